@@ -39,7 +39,7 @@ export type Fetched =
 
 export interface FeedRequest {
   readonly url: string;
-  /** Entity tag of the present copy; '' for none. */
+  /** Entity tag of the present copy; '' if it has none. */
   readonly etag: string;
   readonly environment: Environment;
   readonly signal: AbortSignal;

@@ -26,11 +26,11 @@ import { withFile } from '../projects/bounded-read.ts';
  * Nothing here fails: without a network the snapshot is enough.
  */
 export interface OpenCatalog {
-  /** The newest that is there now. */
+  /** Returns the newest catalog that has been loaded. */
   providers(): readonly Provider[];
   /** Returns limits and prices of a model that its maker or a provider lists under exactly this name. */
   factsOf(model: string): ModelFacts | undefined;
-  /** Settles when nothing newer is under way. */
+  /** Settles when no download is running. */
   readonly settled: Promise<void>;
   /** Ends what is under way. */
   close(): Promise<void>;
@@ -41,7 +41,7 @@ export interface CatalogOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** Absent: the network is not asked. */
+  /** Opens a connection for the download; undefined: do not download. */
   readonly open?: OpenUpstream;
 }
 
@@ -115,7 +115,7 @@ function sourceUrl(environment: CatalogOptions['environment']): string | undefin
   return isUsable ? own : undefined;
 }
 
-// 46 kB that only setup needs, so it is read on demand.
+// Loads the packaged catalog only when it is needed, because it has 46 kB and only setup uses it.
 async function snapshot(): Promise<CatalogEntries> {
   const { default: value } = await import('./catalog-snapshot.json', { with: { type: 'json' } });
   return parseEntries(value) ?? {};
@@ -124,14 +124,14 @@ async function snapshot(): Promise<CatalogEntries> {
 /** The last downloaded catalog in the cache folder. Losing it costs one request. */
 export interface CachedCatalog {
   readonly entries: CatalogEntries;
-  /** '' where the source gave none. */
+  /** The entity tag; '' if the source gave none. */
   readonly etag: string;
   /** When the source was last asked, in milliseconds since 1970. */
   readonly checkedAt: number;
 }
 
 const FILE_NAME = 'catalog.json';
-/** 560 kB in 2026. */
+/** Largest cache file that is read: it has 560 kB in 2026. */
 const BYTES_MAX = 16 * 1024 * 1024;
 
 /** Reads the cached copy and validates it like a download; undefined if it is unusable. */

@@ -40,7 +40,7 @@ export class ServedCatalog {
 
   #open(): Promise<OpenCatalog> {
     const now = this.#options.now();
-    // A clock that was set back must not keep an old copy for longer.
+    // After the clock was set back, download again: the age of the copy is then unknown.
     const isResting = now >= this.#openedAt && now - this.#openedAt < REST_MS;
     if (this.#opened !== undefined && isResting) return this.#opened;
     this.#openedAt = now;

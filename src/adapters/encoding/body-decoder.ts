@@ -49,7 +49,7 @@ export function createBodyDecoder(
   };
 }
 
-// Few large chunks: each crosses to the main thread once.
+// Few large chunks, because each of them crosses to the main thread once.
 const CHUNK_BYTES = 128 << 10;
 
 async function decodeWithZlib(
@@ -77,10 +77,10 @@ async function decodeWithZlib(
  */
 class ZstdThread {
   #running: Running | undefined;
-  /** Settles when all jobs so far have. */
+  /** Settles when all jobs so far have ended. */
   #queue: Promise<unknown> = Promise.resolve();
 
-  /** `limits.deadlineMs` counts from when the worker starts the job. */
+  /** Decodes a body. `limits.deadlineMs` counts from when the worker starts the job. */
   async decode(encoded: Buffer, limits: DecodeLimits): Promise<Buffer> {
     // Refuses bodies with invalid frame headers at once, before they enter the queue.
     readZstdFrames(encoded, limits.decodedBytesMax);
@@ -200,8 +200,8 @@ async function decodeZstdNatively(encoded: Buffer, limits: DecodeLimits): Promis
   let bytesLeft = limits.decodedBytesMax;
   for (const frame of readZstdFrames(encoded, limits.decodedBytesMax)) {
     const deadlineMs = limits.deadlineMs - (performance.now() - startedAt);
-    // In order, because each frame may use only what the ones before it have left.
-    // oxlint-disable-next-line no-await-in-loop
+    // Decode in order, because each frame may use only what the frames before it have left. oxlint-disable-next-line
+    // no-await-in-loop
     const bytes = await decodeFrame(encoded.subarray(frame.start, frame.end), {
       ...limits,
       decodedBytesMax: bytesLeft,

@@ -59,7 +59,7 @@ class Output {
     this.#bytesMax = bytesMax;
   }
 
-  /** False: over the limit. */
+  /** Adds a chunk. Returns false if the body is now over its limit. */
   add(chunk: Buffer): boolean {
     const end = this.#length + chunk.length;
     if (end > this.#bytesMax) return false;

@@ -25,7 +25,7 @@ function decode(encoded: Uint8Array, decodedBytesMax: number): ZstdResult {
   try {
     const frames = readZstdFrames(encoded, decodedBytesMax);
     const bound = frames.reduce((sum, frame) => sum + frame.decodedBytesMax, 0);
-    // The system provides pages only as they are written.
+    // Reserve the largest size at once: the system provides pages only as they are written.
     const output = new Uint8Array(Math.min(bound, decodedBytesMax));
     let length = 0;
     for (const frame of frames) length += decodeFrame(encoded, frame, output.subarray(length));

@@ -20,9 +20,9 @@ import {
 
 export interface ConfigFile {
   readonly path: string;
-  /** The parsed JSON, not yet judged. */
+  /** The parsed JSON, not validated yet. */
   readonly value: unknown;
-  /** Changes whenever the file does. */
+  /** A value that changes whenever the file changes. */
   readonly stamp: string;
   /** The folder and the file, if others may read or write them, with their mode bits. */
   readonly looseModes: readonly LooseMode[];
@@ -33,7 +33,7 @@ export interface LooseMode {
   readonly mode: number;
 }
 
-/** A real configuration is a few kilobytes. */
+/** Bound on the file; a real configuration has a few kilobytes. */
 const BYTES_MAX = 1024n * 1024n;
 
 export function configPath(folder: string): string {
@@ -123,7 +123,7 @@ async function openNoFollow(path: string): Promise<FileHandle | undefined> {
   } catch (error) {
     const code = codeOf(error);
     if (code === 'ENOENT') return undefined;
-    // Linux and macOS say ELOOP, FreeBSD EMLINK.
+    // A link: Linux and macOS report ELOOP, FreeBSD EMLINK.
     if (code === 'ELOOP' || code === 'EMLINK') {
       throw new FileError(
         `${path} is a symbolic link, and svc stores no secrets behind links.`,
@@ -139,7 +139,7 @@ async function openNoFollow(path: string): Promise<FileHandle | undefined> {
 }
 
 function parse(path: string, bytes: Buffer): unknown {
-  // ignoreBOM false removes a byte order mark, which some editors write.
+  // The default of ignoreBOM removes a byte order mark, which some editors write.
   const text = new TextDecoder('utf-8').decode(bytes);
   try {
     return JSON.parse(text);
@@ -189,7 +189,7 @@ export function watchConfig(
     onChange();
   };
   const timer = setInterval(() => {
-    // A slow disk must not pile up looks.
+    // If the disk is slow, skip this poll, so that polls do not pile up.
     if (isLooking) return;
     isLooking = true;
     void look().finally(() => {

@@ -25,7 +25,7 @@ export async function updateConfigFile(
   folder: string,
   change: (old: ConfigFile | undefined) => Value,
 ): Promise<void> {
-  // Private before the secret goes in, not after.
+  // Make the folder private before the secret is written into it.
   await ensurePrivateFolder(folder);
   try {
     await withFileLock(join(folder, 'config.lock'), async () => {
@@ -39,7 +39,7 @@ export async function updateConfigFile(
 }
 
 async function writeThroughStaging(folder: string, value: Value): Promise<void> {
-  // Created with mode 0700 and a new name, so it contains no link.
+  // The folder is new and has mode 0700, so it contains no link.
   const staging = await mkdtemp(join(folder, STAGING));
   try {
     await writeWithConf(staging, value);
@@ -116,7 +116,7 @@ export async function removeLeftovers(folder: string): Promise<readonly string[]
   }
 }
 
-// The caller holds the lock, so no other process is writing.
+// Removes temporary files. The caller holds the lock, so no other process is writing one.
 async function removeStaged(folder: string): Promise<readonly string[]> {
   const paths = await findLeftovers(folder);
   for (const path of paths) await rm(path, { recursive: true, force: true });

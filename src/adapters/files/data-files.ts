@@ -16,7 +16,7 @@ import { isFolderName, ownNamesIn } from './folder-purpose.ts';
 
 /** The files that svc makes in the data folder, and their modes. Other files there are not svc's. */
 
-/** Matches folders too: while a folder is private, other users cannot reach its files. */
+/** Matches names in the data folder, also of folders: others cannot reach the files of a private folder. */
 const DATA_NAMES = ownNamesIn('data');
 /** Matches a renamed broken database, without its `-wal` and `-shm` files. */
 const SET_ASIDE = /^memory\.db\.corrupt-[\dTZ.-]+$/;

@@ -1,12 +1,12 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The database of the embedded store, in the data folder. */
+/** Returns the path of the embedded store's database in the data folder. */
 export function databaseFile(folder: string): string {
   return join(folder, 'memory.db');
 }
 
-/** Ledger, outbox and request log, in the data folder. */
+/** Returns the path of the database for ledger, outbox and request log in the data folder. */
 export function stateFile(folder: string): string {
   return join(folder, 'state.db');
 }

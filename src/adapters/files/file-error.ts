@@ -1,10 +1,10 @@
 /**
- * A file or folder that svc refuses to use. The message is for users: what happened and where, never the file's
- * content.
+ * Thrown for a file or folder that svc refuses to use. The message is for users: what happened and where, never the
+ * file's content.
  */
 export class FileError extends Error {
   override readonly name = 'FileError';
-  /** What to do: a whole sentence, with a command if there is one. */
+  /** What the user can do: a whole sentence, with a command if there is one. */
   readonly hint: string;
 
   constructor(message: string, hint: string, options?: ErrorOptions) {

@@ -57,7 +57,7 @@ async function isStale(path: string): Promise<boolean> {
   const age = Date.now() - made.mtimeMs;
   if (age > STALE_MS) return true;
   const pid = Number(/^\d{1,10}/.exec(await contentOf(path))?.[0] ?? '0');
-  // A lock is empty for an instant between its creation and its content.
+  // A new lock is empty for an instant, before its process id is written.
   if (pid === 0) return age > POLL_MS * 40;
   return !isAlive(pid);
 }

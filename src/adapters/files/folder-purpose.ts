@@ -8,7 +8,7 @@ import { FileError } from './file-error.ts';
  * other programs use: /tmp, a home, a project.
  */
 
-/** Regular expressions of whole names. */
+/** Each of these constants is a regular expression that matches whole names. */
 const CONFIG = 'config\\.(?:json|lock)';
 /** A hidden name may be in any folder, so it does not show the folder's purpose. */
 const STAGED = '\\.writing-.*';
@@ -17,11 +17,11 @@ const CACHE = 'catalog\\.json';
 const MEMORY = '(?:memory\\.db|state\\.db|hosted_|projects\\.json).*|forgotten|replaced';
 const DATA = '(?:ledger|outbox)-.*|proxy(?:-\\d+\\.json|\\.log)|ui-open\\.html';
 const FOLDERS = 'outputs|client-files|cache';
-/** Files of a team's memory service, which hold other people's data and have their own way of removal. */
+/** Files of a team's memory service. They hold other people's data, so removing svc does not delete them. */
 const SERVICE =
   'service(?:\\.(?:json|db.*))?|lock\\.db.*|pepper|running\\.json|.*\\.key|receipts_.*|restoring-.*';
 
-/** The ending of a temporary file: a file's next content, or a lock that is being removed. */
+/** The ending of a temporary file: the next content of a file, or a lock that is being removed. */
 export const DRAFT = '\\.(?:[0-9a-f]{8}){1,2}';
 
 /** Matches files that may be in any folder: hidden ones, and the file system's `lost+found`. */
@@ -29,7 +29,7 @@ const NEUTRAL_NAME = /^(?:\..*|lost\+found)$/;
 
 /** Mode bit of a folder in which many users write, and each can remove only its own files. */
 const STICKY = 0o1000;
-/** Everything that the group or others may do. */
+/** Mode bits of the group and of others. */
 const OTHERS = 0o077;
 
 /**
@@ -80,7 +80,7 @@ export function ownNamesIn(place: 'config' | 'cache' | 'data'): RegExp {
   }
 }
 
-/** The names that stay when svc is removed. */
+/** Matches the names of files that stay when svc is removed. */
 export function keptNames(keepMemory: boolean): RegExp {
   return keepMemory ? withDrafts(SERVICE, MEMORY) : withDrafts(SERVICE);
 }

@@ -33,7 +33,7 @@ export function hookKey(folder: string): string | undefined {
     const file = openSync(draft, O_WRONLY | O_CREAT | O_EXCL | (O_NOFOLLOW ?? 0), FILE_MODE);
     writeSync(file, randomBytes(32).toString('base64url'));
     closeSync(file);
-    // Two hooks may start at once: the first link stays.
+    // If two hooks start at once, the first link stays.
     linkSync(draft, join(folder, NAME));
   } catch {
     // Another process was first, or the folder cannot be written.

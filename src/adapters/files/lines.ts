@@ -5,7 +5,7 @@ import { createGunzip } from 'node:zlib';
 export async function* linesOfFile(path: string, bytesMax = Infinity): AsyncGenerator<string> {
   const file = createReadStream(path, { end: bytesMax });
   const input = path.endsWith('.gz') ? file.pipe(createGunzip()) : file;
-  // Once piped, an error of the file has no handler of its own.
+  // After pipeline() has started, an error of the file has no other handler.
   file.on('error', (error) => input.destroy(error));
   try {
     yield* linesOf(input);
@@ -45,9 +45,9 @@ function withoutReturn(line: string): string {
 
 export interface LastLines {
   readonly lines: readonly string[];
-  /** They begin where the file does. */
+  /** True if the first of these lines is the first line of the file. */
   readonly isWhole: boolean;
-  /** The bytes of the file before the first of these lines, and up to the end of the last. */
+  /** Offsets in the file: where the first of these lines begins, and where the last one ends. */
   readonly start: number;
   readonly end: number;
 }
@@ -63,7 +63,7 @@ export function lastLines(path: string, bytesMax: number): LastLines {
     const from = Math.max(0, size - bytesMax);
     const bytes = Buffer.alloc(size - from);
     const read = bytes.subarray(0, readSync(file, bytes, 0, bytes.length, from));
-    // The first line may lack its beginning, and the last is still being written.
+    // Omit the first line, which may lack its beginning, and an unfinished last line.
     const start = from === 0 ? 0 : read.indexOf(NEWLINE) + 1;
     const end = Math.max(start, read.lastIndexOf(NEWLINE) + 1);
     const lines = read.toString('utf8', start, end).split('\n').slice(0, -1);

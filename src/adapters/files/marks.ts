@@ -6,9 +6,12 @@ import { join } from 'node:path';
  * For example, `svc memory forget` tells a running proxy to drop its cached blocks.
  */
 
-/** Something was forgotten, or the database was replaced, so cached blocks are invalid. */
+/**
+ * Name of a file whose time says when something was forgotten or the database was replaced, so that cached blocks are
+ * invalid.
+ */
 const FORGOTTEN = 'forgotten';
-/** The database was deleted or replaced while a process had it open. */
+/** Name of a file whose time says when the database was deleted or replaced while a process had it open. */
 const REPLACED = 'replaced';
 
 export function markForgotten(folder: string): void {

@@ -18,7 +18,7 @@ import { replaceFile } from './replace-file.ts';
  * the next request.
  */
 const AGE_MAX_MS = 7 * 24 * 3600 * 1000;
-/** The store's own bound for outputs. */
+/** Bound on all files, equal to the store's bound for outputs. */
 const BYTES_MAX = 256 * 1024 * 1024;
 /** Longest file that is read: four times the longest left-out output. */
 const FILE_BYTES_MAX = 2 * 1024 * 1024;
@@ -70,7 +70,7 @@ export function readOutputFile(dataFolder: string, ref: string): string | undefi
   }
 }
 
-/** The references that have a file. */
+/** Returns the references of the outputs that have a file. */
 export async function outputFileRefs(dataFolder: string): Promise<readonly string[]> {
   const names = await namesIn(outputFolder(dataFolder));
   return names.flatMap((name) => NAME.exec(name)?.[1] ?? []);

@@ -11,10 +11,10 @@ import { shellQuote } from '../../core/foreign/shell-quote.ts';
 
 export const FOLDER_MODE = 0o700;
 export const FILE_MODE = 0o600;
-/** Everything that the group or others may do. */
+/** Mode bits of the group and of others. */
 const OTHERS = 0o077;
 
-// The system itself refuses a handle on a link or a device, before anything is read.
+// With these flags the system refuses to open a link or a device.
 const { O_RDONLY, O_NOFOLLOW, O_DIRECTORY, O_NONBLOCK } = constants;
 /** Opens a plain file to read it: no link is followed, and a pipe does not block. Windows knows neither flag. */
 export const READ_FLAGS = O_RDONLY | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0);
@@ -35,7 +35,7 @@ export async function ensurePrivateFolder(path: string, kind?: FolderKind): Prom
 
 /** Explains the system's error about a folder that should be made with its parents. */
 export function makingError(path: string, cause: unknown): FileError {
-  // After EROFS Node checks the path, and reports ENOENT instead.
+  // Node turns EROFS into ENOENT after it has checked the path.
   if (codeOf(cause) !== 'ENOENT') return folderError(path, cause);
   const message = `${path} cannot be made: its file system is read-only.`;
   return new FileError(message, folderHint('EROFS'), { cause });
@@ -94,7 +94,7 @@ export function isOwn(uid: number): boolean {
 
 /** Makes the names in the folder durable. */
 export async function syncFolder(path: string): Promise<void> {
-  // Windows has no handle on a folder, and makes renames durable itself.
+  // Windows cannot open a folder to sync it, and makes renames durable itself.
   if (process.platform === 'win32') return;
   const handle = await openFolder(path);
   try {

@@ -7,7 +7,7 @@ import { isOwn } from './private-folder.ts';
 
 export interface FolderContents {
   readonly folder: string;
-  /** How many parent folders svc may have made for it. */
+  /** The number of parent folders that svc may have made. */
   readonly parents: number;
   /** Entries that svc made, as full paths. */
   readonly own: readonly string[];
@@ -19,11 +19,11 @@ export interface OwnFolder {
   readonly folder: string;
   /** True if the folder has svc's own name at its usual place, so everything in it belongs to svc. */
   readonly isStandard: boolean;
-  /** How many parent folders svc may have made, such as `.local` and `share`. */
+  /** The number of parent folders that svc may have made, such as `.local` and `share`. */
   readonly parents: number;
   /** Matches names that svc makes in a folder that is not its own. */
   readonly ownNames: RegExp;
-  /** Entries that stay although svc made them. */
+  /** Matches names of entries that stay although svc made them. */
   readonly kept?: RegExp;
 }
 

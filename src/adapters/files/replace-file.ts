@@ -6,15 +6,15 @@ import { DRAFT } from './folder-purpose.ts';
 import { FILE_MODE } from './private-folder.ts';
 
 const { O_CREAT, O_EXCL, O_WRONLY, O_NOFOLLOW } = constants;
-// Windows does not know the flag.
+// O_NOFOLLOW is undefined on Windows, so it counts as 0 there.
 const FLAGS = O_CREAT | O_EXCL | O_WRONLY | (O_NOFOLLOW ?? 0);
 
 export interface Replacement {
-  /** Path of the temporary file, in the same folder; beside the file by default. */
+  /** Path of the temporary file, which must be in the same folder; undefined: a name is made from the file's own. */
   readonly draft?: string;
-  /** 0600 by default; set on the handle, so that the umask has no effect. */
+  /** Mode of the file; undefined means 0600. It is set on the open file, so that the umask has no effect. */
   readonly mode?: number;
-  /** False for a file that may be lost in a power cut and must not wait for the disk. */
+  /** False: do not wait for the disk, because the file may be lost in a power cut. */
   readonly isSynced?: boolean;
   /** Called when the temporary file is complete. If it throws, the file stays unchanged. */
   readonly beforeRename?: () => Promise<void>;

@@ -20,7 +20,7 @@ export interface ClientFolder {
 }
 
 export const CLAUDE_FOLDER: ClientFolder = { variable: 'CLAUDE_CONFIG_DIR', name: '.claude' };
-/** Where Claude Code keeps .claude.json. */
+/** The folder in which Claude Code keeps .claude.json. */
 export const CLAUDE_STATE: ClientFolder = { variable: 'CLAUDE_CONFIG_DIR', name: '' };
 export const CODEX_FOLDER: ClientFolder = { variable: 'CODEX_HOME', name: '.codex' };
 
@@ -51,7 +51,7 @@ export function isInstalled(environment: Environment, program: string): boolean 
   return findProgram(environment, program) !== undefined;
 }
 
-/** Where the search path has it first. */
+/** Returns the first path at which the search path has the program; undefined if it is not installed. */
 export function findProgram(environment: Environment, program: string): string | undefined {
   const folders = (environment['PATH'] ?? '').split(delimiter).filter(isAbsolute);
   const names = process.platform === 'win32' ? [`${program}.cmd`, `${program}.exe`] : [program];

@@ -12,7 +12,7 @@ import { withFileLock } from '../files/file-lock.ts';
  * link, and mode and all other bytes stay unchanged.
  */
 export interface ForeignFile {
-  /** Behind all links. */
+  /** The path of the file itself, after following all links. */
   readonly path: string;
   /** The file's exact text without a byte order mark; undefined if there is no file. */
   readonly text: string | undefined;
@@ -22,11 +22,11 @@ export interface ForeignFile {
   readonly missingFolder: string | undefined;
 }
 
-/** Settings of people have kilobytes. */
+/** Largest file that is read; users' settings have kilobytes. */
 const BYTES_MAX = 4 * 1024 * 1024;
 /** The byte order mark, which some editors write. */
 const MARK = '\ufeff';
-/** Such files hold credentials of their own. */
+/** Mode of a new file: private, because such files hold credentials. */
 const NEW_FILE_MODE = 0o600;
 
 /** Reads the file. Throws FileError if it is no text file of this user. */
@@ -81,7 +81,7 @@ export async function replaceForeignFile(file: ForeignFile, text: string): Promi
   } catch (error) {
     throw notWritten(file.path, error);
   }
-  // The file is replaced already; a failed sync of its folder does not change that.
+  // The file is replaced already, so a failed sync of its folder is ignored.
   await syncFolder(folder).catch(() => undefined);
 }
 
@@ -158,7 +158,7 @@ async function exists(path: string): Promise<boolean> {
 
 function decode(path: string, bytes: Buffer): string {
   try {
-    // ignoreBOM keeps a byte order mark in the text, so that it is noticed.
+    // ignoreBOM: true keeps a byte order mark in the text, so that it can be detected.
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (cause) {
     throw new FileError(`${path} is not UTF-8 text.`, 'Save it as UTF-8 first.', { cause });
@@ -176,7 +176,7 @@ export class UndoRecords {
     this.#folder = join(dataFolder, 'client-files');
   }
 
-  /** Where the file as it was before lies. */
+  /** Returns the path of the copy of the file before the change. */
   backupPath(name: string): string {
     return join(this.#folder, `${name}.before`);
   }
@@ -193,7 +193,7 @@ export class UndoRecords {
     return text === undefined ? undefined : parseJson(text);
   }
 
-  /** Every record that can be read, with its name. */
+  /** Returns every readable record with its name. */
   async all(): Promise<readonly (readonly [string, unknown])[]> {
     const files = (await readdir(this.#folder).catch((): string[] => [])).toSorted();
     const names = files
@@ -202,7 +202,7 @@ export class UndoRecords {
     return Promise.all(names.map(async (name) => [name, await this.#read(name)] as const));
   }
 
-  /** Undefined when there is none. */
+  /** Returns the file's text before the change; undefined if there is no backup. */
   readBackup(name: string): Promise<string | undefined> {
     return this.#readText(this.backupPath(name));
   }

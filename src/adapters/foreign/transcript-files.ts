@@ -18,11 +18,11 @@ const FILES_MAX = 4000;
 const FILE_BYTES_MAX = 256 * 1024 * 1024;
 /** Longest line. A line holds one message; one of 32 MiB is a picture or a pasted file. */
 const LINE_CHARS_MAX = 32 * 1024 * 1024;
-/** Deepest folders, Codex's: sessions/<year>/<month>/<day>/rollout-*. */
+/** Deepest level of folders that is searched: Codex's sessions/<year>/<month>/<day>/rollout-*. */
 const DEPTH_MAX = 4;
-/** Linux: PATH_MAX. */
+/** Longest path of a file in a list: PATH_MAX of Linux. */
 const PATH_BYTES_MAX = 4096;
-/** Bound on rows of a session, of which the first are read. opencode stores a row per part of a message. */
+/** Bound on rows that are read per session, from its beginning. opencode stores a row per part of a message. */
 const ROWS_MAX = 100_000;
 
 export interface TranscriptFile {
@@ -35,7 +35,7 @@ export interface TranscriptFile {
 
 export interface HomeFolders {
   readonly home: string;
-  /** Environment variables, which may name a client's folder. */
+  /** Environment variables, some of which name a client's folder. */
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
@@ -50,7 +50,7 @@ export function findTranscripts(client: TranscriptClient, folders: HomeFolders):
 
 const FINDERS: Readonly<Record<TranscriptClient, (folders: HomeFolders) => TranscriptFile[]>> = {
   'claude-code': ({ home, environment }) =>
-    // Deeper folders hold transcripts of sub-agents.
+    // Read no deeper level, which holds transcripts of sub-agents.
     collect(join(environment['CLAUDE_CONFIG_DIR'] ?? join(home, '.claude'), 'projects'), 1),
   codex: ({ home, environment }) => {
     const root = environment['CODEX_HOME'] ?? join(home, '.codex');
@@ -69,7 +69,7 @@ const FINDERS: Readonly<Record<TranscriptClient, (folders: HomeFolders) => Trans
       ({ path }) => basename(dirname(path)) === 'chats',
     ),
   gemini: ({ home, environment }) =>
-    // Deeper folders hold transcripts of sub-agents.
+    // Read no deeper level, which holds transcripts of sub-agents.
     collect(join(environment['GEMINI_CLI_HOME'] ?? home, '.gemini/tmp'), 2).filter(
       ({ path }) => basename(dirname(path)) === 'chats',
     ),
@@ -87,7 +87,7 @@ const FINDERS: Readonly<Record<TranscriptClient, (folders: HomeFolders) => Trans
 };
 
 export interface Transcript {
-  /** The folder in which the session worked; undefined if it does not say so. */
+  /** The folder in which the session worked; undefined if the transcript does not state it. */
   readonly folder: string | undefined;
   readonly records: readonly TranscriptRecord[];
 }
@@ -179,7 +179,7 @@ interface OpencodeSession {
   readonly changedAt: number;
 }
 
-/** A session with a parent is a sub-agent's. */
+/** Selects sessions without a parent; one with a parent is a sub-agent's. */
 const SESSIONS = `SELECT id, directory, revert, time_updated AS changedAt FROM session WHERE parent_id IS NULL`;
 const MESSAGES = `SELECT m.id, m.time_created AS at, m.data AS message, p.data AS part
   FROM message m LEFT JOIN part p ON p.message_id = m.id AND json_extract(p.data, '$.type') = 'text'

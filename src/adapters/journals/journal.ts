@@ -42,7 +42,7 @@ export interface JournalOptions {
   readonly folder: string;
   /** The kind of lines: the first part of the file's name. */
   readonly name: string;
-  /** Bytes of the file. */
+  /** Bound on the file, in bytes. */
   readonly bytesMax: number;
 }
 
@@ -162,7 +162,7 @@ export class Journal {
     if (this.#syncTimer !== undefined) return;
     this.#syncTimer = setTimeout(() => {
       this.#syncTimer = undefined;
-      // Nothing can be done about a failed sync; the system has the lines.
+      // A failed sync is ignored, because nothing can be done about it: the system has the lines.
       if (this.#file !== undefined && this.#bytes > 0) fdatasync(this.#file, () => undefined);
     }, SYNC_MS);
     this.#syncTimer.unref();
@@ -187,7 +187,7 @@ export function journalNames(folder: string): readonly string[] {
   return [...new Set(fileNames(folder).map((file) => file.slice(0, file.indexOf('-'))))];
 }
 
-/** Bytes of all journals whose names begin so. */
+/** Returns the bytes of all journals whose names begin with `start`. */
 export function journalBytes(folder: string, start: string): number {
   const files = fileNames(folder).filter((file) => file.startsWith(start));
   const sizes = files.map(
@@ -222,7 +222,7 @@ export function findOrphans({ folder, name }: JournalOptions): OrphanedJournal[]
     try {
       return [{ values: decodeLines(readFileSync(path)), remove }];
     } catch {
-      // Another process took it over first, or this user may not read it.
+      // Another process has taken over the journal first, or this user may not read it.
       return [];
     }
   });
@@ -281,8 +281,8 @@ function isRunning(pid: number, startedAt: number): boolean {
 function startOf(pid: number): number | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The name in brackets may contain spaces, so fields are counted after it. The clock ticks 100 times a second on
-    // every Linux that Node supports.
+    // The program's name in parentheses may contain spaces, so count the fields after it. Every Linux that Node
+    // supports has 100 clock ticks per second.
     const ticks = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]);
     const [, booted] = /^btime (\d+)$/m.exec(readFileSync('/proc/stat', 'utf8')) ?? [];
     const start = Number(booted) * 1000 + ticks * 10;

@@ -15,7 +15,7 @@ import type { LedgerRow } from '../../ports/ledger.ts';
 
 type Said = Pick<LedgerRow, 'block' | 'form'>;
 
-/** Ends the space of a block and each record that it quotes. No space contains it. */
+/** Separates the space of a block and the records that it quotes. No space contains a line end. */
 const LINE_END = '\n';
 
 export function rowOf(entry: LedgerEntry): LedgerRow {

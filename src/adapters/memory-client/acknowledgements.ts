@@ -10,15 +10,15 @@ import { findOrphans, Journal, type JournalOptions } from '../journals/journal.t
  * answered `duplicate`.
  */
 
-/** Some weeks of work: 7 MB in the journal. */
+/** Bound on acknowledgements: some weeks of work, 7 MB in the journal. */
 const ACKNOWLEDGED_MAX = 50_000;
 const JOURNAL_BYTES_MAX = 32 * 1024 * 1024;
-/** Rewritten when it is mostly history. */
+/** Size from which the journal is rewritten if most of its lines are outdated. */
 const REPLACE_BYTES_MIN = 2 * 1024 * 1024;
 const BYTES_PER_ENTRY = 160;
 
 export interface Acknowledged {
-  /** The contract's digest, of the record's canonical bytes. */
+  /** The digest in the contract: of the record's canonical bytes. */
   readonly digest: string;
   readonly bytes: number;
 }
@@ -39,7 +39,7 @@ interface SpaceState {
 export type Standing = 'same' | 'moved' | 'behind';
 
 export interface AcknowledgementsOptions {
-  /** The folder of the journal. Absent: entries are only kept in memory, for a command that ends soon. */
+  /** The journal; undefined: keep entries only in memory, for a command that ends soon. */
   readonly journal?: { readonly folder: string; readonly name: string };
   /** Milliseconds since 1970. */
   readonly now: () => number;
@@ -60,13 +60,13 @@ export class Acknowledgements {
    * restart finds the change again.
    */
   readonly #before = new Map<string, string>();
-  /** Spaces whose `onMoved` failed: it is called again with the next answer. */
+  /** Spaces whose `onMoved` failed; it is called again with the next answer. */
   readonly #failed = new Set<string>();
   readonly #onBehind: ((space: string) => void) | undefined;
   readonly #behind = new Set<string>();
   readonly #journal: Journal | undefined;
   readonly #spaces = new Map<string, SpaceState>();
-  /** By space and text digest, oldest first. */
+  /** Acknowledged texts by space and digest of the text, oldest first. */
   readonly #texts = new Map<string, Acknowledged>();
 
   constructor({ journal, now, onSeen, onMoved, onBehind }: AcknowledgementsOptions) {
@@ -130,7 +130,7 @@ export class Acknowledgements {
     this.#write([this.#lineOf(space, texts)]);
   }
 
-  /** The service says that it does not hold it. */
+  /** Drops an acknowledgement, because the service says that it does not have the text. */
   drop(space: string, text: string): void {
     this.#texts.delete(keyOf(space, text));
   }
@@ -139,7 +139,7 @@ export class Acknowledgements {
     this.#journal?.close();
   }
 
-  /** Never rejects. */
+  /** Calls `onMoved` and notes its success. Never rejects. */
   async #move(space: string, onMoved: (space: string) => Promise<void>): Promise<void> {
     const generation = this.generationOf(space);
     this.#failed.delete(space);
@@ -149,7 +149,7 @@ export class Acknowledgements {
       this.#failed.add(space);
       return;
     }
-    // A change that came meanwhile has its own call.
+    // If the generation changed again meanwhile, that change has its own call.
     if (this.generationOf(space) !== generation) return;
     this.#before.delete(space);
     this.#write([this.#lineOf(space, this.#textsOf(space))]);
@@ -187,7 +187,7 @@ export class Acknowledgements {
         this.#journal?.replace(this.#allLines());
       }
     } catch {
-      // If the disk is full or read-only, the service is asked once more after a restart.
+      // If the line cannot be written, the service is asked once more after a restart.
     }
   }
 
@@ -198,7 +198,7 @@ export class Acknowledgements {
   #adopt(options: JournalOptions): void {
     const orphans = findOrphans(options);
     const lines = orphans.flatMap(({ values }) => values.flatMap((value) => lineFrom(value) ?? []));
-    // The process that wrote last decides the state of a space.
+    // The newest line decides the state of a space, whichever process wrote it.
     for (const line of lines.toSorted((one, other) => one.at - other.at)) this.#take(line);
     if (orphans.length === 0) return;
     try {

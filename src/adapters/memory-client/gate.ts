@@ -13,7 +13,7 @@ import { MemoryError, type MemoryFailure } from '../../core/errors.ts';
  */
 const FAILURES_MAX = 5;
 const OPEN_MS = 15_000;
-/** How long a refused key is not used; it may be renewed meanwhile. */
+/** How long a refused key is not used. It may be renewed meanwhile. */
 const DENIED_MS = 300_000;
 
 export class ServiceGate {
@@ -43,7 +43,7 @@ export class ServiceGate {
     if (error instanceof ServiceFault) this.#refused(error);
     else if (error.reason === 'denied') this.close('denied', DENIED_MS);
     else this.#failures += 1;
-    // Half-open after the pause: one more failure starts a new pause.
+    // After the pause one more failure is enough for a new pause (half-open).
     if (this.#failures >= FAILURES_MAX) this.close('unavailable', OPEN_MS);
   }
 
@@ -54,7 +54,7 @@ export class ServiceGate {
     this.#reason = reason;
   }
 
-  /** The key is good again. */
+  /** Ends the pause after a refused key, because the service accepts the key again. */
   open(): void {
     if (this.#reason === 'denied') this.#closedUntil = -Infinity;
   }
@@ -73,7 +73,7 @@ export class ServiceGate {
   }
 }
 
-/** Nothing that the key asks for will be answered. */
+/** Says whether the service refuses the key itself, so that every call with it would fail. */
 export function isKeyRefused(code: FaultCode): boolean {
   return code.startsWith('AUTH_') || code === 'TENANT_SUSPENDED';
 }

@@ -91,7 +91,7 @@ interface HostedMemoryParts {
   readonly recallMs: number;
 }
 
-/** How long it may take until a deletion elsewhere is noticed in a space without clients. */
+/** Longest time until svc notices a deletion by another machine, in a space that no client uses now. */
 const LOOK_MS = 3_600_000;
 /** Bound on spaces that are checked, one call each; further ones are checked when they are used. */
 const LOOK_SPACES_MAX = 32;
@@ -118,7 +118,7 @@ export class HostedMemory implements Memory {
 
   async recall(question: RecallQuestion, signal: AbortSignal): Promise<RecallAnswer> {
     const { identity } = this.#parts;
-    // An invalid space holds nothing; the global one may still answer.
+    // A space with an invalid name has no memories, but the global space may answer.
     const space = isSpace(question.space) ? question.space : GLOBAL_SPACE;
     const request = this.#requestFor(space, question);
     const sharing = { ...request, include_spaces: [GLOBAL_SPACE] };
@@ -135,12 +135,12 @@ export class HostedMemory implements Memory {
     const held = new Set(question.excludeDigests);
     const passages = answer.items.flatMap((item) => {
       const passage = passageIn(item, spaces);
-      // Other people's spaces were not asked for.
+      // The service must not answer with texts of spaces that were not asked for.
       if (passage === undefined) throw malformed();
       return passage.text.trim() === '' || held.has(passage.digest) ? [] : [passage];
     });
     const { exchanges, sessions } = answer;
-    // An older service knows no exchanges, and answers an agent with passages.
+    // An older service does not know exchanges, and answers an agent with passages.
     if (exchanges === undefined) return { passages };
     if (!exchanges.every((exchange) => spaces.includes(exchange.space))) throw malformed();
     return {
@@ -171,7 +171,7 @@ export class HostedMemory implements Memory {
     }
     if (found === undefined) return mirror?.retrieve(key, signal);
     if (found !== 'purged') return found;
-    // Forgotten on another machine: then here too.
+    // The text was forgotten on another machine, so forget it here too.
     await mirror?.forget(forgetKey(key), signal);
     return undefined;
   }
@@ -193,7 +193,7 @@ export class HostedMemory implements Memory {
     try {
       forgotten = await this.#stored.purge(purges, signal);
     } finally {
-      // Runs after an error too: what the service has already deleted would not be reported a second time.
+      // Runs after an error too, because the service does not report a second time what it has already deleted.
       for (const space of new Set(purges.map(([name]) => name))) {
         // oxlint-disable-next-line no-await-in-loop -- One space, nearly always.
         await placed.emptyPurged(space, signal);
@@ -217,7 +217,7 @@ export class HostedMemory implements Memory {
     }
     const holdings: Holding[] = [];
     for (const some of chunksOf([...asked.keys()], CANDIDATES_MAX)) {
-      // One after the other, under one deadline: more than 512 at once is a session of days.
+      // In order, under one deadline. Only a session of days asks for more than one call holds.
       // oxlint-disable-next-line no-await-in-loop
       const held = await this.#holdSome({ ...question, candidates: some, asked }, signal);
       if (held === undefined) return [];
@@ -363,14 +363,14 @@ function forgetKey(key: RecordKey): ForgetFilter {
 }
 
 interface HeldText {
-  /** The port's digest. */
+  /** The digest of the text, as the proxy knows it. */
   readonly text: string;
   readonly bytes: number;
 }
 
 interface CoverageQuestion extends HoldQuestion {
   readonly candidates: readonly string[];
-  /** By the contract's digest. */
+  /** The texts by the digest in the contract. */
   readonly asked: ReadonlyMap<string, HeldText>;
 }
 
@@ -379,7 +379,7 @@ function trimmed(text: string, charsMax: number): string {
   return Buffer.from(text.slice(0, charsMax), 'utf8').toString('utf8').slice(0, charsMax);
 }
 
-/** An item's own members beside its record. */
+/** Bytes of an item in addition to its record. */
 const ITEM_BYTES = 1024;
 export const SERVICE_FULL =
   'The memory service has no room for another record: its plan or this space is full.';
@@ -414,8 +414,8 @@ class CaptureSender {
     if (signal.aborted) throw new MemoryError('timeout', 'The memory did not answer in time.');
     const states = new Map<string, CaptureState>();
     for (const batch of requestsOf(texts)) {
-      // One after the other: a space commits one batch at a time anyway.
-      // oxlint-disable-next-line no-await-in-loop
+      // One batch after the other, because a space commits one at a time anyway. oxlint-disable-next-line
+      // no-await-in-loop
       const results = await this.#sendBatch(batch, signal);
       for (const [at, result] of results.entries()) {
         const outgoing = batch.items[at];
@@ -426,7 +426,7 @@ class CaptureSender {
       if (outgoing === undefined) return 'rejected';
       const key = keyOf(outgoing);
       const state = states.get(key) ?? 'rejected';
-      // The same text a second time in one call.
+      // The call has the same text a second time.
       if (state === 'stored') states.set(key, 'duplicate');
       return state;
     });
@@ -549,7 +549,7 @@ class StoredRecords {
     this.#acknowledgements = acknowledgements;
   }
 
-  /** `purged`: the service stored it and was asked to forget it. */
+  /** Returns a record. 'purged': the service had it and was asked to forget it. Undefined: no record has this key. */
   async retrieve(
     key: RecordKey,
     signal: AbortSignal,
@@ -622,7 +622,7 @@ class StoredRecords {
     return purgesOf(found);
   }
 
-  /** How many records are gone. */
+  /** Deletes records. Returns how many are gone. */
   async purge(purges: readonly SpacePurge[], signal: AbortSignal): Promise<number> {
     let forgotten = 0;
     for (const [space, scope] of purges) {
@@ -669,8 +669,7 @@ class StoredRecords {
     for (const { provenance } of cut) {
       const [source] = provenance;
       if (source === undefined) continue;
-      // One at a time: a record may be a megabyte.
-      // oxlint-disable-next-line no-await-in-loop
+      // One record at a time, because a record may have a megabyte. oxlint-disable-next-line no-await-in-loop
       const [found] = (await this.#fetch([source.digest], source.space, signal)).found;
       if (found !== undefined && found.record.role !== 'tool') {
         fetched.set(source.digest, { ...found.record, role: found.record.role });
@@ -700,7 +699,7 @@ class StoredRecords {
 
 type SpacePurge = readonly [space: string, scope: PurgeScope];
 
-/** A record of the service; `digest` is the contract's. */
+/** A record of the service, with its digest in the contract. */
 type Found = Pick<Provenance, 'space' | 'digest'>;
 
 function purgesOf(found: readonly Found[]): readonly SpacePurge[] {
@@ -715,10 +714,10 @@ function purgesOf(found: readonly Found[]): readonly SpacePurge[] {
   });
 }
 
-// Below the bound of the whole answer, in which the record is a JSON string.
+// Bound on a record's bytes, below the bound on the answer, which has the record as a JSON string.
 const RETRIEVE_BYTES_MAX = 4 * 1024 * 1024;
 
-/** No query at all for what nothing can match. */
+/** Returns the queries of a filter; none if nothing can match it. */
 function queriesOf(filter: ListFilter): readonly ItemsQuery[] {
   const { space, words, role, conversation, refs, since, until } = filter;
   if (space !== undefined && !isSpace(space)) return [];

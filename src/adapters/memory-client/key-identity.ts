@@ -13,7 +13,7 @@ import { ServiceFault } from './service-link.ts';
  */
 
 const REFRESH_MS = 300_000;
-/** While the service was never heard. */
+/** Pause between attempts until the service has answered once. */
 const FIRST_MS = 15_000;
 
 export interface KeyIdentityParts {
@@ -47,12 +47,12 @@ export class KeyIdentity {
     return this.#hasProofs;
   }
 
-  /** Whether the key may read the global space. */
+  /** True if the key may read the global space. */
   get mayShare(): boolean {
     return this.#mayShare;
   }
 
-  /** The service said that it may not. */
+  /** Notes that the service refused the global space to this key. */
   notShared(): void {
     this.#mayShare = false;
   }
@@ -70,7 +70,7 @@ export class KeyIdentity {
     clearTimeout(this.#timer);
   }
 
-  /** False when the service gave no answer at all. */
+  /** Asks the service about the key. Returns false if it gave no answer at all. */
   async #refresh(): Promise<boolean> {
     const { signal } = this.#closing;
     try {

@@ -23,7 +23,7 @@ export interface HostedMemoryOptions {
   readonly settings: HostedSettings;
   /** Deadline of a recall or a proof in milliseconds; read each time, because the configuration may change. */
   readonly recallMs: number;
-  /** The folder of journals; absent for a command that stores nothing for later. */
+  /** The folder of journals; undefined for a command that stores nothing for later. */
   readonly folder?: string;
   readonly mirror?: Mirror;
   readonly trust?: Trust;
@@ -89,7 +89,7 @@ export interface HostedMemoryWithOutbox extends OpenHostedMemory {
   readonly outbox: StateOutbox;
 }
 
-/** The same for the proxy: captures stay on disk until the service acknowledges them. */
+/** Opens the client for the proxy: captures stay on disk until the service acknowledges them. */
 export function openHostedMemoryWithOutbox(
   options: HostedMemoryOptions & {
     readonly folder: string;

@@ -22,7 +22,7 @@ import type { ServiceCall, ServiceLink } from './service-link.ts';
 
 /** The calls of the memory API that svc makes, each through the gate and with a deadline. */
 
-/** Deadlines of calls that a user at the command line waits for. */
+/** Deadline of calls for which a user waits at the command line. */
 const LIST_MS = 10_000;
 const WHOAMI_MS = 5_000;
 /** Deadline of a capture. No request waits for it: it runs after the answer, or from the outbox. */
@@ -85,7 +85,7 @@ export class Operations {
   }
 
   async #counted<Answer>(call: ServiceCall<Answer>, signal: AbortSignal): Promise<Answer> {
-    // A call that was aborted before it began is no failure of the service.
+    // A call that was aborted before it began is not a failure of the service.
     const wasOver = signal.aborted;
     try {
       const answer = await this.#link.call(call, signal);

@@ -9,7 +9,10 @@ import type { Operations } from './operations.ts';
  * generation, also after a start, until it has an answer and the blocks are empty. So no state about this is stored.
  */
 
-/** Bounds of the pause after a failure: at first for a busy service, in the end as long as for a refused key. */
+/**
+ * Bounds of the pause after a failure. The shortest suits a busy service; the longest is the pause after a refused
+ * key.
+ */
 const RETRY_MS = 1000;
 const RETRY_MS_MAX = 300_000;
 /** Longest time from a request's recall until its block is recorded, so that pending blocks are found too. */
@@ -35,7 +38,7 @@ export interface PlacedRecordsParts {
 
 export class PlacedRecords {
   readonly #parts: PlacedRecordsParts;
-  /** The generation that a space had last. */
+  /** The last known generation of each space. */
   readonly #spaces = new Map<string, string>();
   readonly #closing = new AbortController();
   #isWatching = false;
@@ -92,7 +95,7 @@ export class PlacedRecords {
         purged.push(...refs.filter((ref) => gone.has(ref)));
       }
     } finally {
-      // Also after a part of the answers.
+      // Empty the blocks even if only some of the answers came.
       if (purged.length > 0) await blocks?.forgetPlaced({ space, refs: purged });
     }
   }

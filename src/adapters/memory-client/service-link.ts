@@ -27,7 +27,7 @@ const CONNECTIONS_MAX = 16;
 interface LinkOptions {
   readonly baseUrl: string;
   readonly serviceKey: string;
-  /** The service is in the user's own network. Plain http is allowed on this machine only. */
+  /** True if the service is in the user's own network. Plain http is only allowed on this machine. */
   readonly allowPrivate: boolean;
   readonly proxy?: NetworkProxy;
   readonly trust?: Trust;
@@ -38,14 +38,17 @@ export interface ServiceCall<Answer> {
   readonly method: 'GET' | 'POST';
   readonly path: string;
   readonly query?: URLSearchParams;
-  /** An object of a type of the contract, built member by member: nothing else is serialised. */
+  /** The body: an object of a type in the contract, from which only the contract's members are sent. */
   readonly body?: object;
   readonly shape: Shape<Answer>;
-  /** Deadline of the whole call in milliseconds, connecting included. */
+  /** Deadline of the whole call in milliseconds, including the connection. */
   readonly withinMs: number;
 }
 
-/** Time on the network, subtracted from the deadline that the service gets: it counts from the request's head. */
+/**
+ * Milliseconds for the network. The service gets a deadline that is shorter by this, because it counts from the head
+ * of the request.
+ */
 const WAY_MS = 50;
 const SERVER_MS_MIN = 10;
 
@@ -105,7 +108,7 @@ export class ServiceLink {
     const bytesMax = ANSWER_BYTES_MAX[call.kind];
     const encoding = headerOf(headers, 'content-encoding') ?? 'identity';
     const length = Number(headerOf(headers, 'content-length') ?? 0);
-    // An encoding was not asked for: a bomb needs one.
+    // Refuse an encoded answer: svc asked for none, and a decompression bomb needs one.
     if (isRedirect(status) || encoding.toLowerCase() !== 'identity' || length > bytesMax) {
       answer.abort();
       throw malformed();
@@ -180,11 +183,11 @@ interface Refusal {
   readonly reason: MemoryFailure;
   readonly code: FaultCode;
   readonly details: FaultBody['error']['details'];
-  /** How long to send nothing; undefined if the service did not say. */
+  /** Milliseconds for which to send nothing; undefined if the service did not say. */
   readonly retryAfterMs: number | undefined;
 }
 
-/** A memory service's refusal of a call. */
+/** Thrown when a memory service refuses a call. */
 export class ServiceFault extends MemoryError {
   readonly code: FaultCode;
   readonly details: Refusal['details'];
@@ -200,10 +203,10 @@ export class ServiceFault extends MemoryError {
 
 /** Cap for Retry-After: five minutes. */
 const RETRY_AFTER_MS_MAX = 300_000;
-/** `x-should-retry: false` with no time given. */
+/** Pause after `x-should-retry: false` without a time. */
 const NO_RETRY_MS = 60_000;
 
-/** The error for an answer that is not 200. */
+/** Returns the error for an answer whose status is not 200. */
 export function faultIn({ status, headers, body }: RawAnswer): MemoryError {
   const reason = reasonOf(status);
   const { value } = parseShape(faultBody, parseJson(body.toString('utf8')));

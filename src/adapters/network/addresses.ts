@@ -34,7 +34,7 @@ const METADATA: ReadonlySet<string> = new Set([
   'fd20:ce::254',
 ]);
 
-/** From `parseNetwork`: the network's address, and its prefix length. */
+/** A network as `parseNetwork` returns it: its address and its prefix length. */
 export type Network = ReturnType<typeof ipaddr.parseCIDR>;
 
 /** Parses a network such as 10.1.0.0/16 or fd00:1::/32; undefined for anything else. */
@@ -64,7 +64,7 @@ export function mayResolve(hostname: string, rule: AddressRule): boolean {
   return place === 'public' || (place === 'own' && isOpened);
 }
 
-/** The kind of network that an address is in, for users. */
+/** The kind of network that an address is in, as users read it. */
 export type AddressClass = 'public' | 'this machine' | 'a private network' | 'never allowed';
 
 export function classOf(address: string): AddressClass {
@@ -81,8 +81,8 @@ function isIn(ip: ipaddr.IPv4 | ipaddr.IPv6, networks: readonly Network[] = []):
 
 function isGlobal(ip: ipaddr.IPv4 | ipaddr.IPv6): boolean {
   if (ip.range() !== 'unicast') return false;
-  // The library calls the deprecated ::/96 unicast, in which ::7f00:1 is 127.0.0.1 to some systems. Addresses for
-  // global use are in 2000::/3.
+  // ipaddr.js calls the deprecated ::/96 unicast, in which ::7f00:1 is 127.0.0.1 for some systems. So only 2000::/3
+  // counts, which has all global addresses.
   if (ip instanceof ipaddr.IPv6) return ((ip.parts[0] ?? 0) & 0xe000) === 0x2000;
   return true;
 }

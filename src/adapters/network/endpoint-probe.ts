@@ -23,13 +23,13 @@ export interface EndpointProbe {
 }
 
 export interface TlsFacts {
-  /** 'TLSv1.3' */
+  /** The TLS version: 'TLSv1.3'. */
   readonly protocol: string;
   /** When the certificate expires, in milliseconds since 1970; NaN if it does not say. */
   readonly validUntil: number;
 }
 
-/** A slower look-up is useless for a request. */
+/** Deadline of a look-up: a slower one is useless for a request. */
 const LOOKUP_MS = 5000;
 
 export async function probeEndpoint(
@@ -72,7 +72,7 @@ async function resolved(host: string): Promise<readonly string[]> {
   return found.map(({ address }) => address);
 }
 
-/** Undefined without TLS. */
+/** Connects. Returns facts about TLS; undefined without TLS. */
 function connect(url: URL, way: Way, trust: Trust): Promise<TlsFacts | undefined> {
   const port = url.port || (way.rule.isSecure ? '443' : '80');
   const { protocol, hostname } = url;

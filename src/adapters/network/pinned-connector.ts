@@ -11,7 +11,9 @@ import type { NetworkProxy } from '../../core/settings/network-proxy.ts';
  * it connects by a tunnel.
  */
 
-/** svc must not dial the address. The error contains no host, because the client may see its message. */
+/**
+ * Thrown for an address that svc must not dial. The error contains no host, because the client may see its message.
+ */
 export class AddressRefusedError extends Error {
   override readonly name = 'AddressRefusedError';
   readonly code = 'SVC_ADDRESS_REFUSED';
@@ -29,7 +31,7 @@ type Resolve = (
 export interface Trust {
   /** PEM certificates to trust instead of the system's; NODE_EXTRA_CA_CERTS extends those. */
   readonly ca?: string;
-  /** Instead of the system's resolver. */
+  /** Replaces the system's resolver. */
   readonly resolve?: Resolve;
 }
 
@@ -63,7 +65,7 @@ function tlsRules({ ca }: Trust): buildConnector.BuildOptions {
   return {
     timeout: CONNECT_MS,
     allowH2: false,
-    // Explicit, because NODE_TLS_REJECT_UNAUTHORIZED=0 and --tls-min-v1.0 change the defaults.
+    // Set explicitly, because NODE_TLS_REJECT_UNAUTHORIZED=0 and --tls-min-v1.0 change the defaults.
     rejectUnauthorized: true,
     minVersion: 'TLSv1.2',
     ...(ca === undefined ? {} : { ca }),
@@ -101,7 +103,7 @@ function refusePeer(socket: Socket, rule: AddressRule): Error | undefined {
 
 export interface Way {
   readonly rule: AddressRule;
-  /** Absent: the host is dialled directly at a checked address. */
+  /** The network proxy; undefined: dial the host directly at a checked address. */
   readonly proxy?: NetworkProxy | undefined;
 }
 

@@ -100,7 +100,7 @@ export function createPool(
 }
 
 interface PoolLimits extends UpstreamLimits, Trust {
-  /** Concurrent requests; a further one waits for a connection. */
+  /** Bound on concurrent requests; a further one waits for a connection. */
   readonly connectionsMax?: number;
 }
 
@@ -164,7 +164,7 @@ interface Settle {
   readonly reject: (reason: unknown) => void;
 }
 
-/** A running request and, once its head has come, its answer. */
+/** A running request and, once its head has arrived, its answer. */
 class PendingAnswer implements Dispatcher.DispatchHandler, UpstreamAnswer {
   readonly #settle: Settle;
   readonly #signal: AbortSignal;
@@ -212,7 +212,7 @@ class PendingAnswer implements Dispatcher.DispatchHandler, UpstreamAnswer {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    // Aborted before there was a connection: nothing was written, and the connection stays usable.
+    // The request was aborted before there was a connection. Nothing was written, and the connection stays usable.
     if (this.#state === 'aborted') throw new Error('The request is not wanted any more.');
     this.#controller = controller;
   }

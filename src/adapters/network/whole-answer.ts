@@ -1,6 +1,9 @@
 import type { UpstreamAnswer } from '../../ports/upstream.ts';
 
-/** Reads an answer whole, for the few that svc itself needs: a list of models, a catalog; never a client's answer. */
+/**
+ * Reads a whole answer, for the few that svc itself needs: a list of models, a catalog. Never used for a client's
+ * answer.
+ */
 export interface WholeAnswerLimits {
   readonly bytesMax: number;
   readonly signal: AbortSignal;

@@ -9,9 +9,9 @@ import { makePrivateFolder, openPrivateFile } from '../files/private-files.ts';
  */
 export interface Background {
   readonly pid: number;
-  /** False once the process has ended. */
+  /** Returns false once the process has ended. */
   isRunning(): boolean;
-  /** Its output since it was started. */
+  /** Returns its output since it was started. */
   said(): string;
   /** Resolves once the process can read all its input. */
   readonly hasInput: Promise<void>;
@@ -24,7 +24,7 @@ export interface BackgroundStart {
   readonly command: readonly string[];
   readonly dataFolder: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Absent: the process has no input. */
+  /** The text for stdin; undefined: the process gets no input. */
   readonly input?: string;
 }
 
@@ -52,7 +52,7 @@ export function startBackground(start: BackgroundStart): Background {
       windowsHide: true,
     });
     const hasInput = new Promise<void>((resolve) => {
-      // It may end before it has read everything.
+      // The process may end before it has read all its input.
       child.stdin?.on('error', () => resolve()).end(input, resolve);
       if (child.stdin === null) resolve();
     });

@@ -5,7 +5,7 @@ import type { HealthCheck } from '../../ports/ui-api.ts';
 
 /** Runs `svc doctor` as a separate process, so that it uses neither the proxy's memory nor its time. */
 interface DoctorRun {
-  /** The script of this very program. */
+  /** The path of this program's script. */
   readonly script: string;
   readonly args: readonly string[];
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -14,7 +14,7 @@ interface DoctorRun {
 
 const OUTPUT_BYTES_MAX = 1 << 20;
 
-/** Undefined where it did not report in time. */
+/** Returns the checks; undefined if they were not ready in time. */
 export function runDoctor(run: DoctorRun): Promise<readonly HealthCheck[] | undefined> {
   return new Promise((resolve) => {
     execFile(

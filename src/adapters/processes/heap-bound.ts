@@ -9,20 +9,20 @@ import { runInNewContext } from 'node:vm';
 const GROWTH_PERCENT = 50;
 
 /**
- * The same while requests are long. V8 counts request bodies in this limit, although they are outside the heap; with
- * the bound above, three bodies of 4 MB cause a collection of the whole heap.
+ * Growth in percent while requests are long. V8 counts request bodies in this limit, although they are outside the
+ * heap; with the bound above, three bodies of 4 MB cause a collection of the whole heap.
  */
 const LONG_GROWTH_PERCENT = 300;
 
-/** V8's own choice. */
+/** The value by which V8 uses its own default. */
 const UNBOUND_PERCENT = 0;
 
-/** About 400 kB of body. */
+/** Smallest long request: about 400 kB of body. */
 const LONG_TOKENS = 100_000;
 
 /**
- * The same with many requests. With 64 at once the bound above makes every second collection one of the whole heap:
- * that costs a fifth of all CPU time and saves 15 MB.
+ * Growth in percent with many requests. With 64 at once the bound above makes every second collection one of the
+ * whole heap: that costs a fifth of all CPU time and saves 15 MB.
  */
 const MANY_GROWTH_PERCENT = 150;
 
@@ -72,7 +72,7 @@ export class HeapBound {
     this.#isBounding = false;
   }
 
-  /** To be called with each request that is over. */
+  /** Notes a finished request. */
   note({ originalInputTokens }: { readonly originalInputTokens: number }): void {
     this.#idle.note();
     if (this.#countInSecond() >= MANY) this.#many.note();
@@ -135,13 +135,13 @@ function collectGarbage(): void {
   setFlagsFromString(`--no-${MOVES_ALL}`);
 }
 
-/** A period in which something happens repeatedly: from its first time until it has not happened for a while. */
+/** A period that begins with the first call of note() and ends when no call has come for `lastsMs`. */
 class Spell {
   readonly #lastsMs: number;
   readonly #changed: (isOn: boolean) => void;
   #untilOver: NodeJS.Timeout | undefined;
 
-  /** `lastsMs`: how long the period lasts after the last time. `changed`: called when it begins and ends. */
+  /** `changed` is called when the period begins and when it ends. */
   constructor(lastsMs: number, changed: (isOn: boolean) => void) {
     this.#lastsMs = lastsMs;
     this.#changed = changed;
@@ -151,7 +151,6 @@ class Spell {
     return this.#untilOver !== undefined;
   }
 
-  /** To be called each time that it happens. */
   note(): void {
     if (this.#untilOver !== undefined) {
       this.#untilOver.refresh();

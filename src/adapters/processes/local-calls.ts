@@ -16,7 +16,9 @@ export interface ProxyAddress {
   readonly port: number;
 }
 
-/** 'svc': it answers as only svc does. 'stranger': another program. 'silent': no answer in time. */
+/**
+ * Who listens on the port. 'svc': answers as only svc does. 'stranger': another program. 'silent': no answer in time.
+ */
 export type Listener = 'nobody' | 'svc' | 'stranger' | 'silent' | 'unreachable';
 
 /** `pid`: set if the listener has proven that it has the local token. */
@@ -33,7 +35,7 @@ const WAIT_MS = 2000;
 const ANSWER_MS = 60_000;
 /** Longest answer to a probe: svc sends one short line. */
 const HEALTH_CHARS_MAX = 1024;
-/** Limit for an answer of sixteen tokens. */
+/** Longest answer of a test call: sixteen tokens need far less. */
 const BODY_CHARS_MAX = 1024 * 1024;
 /** Longest list of open requests: a row is about 1 kB, and one process has fewer than a thousand. */
 const ROWS_CHARS_MAX = 2 * 1024 * 1024;
@@ -52,7 +54,7 @@ export async function probeProxy(address: ProxyAddress, localToken: string): Pro
   return pid === undefined ? { listener } : { listener, pid };
 }
 
-/** The newest of these proxies that proves to hold the token. There is seldom more than one. */
+/** Returns the newest of these proxies that proves to hold the token; undefined if none does. */
 export async function findProven<Run extends ProxyAddress & { readonly pid: number }>(
   runs: readonly Run[],
   localToken: string,
@@ -70,7 +72,8 @@ const LISTENERS: Readonly<Record<string, Listener>> = {
   EADDRNOTAVAIL: 'unreachable',
 };
 
-// Every answer of svc has this header, or its name in the body; neither contains a version.
+// Says whether svc answered: each of its answers has this header, or its name in the body. Neither contains a
+// version.
 function isSvc({ status, headers, body }: Answer): boolean {
   return status === 200 && ('x-svc-local-proxy' in headers || /"svc\b/.test(body));
 }
@@ -130,8 +133,8 @@ export interface LocalAnswer {
 }
 
 /**
- * Sends one POST to the proxy, with the local token. Call it only for a listener that has proven to be svc.
- * Undefined without a whole answer in time.
+ * Sends one POST to the proxy, with the local token. Call it only for a listener that has proven to be svc. Returns
+ * undefined if there is no whole answer in time.
  */
 export async function callProxy(
   { host, port }: ProxyAddress,
@@ -153,11 +156,11 @@ function bearer(localToken: string): Readonly<Record<string, string>> {
 }
 
 interface Answer extends LocalAnswer {
-  /** False if the answer was late, broke off, or was too long. */
+  /** False if the answer was late, was cut, or was too long. */
   readonly isWhole: boolean;
 }
 
-/** `failure`: 'late', or the code of the system. */
+/** Sends one call. `failure` is 'late' or the system's error code. */
 function call(
   { host, port }: ProxyAddress,
   { body: sent, ...asked }: Omit<LocalCall, 'body'> & { readonly method: string; body?: string },

@@ -22,9 +22,9 @@ export interface RunFile {
   readonly startedAt: number;
   /** Names of upstreams that refused svc's key in their last answer. */
   readonly refusedKeys?: readonly string[];
-  /** The build that it runs; absent in files of older releases. */
+  /** The build that runs; undefined in files of older releases. */
   readonly build?: string;
-  /** The program that it was started as. */
+  /** The path of the script that was started. */
   readonly script?: string;
   /** svc started it in the background, so svc may restart it. */
   readonly isDetached?: boolean;
@@ -39,16 +39,16 @@ const NAME = new RegExp(`^proxy-(\\d{1,10})\\.json(${DRAFT})?$`);
 /** Largest file: 400 bytes, more for a long path, and up to 40 for each refused key. */
 const BYTES_MAX = 8192;
 const BUILD_FORM = /^[\w-]{1,40}$/;
-/** The longest is a mode or an address. */
+/** Matches the value of a flag; the longest is a mode or an address. */
 const FLAG = /^[\w.:-]{1,40}$/;
-/** Bound on files: more are left by killed processes. */
+/** Bound on files that are read; killed processes leave some. */
 const FILES_MAX = 100;
 
 /** Writes the file. Throws FileError if the folder cannot be used. */
 export async function writeRunFile(folder: string, run: RunFile): Promise<void> {
   try {
     await ensurePrivateFolder(folder);
-    // The file is a hint, so the first request need not wait for the disk.
+    // Not synced: the file is only a hint, so the first request need not wait for the disk.
     const text = `${JSON.stringify(run)}\n`;
     await replaceFile(pathOf(folder, run.pid), text, { isSynced: false });
     await listRunFiles(folder);

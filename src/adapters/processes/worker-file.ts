@@ -3,7 +3,7 @@
  * folder `built`, because a worker thread cannot load TypeScript.
  */
 export function workerFile(name: string, built = 'dist'): URL {
-  // Written in full: the bundler recognises only this form.
+  // Keep this form: the bundler recognises no other.
   const url = import.meta.url;
   if (url.endsWith('.ts')) return new URL(`../../../${built}/quick/${name}.cjs`, url);
   return new URL(`./${url.endsWith('.cjs') ? '' : 'quick/'}${name}.cjs`, url);

@@ -24,7 +24,7 @@ import { readHead, findRepository } from './repository.ts';
  * hash of the content if `lstat` alone does not decide.
  */
 
-/** Bound on names that are looked up. An exchange that names more changes the whole project. */
+/** Bound on names that are looked up. An exchange with more names is about the whole project. */
 const NAMES_MAX = 256;
 /**
  * Largest file that is hashed whole, which covers source files. Of a larger one the size, the beginning and the end
@@ -32,11 +32,11 @@ const NAMES_MAX = 256;
  */
 const HASHED_BYTES_MAX = 1024 * 1024;
 const CHUNK_BYTES = 64 * 1024;
-/** 132 bits. */
+/** Length of a hash in base64 characters: 132 bits. */
 const HASH_CHARS = 22;
 /** Concurrent reads: two of Node's four file threads, so that a hanging disk does not block them all. */
 const AT_ONCE = 2;
-/** No request waits for it. */
+/** Deadline of a check; no request waits for it. */
 const LOOK_MS = 5_000;
 /**
  * Pause after a late answer, doubled with each further one: a busy machine soon recovers, but a disk on a slow
@@ -44,20 +44,20 @@ const LOOK_MS = 5_000;
  */
 const REST_MS = 5_000;
 const REST_MS_MAX = 600_000;
-/** Some 200 bytes each. */
+/** Bound on cached states, some 200 bytes each. */
 const KNOWN_MAX = 4_096;
 /**
  * A file that was written so recently may be written again without a new modification time, because file systems'
  * clocks tick every 4 to 10 ms. So its time is not stored, and only its hash counts.
  */
 const SAME_TICK_MS = 100;
-/** No file has this time. */
+/** Time for a file whose real time is not stored; no file has it. */
 const NO_TIME = -1;
 
 export class CodeFiles implements Code {
   /** The last hashed state of each file, by its absolute path. */
   readonly #known = new Recent<string, FileState>(KNOWN_MAX);
-  /** Reads that are over their deadline. While there is one, no new read starts. */
+  /** The number of reads that exceeded their deadline and still run. While there is one, no new read starts. */
   #late = 0;
   readonly #firstRestMs: number;
   #restMs: number;
@@ -187,7 +187,7 @@ class Folders {
     return statOf(join(this.root, path));
   }
 
-  /** `folder`: relative to the root, which is ''. */
+  /** Says whether a folder exists. `folder` is relative to the root, which is ''. */
   isFolder(folder: string): Promise<boolean | 'unknown'> {
     const known = this.#folders.get(folder);
     if (known !== undefined) return known;
@@ -216,7 +216,7 @@ function isSameStat({ size, modifiedMs, inode }: FileState, stat: Stats): boolea
   return size === stat.size && modifiedMs === stat.mtimeMs && inode === stat.ino;
 }
 
-/** '' when the file changed meanwhile. */
+/** Returns the hash of a file; '' if the file changed meanwhile. */
 async function hashOf(file: FileHandle, before: Stats): Promise<string> {
   const { size } = before;
   const hash = createHash('sha256').update(`${size}\n`);

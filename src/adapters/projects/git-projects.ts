@@ -82,7 +82,7 @@ export class GitProjects implements Projects {
 
   known(place: Place): Project | undefined {
     const cached = this.#cache.get(keyOf(place));
-    // A choice of the user counts from the next request on.
+    // A choice by the user is effective from the next request on.
     if (cached === undefined || cached.registry !== this.#registryStamp()) return undefined;
     const now = performance.now();
     if (now - cached.checkedAt > this.#recheckMs) {
@@ -115,7 +115,7 @@ export class GitProjects implements Projects {
     if (!isAbsolute(folder) || folder.includes('\0')) return this.#keep(folder, alone, '');
     const resolved = this.#resolve(folder).catch(() => undefined);
     const found = await within(this.#findMs, resolved);
-    // Cached, so that a conversation does not change its space midway.
+    // Cache this result too, so that a conversation does not change its space in the middle.
     if (found === undefined) return this.#keep(folder, alone, '');
     const { project, stamp, root } = found;
     const listed = root === undefined ? NO_FOLDERS : subfoldersOf(root);
@@ -148,7 +148,7 @@ export class GitProjects implements Projects {
       const found = statSync(join(this.#dataFolder, REGISTRY_FILE), { throwIfNoEntry: false });
       return found === undefined ? '' : `${found.mtimeMs} ${found.size}`;
     } catch {
-      // Without a usable data folder there is no registry; the code that needs it reports that.
+      // Without a usable data folder there is no registry, and the code that needs it reports that.
       return '';
     }
   }
@@ -221,7 +221,7 @@ function offIn(registry: Registry, space: string): Pick<Project, 'isMemoryOff'> 
   return isMemoryOff(registry, space) ? { isMemoryOff: true } : {};
 }
 
-/** No folder has a NUL in its name. */
+/** Returns a key for a place. No folder has NUL in its name, so a space's key is never a folder. */
 function keyOf(place: Place): string {
   return typeof place === 'string' ? place : `\0${place.space}`;
 }
@@ -305,7 +305,7 @@ function projectIn(given: string, folder: string, registry: Registry): Project {
   return { space, olderSpaces: [...older] };
 }
 
-/** The newest last, as in the second list. */
+/** Merges two lists without duplicates: elements of `now` come last, in their order. */
 function union(before: readonly string[], now: readonly string[]): readonly string[] {
   const fresh = new Set(now);
   return [...before.filter((one) => !fresh.has(one)), ...fresh];
@@ -503,10 +503,10 @@ function originIdentity(url: string): string | undefined {
   return `${place}/${plain}`.toLowerCase();
 }
 
-/** `git@host:path`, which is no URL. */
+/** Parses `git@host:path`, which is no URL. */
 function scpForm(text: string): readonly string[] {
   const [, host = '', path = ''] = /^(?:[^@/:]+@)?([^/:@]+):(?!\/\/)(.+)$/.exec(text) ?? [];
-  // One letter is a drive of Windows.
+  // A host of one letter is a drive of Windows.
   return host.length < 2 ? [] : ['', host, '', path];
 }
 

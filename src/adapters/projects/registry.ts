@@ -27,7 +27,7 @@ export interface KnownProject {
   readonly identities: readonly string[];
   /** The branch or commit of HEAD at svc's last check. */
   readonly head: string;
-  /** Some commits that it held, the newest last. */
+  /** Some of its commits, newest last. */
   readonly commits: readonly string[];
   /** Folders in it that clients stated, newest last. */
   readonly folders: readonly string[];
@@ -46,7 +46,7 @@ export interface Registry {
   readonly off: readonly string[];
 }
 
-/** Where the memories of a space are now. */
+/** Returns the space that has a space's memories now. */
 export function spaceNow({ forwards }: Pick<Registry, 'forwards'>, space: string): string {
   return Object.hasOwn(forwards, space) ? (forwards[space] ?? space) : space;
 }

@@ -17,11 +17,11 @@ export interface Repository {
   readonly own: string;
   /** Git's folder of the repository, which worktrees share: `.git`, a bare one, or a submodule's. */
   readonly common: string;
-  /** The address of `origin`; '' without one. */
+  /** The address of `origin`; '' if there is none. */
   readonly origin: string;
 }
 
-/** Deeper folders than any real project has. */
+/** Bound on levels upwards: more than any real project has. */
 const LEVELS_MAX = 40;
 const POINTER_BYTES_MAX = 4096;
 const CONFIG_BYTES_MAX = 256 * 1024;
@@ -124,13 +124,13 @@ function settingIn(config: string, section: RegExp, name: string): string {
 }
 
 interface Head {
-  /** Undefined for a detached head. */
+  /** The branch; undefined if HEAD is detached. */
   readonly branch: string | undefined;
-  /** '' before the first commit. */
+  /** The commit; '' before the first one. */
   readonly commit: string;
 }
 
-/** Where a working tree has its own HEAD, and where its repository has the branches. */
+/** The folder with the HEAD of a working tree, and the folder with the branches of its repository. */
 interface HeadPlace {
   readonly own: string;
   readonly common: string;
@@ -153,7 +153,7 @@ export async function readHead({ own, common }: HeadPlace): Promise<Head> {
   return { branch, commit: loose === '' ? await packedHash(common, ref) : loose };
 }
 
-/** The hash in the file of a branch or a tag. */
+/** Returns the hash in the file of a branch or a tag. */
 export async function hashIn(path: string): Promise<string> {
   return firstHash(await readBounded(path, REF_BYTES_MAX));
 }

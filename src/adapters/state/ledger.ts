@@ -22,14 +22,14 @@ import type { StateWriter } from './state-writer.ts';
 
 /** Bound on the cache: the entries of 16 conversations of 150 prompts, or 20,000 addresses without an entry. */
 const KNOWN_BYTES_MAX = 4 * 1024 * 1024;
-/** A row takes so much beside its texts. */
+/** Bytes that a row takes in memory beside its texts. */
 const ROW_BYTES = 200;
 /** Keys that are read in one step. 8 keys take 10 us, 500 take 1 ms; between steps other requests run. */
 const STEP_KEYS = 500;
 /** Most new rows of other processes that are applied to the cache (4 ms); with more, it is cheaper to drop it. */
 const NEW_ROWS_MAX = 2000;
 const RETRY_MS = 2;
-/** How long a decision waits for a lock; then the request goes without it. */
+/** How long a decision waits for a lock. After that, the request goes on without it. */
 const COMMIT_MS = 250;
 /**
  * How long an entry that only describes a request waits for a lock. Then the request continues, and the entry is
@@ -43,7 +43,7 @@ interface NewRow {
   readonly value: string;
 }
 
-/** `row`: undefined where there is no entry. */
+/** A cached look-up. `row` is undefined if there is no entry. */
 interface Known {
   readonly key: string;
   readonly row: LedgerRow | undefined;
@@ -63,12 +63,15 @@ export class StateLedger implements Ledger {
   readonly isShared = false;
   readonly #file: StateFile;
   readonly #writer: StateWriter;
-  /** As of the row `#last`. */
+  /** Cached look-ups, which are current up to row number `#last`. */
   readonly #known = new Recent<string, Known>(KNOWN_BYTES_MAX, ({ key, row }) =>
     row === undefined ? ROW_BYTES + key.length : bytesOf(row),
   );
   readonly #unwritten = new Recent<string, Unwritten>(KNOWN_BYTES_MAX, ({ row }) => bytesOf(row));
-  /** Requests of a conversation bring the same address objects, and building a key is most of a look-up. */
+  /**
+   * Keys of addresses. Requests of a conversation bring the same address objects, and building a key is most of a
+   * look-up.
+   */
   readonly #keys = new WeakMap<LedgerAddress, string>();
   #last = 0;
   #opens = 0;
@@ -83,7 +86,7 @@ export class StateLedger implements Ledger {
     try {
       this.#file.ask((rows) => this.#follow(rows));
     } catch {
-      // A block is checked again when it is recorded.
+      // If the file cannot be read now, the generation is checked again when a block is recorded.
     }
     return this.#generation;
   }
@@ -116,7 +119,7 @@ export class StateLedger implements Ledger {
         await sleep(RETRY_MS);
       }
       generation ??= this.#generation;
-      // A forget ran between two steps, so all keys are looked up again.
+      // A text was forgotten between two steps, so look all keys up again.
       if (this.#generation !== generation) return this.find(addresses, end - performance.now());
       if (at === open.length) break;
       await nextRound();
@@ -152,7 +155,7 @@ export class StateLedger implements Ledger {
     let isLate = false;
     const write = (state: Statements): void =>
       state.transaction(() => {
-        // A forgotten text may be in one of the blocks.
+        // If something was forgotten meanwhile, it may be in one of the blocks.
         const isChanged = this.#follow(state) !== generation;
         isLate = isChanged && rows.some((row) => quotedIn(row).length > 0);
         if (!isLate) this.#put(state, rows, false);
@@ -245,7 +248,7 @@ export class StateLedger implements Ledger {
         key,
         valueOf(isLate ? withoutQuotes(row) : row),
       );
-      // Another process may have written it first; the next question reads it.
+      // Another process may have written the entry first; the next look-up reads it.
       this.#known.delete(key);
     }
   }
@@ -267,7 +270,7 @@ const FORGOTTEN_KEY = 'forgotten';
 
 /** Bound on rows: a year of heavy use. A block has 2 kB, so at most about 400 MB. */
 const ROWS_MAX = 200_000;
-/** Rows that are read at once: 2 MB. */
+/** Rows that are read together: 2 MB. */
 const FORGET_ROWS = 1000;
 
 interface StoredRow {

@@ -17,7 +17,7 @@ import type { StateWriter } from './state-writer.ts';
 export const STORE_TARGET = 'store';
 /** R27: bound on waiting captures. Some 30,000 exchanges, which are weeks of work without a memory. */
 const WAITING_BYTES_MAX = 64 * 1024 * 1024;
-/** A lock is held for a few milliseconds. */
+/** How long a write waits for a lock; locks are held for a few milliseconds. */
 const WRITE_MS = 1000;
 /** Bound on remembered captures of this process: a day of work, about 100 bytes each. */
 const KEPT_MAX = 8192;
@@ -29,7 +29,7 @@ const BATCH_CHARS_MAX = 1024 * 1024;
  * recallable after 50 ms; a commit takes 10 ms on a slow disk, and timers of a busy process are late.
  */
 const GATHER_MS = 10;
-/** Deadline of a call; then it is repeated. */
+/** Deadline of a call. After that, the call is repeated. */
 const CAPTURE_MS = 30_000;
 const RETRY_MS_MIN = 250;
 const RETRY_MS_MAX = 30_000;
@@ -44,7 +44,7 @@ interface OutboxRow {
 export interface StateOutboxOptions {
   readonly file: StateFile;
   readonly writer: StateWriter;
-  /** The name of the memory, because records for one must not go to another. */
+  /** The name of the memory. Records for one memory must not go to another. */
   readonly name: string;
   readonly target: Pick<Memory, 'capture'>;
   /** The longest pause between two attempts, in milliseconds. */
@@ -61,7 +61,7 @@ export class StateOutbox implements Outbox {
   #areBytesCounted = false;
   #isClosed = false;
   #delivering: Promise<void> | undefined;
-  /** A record may have been added since the rows were read. */
+  /** True if a record may have been added since the rows were read. */
   #isAsked = false;
   #batchMax = BATCH_RECORDS_MAX;
   #warnedAt = -Infinity;
@@ -140,7 +140,8 @@ export class StateOutbox implements Outbox {
     this.#options.report(line);
   }
 
-  // Never rejects: a failure leads to another attempt, or the record is dropped with a warning.
+  // Delivers everything that waits. Never rejects: a failure leads to another attempt, or the record is dropped with
+  // a warning.
   async #deliverAll(): Promise<void> {
     const { retryMsMax = RETRY_MS_MAX } = this.#options;
     await this.#pause(GATHER_MS);
@@ -162,11 +163,11 @@ export class StateOutbox implements Outbox {
       await this.#pause(retryMs);
       retryMs = Math.min(retryMs * 2, retryMsMax);
     }
-    // Cleared at once, so that a later record begins a new run.
+    // Clear it at once, so that a later record begins a new run.
     this.#delivering = undefined;
   }
 
-  /** False: to be tried again. */
+  /** Delivers a batch. Returns false if it must be delivered again. */
   async #deliver(batch: readonly OutboxRow[]): Promise<boolean> {
     const records = batch.flatMap((row) => readRecord(JSON.parse(row.record)) ?? []);
     try {
@@ -176,7 +177,7 @@ export class StateOutbox implements Outbox {
       return true;
     } catch (error) {
       if (!(error instanceof MemoryError) || error.reason !== 'invalid') return false;
-      // One record of the batch is at fault. Delivered alone, it can be identified and dropped.
+      // One record of the batch is invalid. Deliver the records alone, so that it can be found and dropped.
       if (batch.length > 1) this.#batchMax = 1;
       if (batch.length > 1) return false;
       this.#warn('The memory refused a record.');
@@ -200,7 +201,7 @@ export class StateOutbox implements Outbox {
     });
   }
 
-  /** Undefined where they cannot be counted now. */
+  /** Returns the number of waiting captures; undefined if the file cannot be read now. */
   #count(): number | undefined {
     try {
       const sql = 'SELECT count(*) AS count FROM outbox WHERE target = ?';
@@ -211,7 +212,7 @@ export class StateOutbox implements Outbox {
     }
   }
 
-  /** The oldest, and at least one if one waits. Undefined: they cannot be read now. */
+  /** Returns the oldest waiting captures, at least one if there is one. Undefined: the file cannot be read now. */
   async #next(): Promise<readonly OutboxRow[] | undefined> {
     const { file, writer, name } = this.#options;
     await writer.caughtUp(WRITE_MS);
@@ -230,7 +231,7 @@ export class StateOutbox implements Outbox {
     }
   }
 
-  /** Called with rows that the memory has stored or refused for good. Returns false if they will be delivered again. */
+  /** Removes rows that the memory has stored or refused for good. Returns false if they will be delivered again. */
   async #remove(batch: readonly OutboxRow[]): Promise<boolean> {
     const numbers = JSON.stringify(batch.map(({ n }) => n));
     const isRemoved = await this.#options.writer.commit((rows) => {
@@ -250,7 +251,7 @@ export class StateOutbox implements Outbox {
       this.#waitingBytes = file.use((rows) => rows.get<{ bytes: number }>(sql, name)?.bytes ?? 0);
       this.#areBytesCounted = true;
     } catch {
-      // Counted at the next failure.
+      // The next failed delivery tries again.
     }
   }
 }

@@ -16,13 +16,13 @@ export interface RecentRequest {
   readonly conversation: string;
   readonly end: string;
   readonly memoryState: string;
-  /** 1 if the conversation holds thinking that is bound to its prefix. */
+  /** 1 if the conversation has thinking that is bound to its prefix. */
   readonly isBound: number;
-  /** 1 where it carried a block. */
+  /** 1 if the request carried a block. */
   readonly hasBlock: number;
 }
 
-/** How long to wait for a writer, which holds the file for some milliseconds. */
+/** How long to wait for a writer, which locks the file for some milliseconds. */
 const BUSY_MS = 500;
 /** Bound on rows, 10 us each: more than one user's day. */
 const ROWS_MAX = 20_000;
@@ -39,7 +39,7 @@ export interface RunTotals {
   readonly requests: number;
   /** Prompts that got memories. */
   readonly recalled: number;
-  /** Requests without memory, because it did not answer in time. */
+  /** Requests without memory because it did not answer in time. */
   readonly late: number;
   /** Requests without memory for another reason. */
   readonly failed: number;
@@ -49,7 +49,7 @@ export interface RunTotals {
   readonly missedTokens: number;
 }
 
-// Clients are named like their programs, some with a suffix: claude-code.
+// A client has the name of its program, some with a suffix: claude-code.
 const RUN_SQL = `
 SELECT count(*) AS requests,
   count(DISTINCT CASE WHEN NOT coalesce(row ->> '$.recall.isBrief', 0)
@@ -86,7 +86,7 @@ function readRows(folder: string, sql: string, ...values: (number | string)[]): 
   }
 }
 
-/** Undefined where there is no log. Throws what SQLite throws. */
+/** Reads from the log. Returns undefined if there is none. Throws errors of SQLite. */
 function withLog<T>(folder: string, busyMs: number, read: (log: Connection) => T): T | undefined {
   const file = stateFile(folder);
   if (!existsSync(file)) return undefined;
@@ -102,8 +102,8 @@ function withLog<T>(folder: string, busyMs: number, read: (log: Connection) => T
 /** How long a status line waits for a writer. */
 const LINE_BUSY_MS = 100;
 
-// Written exactly as in the index; otherwise every row would be read. A sub-agent's conversation is the session, a
-// slash and a name.
+// This expression must equal the index's, or every row is read. A sub-agent's conversation is the session, a slash
+// and a name.
 const CONVERSATION = `row ->> '$.conversation'`;
 const SESSION_SQL = `
 SELECT coalesce(row ->> '$.model', '') AS model, coalesce(row ->> '$.isLogin', 0) AS isLogin,
@@ -122,7 +122,7 @@ WHERE row ->> '$.conversation' = ? ORDER BY n DESC LIMIT 1`;
 /** What a status line shows of one session. */
 interface SessionFacts {
   readonly sums: readonly SessionSum[];
-  /** How much of the plan was used, from the newest answer that stated it. */
+  /** The used share of the plan, from the newest answer that stated it. */
   readonly quota: QuotaReading | undefined;
 }
 

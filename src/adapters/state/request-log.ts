@@ -56,7 +56,7 @@ export class StateRequestLog implements RequestLog {
       rows.run('INSERT INTO requests (id, at, row) VALUES (?, ?, ?)', id, at, text);
     });
     this.#added += 1;
-    // Old rows that stay are only a longer list.
+    // If pruning fails, the list is only longer.
     if (this.#added % ROWS_PER_PRUNE === 1) void this.#reader.pruneState().catch(() => undefined);
   }
 
@@ -109,11 +109,11 @@ const FIND_MAX = 1000;
 const OFFSET_MAX = 1_000_000;
 /** Bound on readings: a plan's longest window is a month, which has some 30,000 with heavy use. */
 const QUOTA_ROWS_MAX = 50_000;
-/** Some 10 MB, read in 100 ms. */
+/** Bound on rows that are read for readings: some 10 MB in 100 ms. */
 const QUOTA_READ_MAX = 20_000;
 const QUOTA_AGE_MS = 35 * 24 * 3600 * 1000;
 const SIGHTINGS_MAX = 50;
-/** An exchange has fewer records. */
+/** Bound on records of one exchange; real ones have fewer. */
 const SIGHTED_MAX = 20;
 
 /** The table of the request log: small rows, bounded in number and age. Every call takes milliseconds. */
@@ -124,7 +124,7 @@ export class RequestTable {
     this.#rows = rows;
   }
 
-  /** Newest first. */
+  /** Returns rows, newest first. */
   list(filter: RequestList): RequestRow[] {
     const limit = Math.max(0, Math.min(filter.limit, LIST_MAX));
     const rows =
@@ -136,7 +136,7 @@ export class RequestTable {
             filter.since ?? 0,
           )
         : this.#rows.all<{ row: string }>(
-            // Finds ids with this beginning: they have lower-case letters and digits, which sort before a tilde.
+            // Finds ids that begin with the text. They have lower-case letters and digits, which sort before a tilde.
             'SELECT row FROM requests WHERE id >= ? AND id < ? ORDER BY number DESC LIMIT ?',
             filter.id,
             `${filter.id}~`,
@@ -145,11 +145,11 @@ export class RequestTable {
     return rows.map(parsedRow);
   }
 
-  /** Newest first. */
+  /** Returns the rows of a conversation, newest first. */
   conversation({ conversation, limit }: ConversationFilter): RequestRow[] {
     return this.#rows
       .all<{ row: string }>(
-        // Written exactly as in the index; otherwise every row would be read.
+        // This expression must equal the index's, or every row is read.
         `SELECT row FROM requests WHERE row ->> '$.conversation' = ? ORDER BY number DESC LIMIT ?`,
         conversation,
         Math.max(0, Math.min(limit, LIST_MAX)),
@@ -157,7 +157,7 @@ export class RequestTable {
       .map(parsedRow);
   }
 
-  /** In the order in which they were written. */
+  /** Returns readings in the order in which they were written. */
   quota(now: number): readonly QuotaReport[] {
     const rows = this.#rows.all<{ row: string }>(
       'SELECT row FROM (SELECT n, at, row FROM quota ORDER BY n DESC LIMIT ?) WHERE at >= ? ORDER BY n',
@@ -200,7 +200,7 @@ export class RequestTable {
   find(filter: RequestFilter): RequestRow[] {
     const conditions = new Conditions();
     conditions.require(`coalesce(row ->> '$.kind', '') NOT IN ('relayed', 'count')`);
-    // Written exactly as in the index; otherwise every row would be read.
+    // This expression must equal the index's, or every row is read.
     conditions.add(`row ->> '$.conversation' = ?`, filter.conversation);
     // A text search first avoids parsing the JSON of nearly every row.
     if (filter.isMiss === true) conditions.require(`instr(row, '"miss":{') > 0`);
@@ -309,7 +309,8 @@ GROUP BY 1, 2, 3, 4, 5 ORDER BY day DESC, requests DESC LIMIT ${SUM_ROWS_MAX}`;
 const TOKENS = ['input', 'cacheRead', 'cacheWrite', 'output']
   .map((name) => `coalesce(row ->> '$.usage.${name}', 0)`)
   .join(' + ');
-// Agents of a session count with it. Only the newest conversations are read: some megabytes at most.
+// Sums the newest conversations only, which are some megabytes at most. Requests of a session's agents count with the
+// session.
 const TRIAL_SQL = `
 SELECT row ->> '$.trial' AS trial, count(*) AS requests, sum(${TOKENS}) AS tokens,
   coalesce(sum(row ->> '$.isCorrection'), 0) AS corrections,

@@ -67,11 +67,11 @@ export interface StateFileOptions {
   readonly driver: () => Driver;
   /** How long a statement waits for a lock, in milliseconds; 0 on the event loop. */
   readonly busyMs: number;
-  /** How long the first attempt to open the file waits, in milliseconds. Absent: OPEN_MS. */
+  /** How long the first attempt to open the file waits, in milliseconds; undefined: OPEN_MS. */
   readonly openMs?: number | undefined;
   /** KiB of SQLite's page cache. */
   readonly cacheKib: number;
-  /** False: a missing file is an error. Only the thread that answers requests creates it. */
+  /** True: create a missing file. Only the thread that answers requests does so. */
   readonly creates: boolean;
   report(line: string): void;
 }
@@ -89,9 +89,9 @@ export class StateFile {
   #opened: Opened | undefined;
   #failedAt = -Infinity;
   #failure: Error | undefined;
-  /** Rows of a file that was deleted, replaced or renamed while it was open. */
+  /** Rows copied from a file that was deleted, replaced or renamed while it was open. */
   #carried: Carried | undefined;
-  /** How many files were opened so far. A caller with another count has not read this file yet. */
+  /** Counts the files that were opened. A caller with another count has not read this file yet. */
   #opens = 0;
   #hasTried = false;
   #isClosed = false;
@@ -165,7 +165,7 @@ export class StateFile {
     try {
       rows.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     } catch {
-      // The file is as whole as after a kill.
+      // Without the checkpoint the file is in the same state as after a kill.
     }
     closeQuietly(rows);
   }
@@ -265,7 +265,7 @@ export class StateFile {
     this.#opened = undefined;
     if (opened !== undefined) this.#carried = carriedFrom(opened.rows);
     closeQuietly(opened?.rows);
-    // Another process or thread may have done it already.
+    // Another process or thread may have copied the rows already.
     const isOurs = opened === undefined || opened.identity === identityOf(this.path);
     if (!isOurs || !this.#options.creates) return;
     const aside = `${this.path}.corrupt-${new Date().toISOString().replaceAll(':', '')}`;
@@ -283,7 +283,10 @@ interface Carried {
   readonly ledger: readonly { readonly key: string; readonly value: string }[];
 }
 
-/** Bound on ledger rows that are copied into a new file, newest first: a few megabytes, for current conversations. */
+/**
+ * Bound on ledger rows that are copied into a new file, newest first: a few megabytes, enough for current
+ * conversations.
+ */
 const CARRIED_ROWS_MAX = 5000;
 
 /** Reads the rows of a file that lost its path, as long as it is open. */
@@ -296,7 +299,7 @@ function carriedFrom(rows: Statements): Carried {
   };
 }
 
-/** A damaged file may give some of its rows. */
+/** Reads rows; none if the file is damaged there. */
 function readable<Row>(read: () => readonly Row[]): readonly Row[] {
   try {
     return read();
@@ -332,7 +335,7 @@ function hasTables(rows: Statements): boolean {
   return version === STATE_VERSION;
 }
 
-/** '' where there is no such file. */
+/** Identifies a file by device and inode number; '' if it does not exist. */
 function identityOf(path: string): string {
   const stat = statSync(path, { throwIfNoEntry: false });
   return stat === undefined ? '' : `${stat.dev} ${stat.ino}`;

@@ -14,7 +14,7 @@ import type { StateFile } from './state-file.ts';
  * to three.
  */
 const RETRY_MS = 2;
-/** After an error of the disk. */
+/** Pause before a write is repeated after an error of the disk. */
 const FAILED_RETRY_MS = 1000;
 /** Bound on writes that wait while the disk is full or the file is locked: some 10 MB. */
 const WAITING_MAX = 4096;
@@ -27,7 +27,7 @@ const LOG_BYTES_MAX = 4 * 1024 * 1024;
 /** Size from which the event loop moves the log itself, because the store's thread has not done it. */
 const LOG_BYTES_ALONE = 16 * 1024 * 1024;
 
-/** Throws errors of SQLite; then it is called again. */
+/** A write. It may throw errors of SQLite; then it is called again. */
 type Work = (rows: Statements) => void;
 
 /** `waits`: another connection holds the lock. `failed`: the disk is full, missing or read-only. */
@@ -35,7 +35,7 @@ export type Written = 'done' | 'waits' | 'failed';
 
 interface Waiting {
   readonly work: Work;
-  /** Undefined if the write is repeated until it succeeds. */
+  /** Called when the deadline passes; undefined: the write is repeated until it succeeds. */
   readonly giveUp?: (() => void) | undefined;
   readonly done: () => void;
 }
@@ -63,7 +63,7 @@ export class StateWriter {
     this.#file = options.file;
   }
 
-  /** Something waits to be written. */
+  /** True if a write waits. */
   get isBehind(): boolean {
     return this.#waiting.length > 0;
   }
@@ -181,13 +181,13 @@ export class StateWriter {
         const opened = fstatSync(descriptor);
         this.#log = { descriptor, identity: `${opened.dev} ${opened.ino}` };
       }
-      // Nothing can be done about a failed sync; the system has the commits.
+      // A failed sync is ignored, because nothing can be done about it: the system has the commits.
       fdatasync(this.#log.descriptor, () => undefined);
       if (stat.size > LOG_BYTES_ALONE) {
         this.#file.use((rows) => rows.exec('PRAGMA wal_autocheckpoint = 1000'));
       } else if (stat.size > LOG_BYTES_MAX) this.#options.checkpoint();
     } catch {
-      // The log is gone; the next write looks for it.
+      // The log does not exist now; the next write opens it again.
     }
   }
 

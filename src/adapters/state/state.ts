@@ -7,14 +7,14 @@ import { StateWriter } from './state-writer.ts';
 
 /** Opens ledger, outboxes and request log in one file, which the thread that answers requests owns. */
 
-/** Cache of the connection. Both connections of the process take 2 MB, and up to 8 with full caches. */
+/** Cache of each connection, in KiB. Both connections of the process take 2 MB, and up to 8 with full caches. */
 const CACHE_KIB = 2048;
-/** How long closing waits for a lock, which is held for some milliseconds; not for a full disk. */
+/** How long closing waits for a lock, which is held for some milliseconds. It does not wait for a full disk. */
 const CLOSE_MS = 2000;
 
 export interface StateOptions {
   readonly folder: string;
-  /** Absent: the one of this machine. */
+  /** The SQLite driver; undefined: the one of this machine. */
   readonly driver?: Driver;
   /** See StateFileOptions. */
   readonly openMs?: number | undefined;

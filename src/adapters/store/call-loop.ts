@@ -68,7 +68,7 @@ class CallLoop {
       this.#queue.add(request);
       if (!this.#isWorking) void this.#answerAll();
     });
-    // Opened in advance, so that the first question does not wait for it.
+    // Open the file in advance, so that the first recall does not wait for it.
     void this.#whileBusy(() => this.#store.open()).then(() => this.#answerAll());
   }
 

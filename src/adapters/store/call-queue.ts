@@ -24,7 +24,7 @@ export class CallQueue {
 
   next(): StoreRequest | undefined {
     const [other] = this.#others;
-    // After `close` no call is answered, so it waits for all earlier ones.
+    // 'close' must wait for all earlier calls, because no call is answered after it.
     const isOver = other !== undefined && other.name !== 'close' && this.#inRow >= URGENT_IN_A_ROW;
     const urgent = isOver ? undefined : this.#urgent.shift();
     this.#inRow = urgent === undefined ? 0 : this.#inRow + 1;

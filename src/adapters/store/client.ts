@@ -54,7 +54,7 @@ export interface StoreClientOptions {
   readonly extra?: unknown;
 }
 
-/** All stores of the process share them. */
+/** Descriptors that all stores of the process share. */
 const DESCRIPTORS = new Descriptors();
 
 export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
@@ -66,7 +66,7 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
   #starts: number[] = [];
   #last = 0;
   #isClosed = false;
-  /** The worker is ending because its file was replaced, and has not begun the queued calls. */
+  /** True if the worker is ending because its file was replaced; the queued calls have not begun. */
   #isReplaced = false;
   #closing: Promise<void> | undefined;
 
@@ -100,7 +100,7 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
   }
 
   async #close(): Promise<void> {
-    // Closed from now on: a later call would be cut off inside the native driver, which aborts the process.
+    // Refuse later calls from now on: they would be cut off inside the native driver, which aborts the process.
     this.#isClosed = true;
     const worker = this.#worker;
     if (worker !== undefined) {
@@ -166,16 +166,16 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
     const [aborted, control] = [this.#aborted, this.#control];
     const descriptors = DESCRIPTORS.slots;
     const workerData: WorkerInput = { folder, extra, aborted, control, descriptors };
-    // Busy from the start, because loading the driver is a native call too.
+    // Mark the worker as busy from the start, because loading the driver is a native call too.
     Atomics.store(this.#control, BUSY, 1);
-    // Not imported, because hooks start no worker and Node 24 takes 4 ms to load this module.
+    // Load this module only here: hooks start no worker, and Node 24 takes 4 ms to load it.
     const threads = process.getBuiltinModule('node:worker_threads');
     const worker = new threads.Worker(this.#options.worker ?? workerFile('store-worker'), {
       workerData,
       // The store needs no environment variables, which may hold keys.
       env: {},
       execArgv: ['--disable-warning=ExperimentalWarning'],
-      // Otherwise Node closes the file descriptors of a thread that ends, and with them other threads' locks.
+      // Without this, Node closes the file descriptors of a thread that ends, and with them other threads' locks.
       trackUnmanagedFds: false,
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
     });

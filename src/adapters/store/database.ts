@@ -57,7 +57,7 @@ export interface OpenOptions {
 export class Database {
   readonly #rows: Statements;
   #deletions = 0;
-  /** How often the file itself was written, by a checkpoint or another program. */
+  /** Counts writes to the file itself, by a checkpoint or another program. */
   #writings = 0;
   readonly #file: OpenedFile;
   /** Milliseconds since 1970. */
@@ -65,7 +65,7 @@ export class Database {
   readonly sqliteVersion: string;
   readonly journalMode: string;
 
-  /** `path`: of the file that the connection has opened. */
+  /** `path` is the path of the file that the connection has opened. */
   constructor(
     connection: Connection,
     path: string,
@@ -73,7 +73,7 @@ export class Database {
   ) {
     this.#rows = new Statements(connection);
     this.sqliteVersion = String(this.#rows.value('SELECT sqlite_version()'));
-    // WAL_SYNCHRONOUS may be compiled in as NORMAL, so set it.
+    // Set it explicitly, because SQLite may be compiled with a WAL_SYNCHRONOUS of NORMAL.
     const mode = isAtLeast(this.sqliteVersion, SAFE_WAL_VERSION) ? 'WAL' : 'DELETE';
     connection.exec(`PRAGMA busy_timeout = ${busyMs}`);
     this.journalMode = String(this.#rows.value(`PRAGMA journal_mode = ${mode}`));
@@ -81,11 +81,11 @@ export class Database {
     connection.exec('PRAGMA secure_delete = ON');
     connection.exec('PRAGMA mmap_size = 0');
     connection.exec('PRAGMA foreign_keys = ON');
-    // Otherwise a row that INSERT OR REPLACE deletes is not counted as removed.
+    // Without this, a row that INSERT OR REPLACE deletes is not counted as removed.
     connection.exec('PRAGMA recursive_triggers = ON');
     // A negative value is in kibibytes. 16 MiB hold the index pages of 100,000 passages.
     connection.exec('PRAGMA cache_size = -16384');
-    // A checkpoint then shrinks a large write-ahead log.
+    // After a checkpoint, a larger write-ahead log is shortened to this size.
     connection.exec('PRAGMA journal_size_limit = 4194304');
     this.#file = new OpenedFile(path, descriptors);
   }
@@ -122,7 +122,7 @@ export class Database {
     try {
       this.checkpoint();
     } catch {
-      // Even if the disk is full or missing, the file is as intact as after a kill.
+      // The disk is full or missing. The file is as intact as after a kill.
     }
     this.#file.removeLogs();
   }
@@ -140,7 +140,7 @@ export class Database {
     return this.#rows.get<Row>(sql, ...values);
   }
 
-  /** The number of rows changed. */
+  /** Runs a statement. Returns the number of changed rows. */
   run(sql: string, ...values: SqlValue[]): number {
     const changes = this.#rows.run(sql, ...values);
     if (changes > 0 && TAKES_TEXTS.test(sql)) this.#deletions += 1;
@@ -161,7 +161,7 @@ export class Database {
     return `${commits} ${this.#writings} ${this.#deletions}`;
   }
 
-  /** All or nothing, on disk when it returns. */
+  /** Runs `work` in a transaction: all or nothing, on disk when it returns. */
   transaction<Result>(work: () => Result): Result {
     return this.#rows.transaction(work);
   }
@@ -219,9 +219,12 @@ export function beingWritten(): MemoryError {
   return new MemoryError('unavailable', BEING_WRITTEN);
 }
 
-/** The file is broken and another program has just written to it, so it may be half of a copy. */
+/** Thrown if the file is broken and another program has just written to it, so it may be half of a copy. */
 class BeingWrittenError extends MemoryError {
-  /** SQLite deletes the log with the last connection, and a broken file must be renamed with its log. */
+  /**
+   * Closes the connection. SQLite deletes the log with the last connection, and a broken file must be renamed with
+   * its log.
+   */
   readonly close: () => void;
 
   constructor(close: () => void) {
@@ -242,7 +245,7 @@ function openPatiently(options: OpenOptions): Database {
     } catch (error) {
       earlier?.close();
       earlier = error instanceof BeingWrittenError ? error : undefined;
-      // Who says how long to wait has waited so long.
+      // A caller that gives `busyMs` has waited for that time already, so do not try again.
       const mayWait = options.busyMs === undefined;
       const isMomentary = mayWait && (earlier !== undefined || isBusy(error));
       if (!isMomentary || attempt >= (earlier === undefined ? OPEN_ATTEMPTS : COPY_ATTEMPTS)) {
@@ -287,7 +290,7 @@ export function isWhole(database: Database): boolean {
 
 interface Abandoned {
   readonly isBroken: boolean;
-  /** False if another process has renamed the broken file: then the path has a new file, which must stay. */
+  /** Returns false if another process has renamed the broken file: the path then has a new file, which must stay. */
   isAtPath(): boolean;
   close(): void;
 }
@@ -313,7 +316,9 @@ function setAside(options: OpenOptions): void {
   options.report(`The memory's file was damaged. svc kept it as ${aside} and created a new one.`);
 }
 
-/** The database was deleted or replaced while it was open, so nothing of this connection counts. */
+/**
+ * Thrown if the database was deleted or replaced while it was open. Nothing that this connection has read is valid.
+ */
 export class FileReplacedError extends Error {
   override readonly name = 'FileReplacedError';
 }
@@ -354,6 +359,6 @@ function tellOthers(folder: string): void {
     makePrivateFolder(folder, { inside: stat !== undefined && isPrivate(stat.mode) });
     markReplaced(folder);
   } catch {
-    // The folder cannot be made. Opening the memory will report that it is unavailable.
+    // If the folder cannot be made, opening the memory will report it.
   }
 }

@@ -15,12 +15,12 @@ export class Descriptors {
   readonly #slots: Int32Array<SharedArrayBuffer>;
   #users = 0;
 
-  /** `slots`: those of another thread. */
+  /** `slots` are shared with another thread. */
   constructor(slots?: Int32Array<SharedArrayBuffer>) {
     this.#slots = slots ?? new Int32Array(new SharedArrayBuffer(SLOTS * 4)).fill(FREE);
   }
 
-  /** To be handed to another thread. */
+  /** The slots, to give them to another thread. */
   get slots(): Int32Array<SharedArrayBuffer> {
     return this.#slots;
   }

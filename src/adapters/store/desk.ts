@@ -38,10 +38,10 @@ import type { StoreCalls } from './protocol.ts';
 import { FileSearch } from './file-search.ts';
 import { type Signals, silent } from './signals.ts';
 
-/** Reads records with their marks, for a user who looks through them. */
+/** Reads records with their marks, for a user who inspects them. */
 
 const SHELVES_MAX = 500;
-/** More than the page lists. */
+/** Bound on days; more than the page lists. */
 const DAYS_MAX = 30;
 const LIMIT_MAX = 500;
 /** Bound on records that are searched for rules. */
@@ -316,7 +316,7 @@ interface DeskParts {
   readonly database: Database;
   readonly records: Records;
   readonly signals: Signals;
-  /** `emptyForgotten` is to follow. */
+  /** Deletes records. The caller must then call `emptyForgotten`. */
   readonly forget: (filter: ForgetFilter) => void;
   /** Keeps blocks that quote the record out of new conversations. */
   readonly retire: (ref: string) => void;
@@ -381,7 +381,7 @@ function edit({ records, forget }: DeskParts, desk: Desk, change: DeskEdit): Edi
   return 'edited';
 }
 
-/** A record without the marks of the desk. */
+/** Returns the record without the desk's marks. */
 function recordOf(given: DeskRecord): MemoryRecord<SpeakerRole> {
   const { pin: _, editedAt: __, importedAt: ___, ref: ____, ...record } = given;
   return record;

@@ -43,7 +43,7 @@ export function loadDriver(): Driver {
   }
   try {
     const require = createRequire(import.meta.url);
-    // Not import(): looking for the names that a CommonJS module exports takes 7 ms.
+    // require() instead of import(), which takes 7 ms to find the names that a CommonJS module exports.
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
     const module = require('@photostructure/sqlite') as SqliteModule;
     return driverOf('@photostructure/sqlite', module);
@@ -94,7 +94,7 @@ const WORDS: readonly (readonly [string, number])[] = [
   ['file is not a database', 26],
 ];
 
-/** The file is damaged, or is no database. */
+/** Says whether the error means that the file is damaged, or is no database. */
 export function isDamage(error: unknown): boolean {
   const code = sqliteCode(error);
   return code === 11 || code === 26;
@@ -103,7 +103,7 @@ export function isDamage(error: unknown): boolean {
 /** Says whether another connection holds a lock, so that a retry may succeed. */
 export function isBusy(error: unknown): boolean {
   const code = sqliteCode(error);
-  // 15: another process kept changing the log while this one began to read it.
+  // 5 is SQLITE_BUSY. 15: another process kept changing the log while this one began to read it.
   return code === 5 || code === 15;
 }
 
@@ -127,7 +127,7 @@ export function failureText(error: unknown): string {
   const known = FAILURES[sqliteCode(error)];
   if (known !== undefined) return known;
   const system: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
-  // Show the system's codes, which users can look up; those of Node and its drivers they cannot.
+  // Show only the system's codes, which users can look up, and not those of Node and its drivers.
   const isSystem = typeof system === 'string' && /^E[A-Z0-9]+$/.test(system);
   return isSystem ? `cannot be used (${system})` : 'cannot be used';
 }
@@ -144,7 +144,7 @@ export class Statements {
     this.#connection = connection;
   }
 
-  // The type of a row must match its SELECT, so callers keep both together.
+  // Returns all rows. The type of a row must match the SELECT, so callers keep both together.
   all<Row>(sql: string, ...values: SqlValue[]): Row[] {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
     return this.#statement(sql).all(...values) as Row[];
@@ -156,7 +156,7 @@ export class Statements {
     return this.#statement(sql).get(...values) as Row | undefined;
   }
 
-  /** The number of rows changed. */
+  /** Runs a statement. Returns the number of changed rows. */
   run(sql: string, ...values: SqlValue[]): number {
     return Number(this.#statement(sql).run(...values).changes);
   }
@@ -188,7 +188,7 @@ export class Statements {
    * state. Nobody can write while this waits for such a reader.
    */
   emptyLog(): boolean {
-    // Nearly all of the work, while others write.
+    // Does most of the checkpoint while others may write.
     this.value('PRAGMA wal_checkpoint(PASSIVE)');
     const usualMs = Number(this.value('PRAGMA busy_timeout'));
     this.exec(`PRAGMA busy_timeout = ${READER_MS}`);
@@ -204,7 +204,7 @@ export class Statements {
     this.#connection.close();
   }
 
-  // Some failures (disk full, corruption) end the transaction themselves.
+  // Rolls back, unless SQLite has done so: a full disk or corruption ends the transaction.
   #rollBack(): void {
     try {
       this.#connection.exec('ROLLBACK');
@@ -238,7 +238,7 @@ export class Conditions {
     this.values.push(value);
   }
 
-  /** '' where everything is asked for. */
+  /** Returns the WHERE clause; '' if there are no conditions. */
   get where(): string {
     return this.#all.length === 0 ? '' : `WHERE ${this.#all.join(' AND ')}`;
   }

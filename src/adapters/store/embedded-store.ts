@@ -47,20 +47,22 @@ import { referenceOf } from '../../core/memory/reference.ts';
 /** How long a shutdown waits for captures; later ones stay in the outbox. */
 const CLOSE_FLUSH_MS = 2000;
 
-/** A forgetting without progress for this long was interrupted. */
+/** Milliseconds after which a deletion without progress counts as interrupted. */
 const LOOK_MS = 3000;
 
 /** How often the index is warmed: the first time takes 30 ms, a fourth would be no faster than the third. */
 const WARMING_TIMES = 3;
 
 interface EmbeddedStoreOptions {
-  /** Made with mode 0700 if need be. */
+  /** The folder of the database. It is made with mode 0700 if it does not exist. */
   readonly folder: string;
   /** Writes one line for the user, which never contains a record's text. */
   report(line: string): void;
-  /** Opens a client that runs the store's calls. Absent: a worker thread runs them. */
+  /** Opens a client that runs the store's calls; undefined: a worker thread runs them. */
   readonly openClient?: (options: StoreClientOptions) => StoreCaller;
-  /** How long the first use of the state waits for a lock, in milliseconds. Absent: as long as a start may take. */
+  /**
+   * How long the first use of the state waits for a lock, in milliseconds; undefined: as long as a start may take.
+   */
   readonly openMs?: number;
 }
 
@@ -239,10 +241,10 @@ class EmbeddedMemory implements Memory {
   readonly #proofs: ProofState;
   readonly #settle: EmbeddedMemoryParts['settle'];
   readonly #report: EmbeddedMemoryParts['report'];
-  /** What `endInterrupted` found at its last look. */
+  /** The unfinished deletion that `endInterrupted` found at its last check. */
   #unended = '';
   #changes = '';
-  /** Checks left until the next attempt, after a failed one. */
+  /** Checks to skip before the next attempt, after a failed one. */
   #pause = 0;
 
   constructor({ client, mirror, settle, proofs, report }: EmbeddedMemoryParts) {
@@ -295,7 +297,7 @@ class EmbeddedMemory implements Memory {
     try {
       await this.#forgetBegun(signal, (done) => progress?.(Math.min(done, all), all));
     } finally {
-      // Also after an error: what was deleted from the tables must not stay in a block, a log or a file.
+      // Runs after an error too: what was deleted from the tables must not stay in a block, a log or a file.
       await this.endForgetting();
     }
     return all;
@@ -332,7 +334,7 @@ class EmbeddedMemory implements Memory {
   async endInterrupted(): Promise<void> {
     this.#pause -= 1;
     const changes = this.#proofs.changes();
-    // An idle worker is not woken.
+    // Does not wake an idle worker if nothing has changed.
     if (this.#pause > 0 || (this.#unended === '' && changes === this.#changes)) return;
     this.#changes = changes;
     const before = this.#unended;
@@ -423,7 +425,7 @@ const FILE_LOOK_MS = 3_600_000;
 /** Bound on waiting outputs: more than a long session leaves out. A dropped one comes with the next request. */
 const WAITING_MAX = 4_096;
 const LOOKED_MAX = 20_000;
-/** Cleaning reads the sizes of all files. */
+/** Writes between two cleanings, which read the sizes of all files. */
 const WRITES_PER_CLEAN = 256;
 
 interface OutputMirrorOptions {
@@ -448,7 +450,7 @@ interface Waiting {
 class OutputMirror {
   readonly #options: OutputMirrorOptions;
   readonly #waiting = new Map<string, Waiting>();
-  /** When a file was last checked, by space and digest. */
+  /** For each output, by space and digest, when its file was last checked. */
   readonly #looked = new Map<string, number>();
   #working: Promise<void> | undefined;
   #writes = 0;
@@ -459,7 +461,7 @@ class OutputMirror {
     this.#options = options;
   }
 
-  /** Returns at once. */
+  /** Starts writing the files of outputs. Returns at once. */
   keep(space: string, digests: readonly string[]): void {
     const now = Date.now();
     for (const digest of digests) {

@@ -82,13 +82,13 @@ interface AgentQuestion extends RecallQuestion {
   readonly agent: AgentFacts;
 }
 
-/** The index's answer to the question. */
+/** What the index found for a question. */
 export interface Looked {
   readonly spaces: readonly Space[];
   readonly postings: readonly SpacePostings[];
   /** Returns the ids of passages with most of these terms, best first, without those in the request. */
   passagesWith(terms: readonly ExchangeTerm[], most: number): Steps<readonly number[]>;
-  /** Ids of the records that the request holds. */
+  /** Ids of the records that the request already contains. */
   readonly excluded: ReadonlySet<number>;
 }
 
@@ -226,7 +226,7 @@ export class ExchangeSearch {
     const { question, own, signal, home } = asked;
     if (signal === 0 || isReply(own)) return false;
     const earlier = asked.earlier.slice(-SIGNALS_MAX);
-    // A project without memories can still get global ones.
+    // Only a project with memories has signals; without them it can still get global memories.
     if (home !== undefined) this.#signals.add(home.id, question.humanText, signal);
     // Recall also answers a prompt that mentions an earlier session, however weak its signal. This pattern is tried
     // last, because V8 needs 10 ms to compile it at its first use.
@@ -250,7 +250,7 @@ export class ExchangeSearch {
     const unanswered: ExchangeTexts[] = [];
     for (let at = 0; at < ranked.length && kept.length < places; at += places) {
       const read = yield* this.#read(ranked.slice(at, at + places));
-      // The newer of two statements on one file wins.
+      // Of two statements about one file the newer one is kept.
       const all = [...kept.map(({ texts }) => texts), ...read];
       const current = new Set(withoutSuperseded(all, (texts) => texts));
       kept = kept.filter(({ texts }) => current.has(texts));
@@ -419,11 +419,11 @@ interface SessionQuestion {
   readonly spaces: readonly Space[];
   readonly agent: AgentFacts;
   readonly now: number;
-  /** The prompt's own words. */
+  /** The words of the prompt. */
   readonly terms: readonly string[];
-  /** Best first. */
+  /** The exchanges, best first. */
   readonly ranked: readonly RankedExchange<Exchange>[];
-  /** Ids of records of which nothing may be told. */
+  /** Ids of records that must not be quoted. */
   readonly excluded: ReadonlySet<number>;
   readonly prompt: string;
 }
@@ -560,12 +560,12 @@ function valueIn(sessions: number, holders: number): number {
 }
 
 interface Exchange extends RememberedExchange {
-  /** The conversation's id, and the number of the exchange in it. */
+  /** The id of the conversation. `number` counts the exchanges in it. */
   readonly conversation: number;
   readonly number: number;
   /** Ids of its records. */
   readonly records: readonly number[];
-  /** Equal for exchanges of the same words. */
+  /** Equal for exchanges with the same words. */
   readonly words: string;
 }
 
@@ -576,18 +576,20 @@ interface ExchangeTexts {
   readonly isUnverified: boolean;
   /** The reference of the answer, or of the request if there is no answer. */
   readonly ref: string;
-  /** The references of all its records. */
+  /** The references of all records of the exchange. */
   readonly records: readonly string[];
   readonly space: string;
   readonly client: string;
   readonly at: number;
-  /** Where it comes from, as far as that is known. */
+  /** Where the exchange comes from, if that is known. */
   readonly provenance: RecalledProvenance | undefined;
 }
 
 /** Bound on cached exchanges, some 4 kB each. A project's prompts find the same ones again. */
 const REMEMBERED_MAX = 512;
-/** Words that have a number, each some 100 bytes: also those of prompts, and of exchanges that are not remembered. */
+/**
+ * Bound on numbered words, some 100 bytes each. They include words of prompts and of exchanges that are not cached.
+ */
 const WORDS_MAX = 32_768;
 
 /** Reads whole exchanges: their terms for ranking, their texts for quoting. */
@@ -653,7 +655,7 @@ function keyOf({
   return `${conversation} ${exchange}`;
 }
 
-/** Whether both its request and its answer are held. */
+/** Says whether the store has both the request and the answer of an exchange. */
 function isWhole({ parts }: ExchangeParts): boolean {
   const answers = parts.filter(({ speaker }) => speaker === 'answer').length;
   return answers > 0 && answers < parts.length;
@@ -667,7 +669,7 @@ function exchangeOf(
   const answered: number[] = [];
   const records = new Set<number>();
   let answerChars = 0;
-  /** For each passage of the answer its first word's index, and its size. */
+  /** For each passage of the answer, the index of its first word and its number of characters. */
   const passages: { readonly from: number; readonly chars: number }[] = [];
   for (const { speaker, record, chars, terms } of parts) {
     records.add(record);
@@ -693,7 +695,7 @@ function exchangeOf(
   };
 }
 
-/** Characters of the conclusion: an answer's last passages. */
+/** Length of the conclusion in characters: it consists of the answer's last passages. */
 const CONCLUSION_CHARS = 1000;
 
 function conclusionIn(
@@ -707,7 +709,7 @@ function conclusionIn(
   return 0;
 }
 
-/** FNV-1a over numbers. */
+/** Hashes numbers by FNV-1a. */
 function hashOf(numbers: readonly number[]): number {
   let hash = 0x811c9dc5;
   for (const number of numbers) hash = Math.imul(hash ^ number, 0x01000193);

@@ -66,7 +66,7 @@ export class FileSearch {
   }
 }
 
-/** As many as a recall has by default. */
+/** Tokens of a recall that warms the index: the default of a real one. */
 const WARMING_TOKENS = 512;
 
 const NEWEST = `SELECT s.name AS space, p.terms, r.at FROM records r JOIN passages p ON p.record = r.id
@@ -88,7 +88,7 @@ class SqliteSource implements RecallSource {
   }
 
   expectTerms(): void {
-    // The tables hold every term with its letters.
+    // Does nothing: the tables have every term as text.
   }
 
   spaces(names: readonly string[]): Steps<readonly Space[]> {
@@ -258,7 +258,7 @@ const SPACES = `SELECT id, name, passages, terms, next FROM spaces
 
 interface FewRow {
   readonly key: number;
-  /** How many, a colon, and where. */
+  /** The number of passages, a colon, and their list. */
   readonly few: string;
 }
 
@@ -281,12 +281,12 @@ const SAID_IN = `SELECT p.id FROM (SELECT id FROM records INDEXED BY records_by_
     WHERE space = ?1 AND at >= ?2 AND at < ?3 AND role = 'user' ORDER BY at DESC, id DESC LIMIT ?4) r
   CROSS JOIN passages p ON p.record = r.id LIMIT ?4`;
 
-// CROSS JOIN fixes the order: without statistics SQLite would start with all passages.
+// CROSS JOIN fixes the order of the join: without statistics SQLite would start with all passages.
 const PASSAGES_OF = `SELECT group_concat(e.key || ' ' || r.id || ' ' || p.id, char(10)) AS lines
   FROM json_each(?) e CROSS JOIN records r ON r.space = ? AND r.digest = e.value
   CROSS JOIN passages p ON p.record = r.id`;
 
-/** Up to ?2 passages on one side of `c`. */
+/** Selects up to ?2 passages on one side of `c`. */
 const SIDE = (isBeyond: '<' | '>', order: string): string => {
   const some = (condition: string): string => `SELECT id, position FROM (SELECT p.id, p.position
     FROM passages p WHERE p.conversation = c.conversation AND ${condition}
@@ -322,7 +322,7 @@ function passageOf(line: string): Passage {
   return { id, record, position, chars, terms: terms === '' ? [] : terms.split(' ') };
 }
 
-// Every id has its place in the list.
+// Returns one time for each id, in the order of the list.
 const TIMES = `SELECT group_concat(coalesce(r.at, 0)) AS times
   FROM json_each(?) e LEFT JOIN records r ON r.id = e.value`;
 
@@ -403,9 +403,9 @@ const SESSIONS = `SELECT c.id AS conversation, c.key, max(r.at) AS at,
   GROUP BY c.id HAVING min(r.source IS NOT NULL) = 0 ORDER BY at DESC, c.id DESC LIMIT ?`;
 
 interface HolderRow {
-  /** The term's place. */
+  /** The index of the term in the list. */
   readonly key: number;
-  /** Ids of conversations, between commas. */
+  /** Ids of conversations, separated by commas. */
   readonly held: string | null;
 }
 
@@ -426,7 +426,7 @@ interface SaidRow extends Omit<SaidText, 'text'>, StoredText {
 /** Bound on the newest passages with the words, from which the user's are selected. */
 const SAID_WITH_LOOKED_MAX = 512;
 
-// CROSS JOIN fixes the order: the index first, from the newest passage on.
+// CROSS JOIN fixes the order of the join: the index first, beginning with the newest passage.
 const SAID_WITH = `SELECT r.ref, r.digest, s.name AS space, r.role, r.text, r.is_utf16, r.at, r.client
   FROM (SELECT rowid FROM passage_terms WHERE passage_terms MATCH ? AND rowid BETWEEN ? AND ?
     ORDER BY rowid DESC LIMIT ${SAID_WITH_LOOKED_MAX}) f

@@ -18,12 +18,12 @@ export function noteForgetting(database: Database, refs: readonly string[] = [])
 }
 
 export interface Forgetting {
-  /** The number of the last note. */
+  /** The number of the last note that was read. */
   readonly last: number;
   has(ref: string): boolean;
 }
 
-/** Undefined where nothing is noted. */
+/** Returns what the notes say; undefined if there are none. */
 export function forgettingIn(database: Database): Forgetting | undefined {
   const rows = database.all<{ readonly n: number; readonly ref: string }>(
     'SELECT n, ref FROM forgetting ORDER BY n',

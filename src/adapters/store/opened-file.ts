@@ -46,7 +46,7 @@ interface Header {
 
 export class OpenedFile {
   readonly #path: string;
-  /** For the header. */
+  /** A descriptor by which the file's header is read. */
   readonly #descriptor: number;
   readonly #identity: string;
   readonly #logs: (string | undefined)[];
@@ -82,7 +82,7 @@ export class OpenedFile {
     this.#changedAt = stat.ctimeNs;
     const header = this.#readHeader();
     if (isEarlier(header, this.#header)) {
-      // Not settled: the next call checks again and compares with the same header.
+      // Keep it unsettled: the next call checks again and compares with the same header.
       this.#isSettled = false;
       return isOlder(stat.ctimeNs, COPIED_MS) ? 'overwritten' : 'overwriting';
     }
@@ -189,7 +189,9 @@ export function isBeingWritten(path: string): boolean {
   return stat !== undefined && !isOlder(stat.ctimeNs, COPIED_MS);
 }
 
-/** A time far in the future comes from a wrong clock and says nothing. */
+/**
+ * Says whether a change is older than `ms`. A time far in the future comes from a wrong clock, so it counts as old.
+ */
 function isOlder(changedAt: bigint, ms: number): boolean {
   const ageMs = Date.now() - Number(changedAt / 1_000_000n);
   return ageMs > ms || ageMs < -CLOCK_AHEAD_MS;

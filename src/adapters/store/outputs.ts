@@ -20,11 +20,11 @@ import { textOf } from './driver.ts';
  * every use. A missing row costs tokens and loses nothing: the client still has the text.
  */
 
-/** How long an output is stored: nobody returns to a session later, and then it is sent whole again. */
+/** How long an output is stored. Users rarely continue an older session; then its outputs are sent whole again. */
 const AGE_MAX_MS = 30 * 24 * 3600 * 1000;
 /** Bound on all outputs: 15,000 of the mean size in real sessions. */
 const BYTES_MAX = 256 * 1024 * 1024;
-/** Pruning reads the sizes of all rows. */
+/** Writes between two prunings, which read the sizes of all rows. */
 const WRITES_PER_PRUNE = 256;
 /** How often a use is recorded. Proofs happen at every request; once a day is enough for an age of weeks. */
 const USE_NOTED_MS = 24 * 3600 * 1000;
@@ -39,7 +39,7 @@ interface OutputRow {
 export class Outputs implements Holder {
   readonly #database: Database;
   #writes = 0;
-  /** Rows whose use will be recorded with the next write, because a proof must not wait for a lock. */
+  /** Rows whose use the next write will record, because a proof must not wait for a lock. */
   readonly #used = new Set<number>();
 
   constructor(database: Database) {
@@ -56,7 +56,7 @@ export class Outputs implements Holder {
     });
   }
 
-  /** Their use is noted with the next write. */
+  /** Returns the bytes of outputs. Their use is noted with the next write. */
   bytesOf(space: string, digests: readonly string[], now: number): StoredBytes[] {
     const rows = this.#database.all<OutputRow>(
       `SELECT o.id, o.digest, o.text, o.used FROM outputs o JOIN spaces s ON s.id = o.space
@@ -101,7 +101,7 @@ export class Outputs implements Holder {
       .map(({ ref }) => ref);
   }
 
-  /** Words find no output: they are not indexed. */
+  /** Deletes outputs. A filter by words finds none, because outputs are not indexed. */
   forget(filter: ForgetFilter, now: number): number {
     const conditions: string[] = [];
     const values: string[] = [];
@@ -139,7 +139,7 @@ export class Outputs implements Holder {
     });
   }
 
-  /** Used last first. */
+  /** Returns spaces with outputs, the last used first. */
   spaces(limit: number): string[] {
     return this.#database
       .all<{ readonly name: string }>(

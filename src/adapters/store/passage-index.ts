@@ -6,24 +6,24 @@ import { PASSAGES_PER_SPACE, POSITIONS_PER_EXCHANGE } from './schema.ts';
 
 /** Adds texts to the full-text index and removes them: passages, their terms, and the counts of a space. */
 
-/** A passage and its words as they are searched. */
+/** A passage and the words by which it is found. */
 export interface IndexedPassage extends Span {
   readonly terms: readonly string[];
 }
 
-/** The index needs this of a text. */
+/** What the index needs to know about a text. */
 export interface IndexedText {
-  /** From `passagesOf`. */
+  /** The passages, as `passagesOf` returns them. */
   readonly passages: readonly IndexedPassage[];
   readonly role: 'user' | 'assistant';
-  /** The conversation's key. */
+  /** The key of the conversation. */
   readonly conversation: string;
   /** The number of the exchange in its conversation, from 0. */
   readonly exchange: number;
   readonly source?: 'unverified';
 }
 
-/** Rows of the tables `spaces` and `records`. */
+/** The numbers of a text's rows in the tables `spaces` and `records`. */
 export interface IndexedPlace {
   readonly space: number;
   readonly record: number;
@@ -49,7 +49,6 @@ export function passagesOf(text: string, role: 'user' | 'assistant'): readonly I
   return passages;
 }
 
-/** Puts one text into the index. */
 export type AddText = (text: IndexedText, ids: IndexedPlace) => void;
 
 const INDEX = `INSERT INTO passage_terms (rowid, terms)

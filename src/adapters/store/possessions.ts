@@ -9,7 +9,7 @@ export interface StoredBytes {
   readonly bytes: Uint8Array;
 }
 
-/** Some of the texts that the store holds. */
+/** Gives the bytes of texts that the store has. */
 export interface Holder {
   /** Returns those of the digests that are stored in this space now. `now`: milliseconds since 1970. */
   bytesOf(space: string, digests: readonly string[], now: number): StoredBytes[];

@@ -39,7 +39,7 @@ export class Postings {
     this.#places = new KnownPlaces(source);
   }
 
-  /** For one recall. */
+  /** Returns the postings of a space for one recall. */
   *in(space: Space): Steps<SpacePostings> {
     this.#forgetOldCounts(space);
     return new SpacePostings(this.#source, space, {
@@ -129,7 +129,7 @@ export class SpacePostings {
     return terms.map((term) => this.#lists.of(term) ?? NO_PLACES);
   }
 
-  // Above the bound the exact count does not matter: the term is left out.
+  // A term above the bound is ignored, so its exact count does not matter.
   *#countMany(term: string): Steps<void> {
     this.#setFrequency(term, yield* this.#source.countTerm(this.space, term, COUNT_MAX));
   }
@@ -143,7 +143,7 @@ export class SpacePostings {
 
 /** Bound on cached numbers: 4 bytes each, and up to twice as many while lists grow. */
 const PLACES_MAX = 250_000;
-/** A list costs as much as so many numbers more. */
+/** Cost of a cached list in addition to its numbers, measured in numbers. */
 const LIST_PLACES = 40;
 /** Most new passages that are added to cached lists; with more, each list is read again. */
 const NEW_PASSAGES_MAX = 256;
@@ -205,12 +205,12 @@ class SpaceLists {
     this.#next = next;
   }
 
-  /** The number of the space's next passage. */
+  /** The number that the space's next passage will get. */
   get next(): number {
     return this.#next;
   }
 
-  /** All passages before this one were added. */
+  /** Notes that all passages before `next` were added to the lists. */
   grownTo(next: number): void {
     this.#next = next;
     for (const [digest, passages] of this.#held) {
@@ -229,7 +229,7 @@ class SpaceLists {
     this.#size += (digests.length + found.length) * LIST_PLACES;
   }
 
-  /** How much it holds, in numbers of places. */
+  /** The cost of everything cached, in numbers of places. */
   get size(): number {
     return this.#size;
   }

@@ -101,7 +101,7 @@ export class ProofState {
     try {
       opened?.rows.close();
     } catch {
-      // It only read.
+      // An error is ignored, because the connection only read.
     }
   }
 }

@@ -46,9 +46,9 @@ import type { StoreHealth } from '../../ports/local-store.ts';
 import type { HeldProvenance, ProvenanceFilter, ProvenanceNote } from '../../ports/provenance.ts';
 import type { MemoryFailure } from '../../core/errors.ts';
 
-/** The calls between the main thread and the store's worker, with plain data only. */
+/** Declares the calls between the main thread and the store's worker; they carry plain data only. */
 
-/** Every call: what goes in, what comes out. */
+/** The input and the result of every call. */
 export interface StoreCalls {
   recall(question: RecallQuestion): RecallAnswer;
   warm(): void;
@@ -144,11 +144,11 @@ export const HELPER = 'helper';
 
 export interface WorkerInput {
   readonly folder: string;
-  /** Plain data for this worker's own store. */
+  /** Plain data for the store of another kind of worker. */
   readonly extra?: unknown;
   /** Slot `number % length` holds the number of a call whose caller no longer waits. */
   readonly aborted: Int32Array;
-  /** Two flags, at BUSY and STOPPING. */
+  /** Two flags, at the indexes BUSY and STOPPING. */
   readonly control: Int32Array;
   /** Slots of the process's Descriptors. */
   readonly descriptors: Int32Array<SharedArrayBuffer>;
@@ -160,7 +160,7 @@ export interface ForgottenElsewhere {
   readonly refs: readonly string[];
 }
 
-/** 1 while the worker is inside SQLite. */
+/** Index of a flag: 1 while the worker is inside SQLite. */
 export const BUSY = 0;
-/** 1 when the process ends: then the worker begins no further call. */
+/** Index of a flag: 1 when the process ends, so that the worker begins no further call. */
 export const STOPPING = 1;

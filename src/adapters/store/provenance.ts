@@ -17,20 +17,20 @@ import { RECORD_COLUMNS, type RecordRow, storedRecord } from './records.ts';
 
 const LIST_MAX = 1000;
 const ROOT_CHARS_MAX = 4096;
-/** SHA-1 or SHA-256 in hex. */
+/** Matches a commit: SHA-1 or SHA-256 in hex. */
 const COMMIT = /^(?:[0-9a-f]{40}|[0-9a-f]{64})?$/;
 
 /** Returns how many notes found their record. */
 export function keepProvenance(database: Database, notes: readonly ProvenanceNote[]): number {
   let kept = 0;
-  // A power cut may lose a note; then nothing is known about the files.
+  // A power cut may lose a note; then nothing is known about those files.
   database.unsyncedTransaction(() => {
     for (const note of notes) kept += keepOne(database, note);
   });
   return kept;
 }
 
-/** A page in the order of their records. */
+/** Returns a page in the order of the records. */
 export function listProvenance(database: Database, filter: ProvenanceFilter): HeldProvenance[] {
   const { space = null, refs, after = 0 } = filter;
   const limit = Math.max(0, Math.min(filter.limit, LIST_MAX));
@@ -47,7 +47,7 @@ export function listProvenance(database: Database, filter: ProvenanceFilter): He
   }));
 }
 
-/** The files as a row has them. */
+/** Parses the files in a row. */
 export function filesFrom(json: string): ConcernedFile[] {
   return asList(parseJson(json)).flatMap((value) => {
     const [path, hash, size, modifiedMs, inode] = asList(value);

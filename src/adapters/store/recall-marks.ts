@@ -15,13 +15,13 @@ export interface RecallMarks {
   never(spaces: readonly Space[]): readonly string[];
   /** Returns memories that are always recalled in these spaces, without `excluded` digests. */
   always(spaces: readonly Space[], excluded: readonly string[]): RecalledPassage[];
-  /** On the rules of these spaces. */
+  /** Returns the marks on the rules of these spaces. */
   rules(spaces: readonly Pick<Space, 'id'>[]): RuleMarks;
 }
 
-/** About as much as rules take. */
+/** Bound on tokens of memories that are always recalled: about as much as rules take. */
 const ALWAYS_TOKENS_MAX = 192;
-/** More could not fit. */
+/** Bound on memories that are read: more could not fit. */
 const ALWAYS_READ_MAX = 32;
 const OVERHEAD_TOKENS = 2;
 
@@ -65,7 +65,7 @@ function idsOf(spaces: readonly Pick<Space, 'id'>[]): string {
   return JSON.stringify(spaces.map(({ id }) => id));
 }
 
-// CROSS JOIN fixes the order: without statistics SQLite would start with all records of the space.
+// CROSS JOIN fixes the order of the join: without statistics SQLite would start with all records of the space.
 const NEVER = `SELECT r.digest FROM marks m CROSS JOIN records r ON r.id = m.record
   WHERE m.pin = 'never' AND r.space IN (SELECT value FROM json_each(?))`;
 

@@ -51,7 +51,7 @@ export interface RecallSource {
     terms: readonly string[],
     most: number,
   ): Steps<readonly (readonly number[])[]>;
-  /** The first passages of a conversation. */
+  /** Returns the first passages of a conversation. */
   opening(conversation: number, most: number): Steps<readonly number[]>;
   /** Returns whole user texts with a passage that has the term, newest first. */
   saidWith(space: Space, term: string, most: number): Steps<readonly SaidText[]>;
@@ -62,14 +62,13 @@ export interface Space {
   readonly name: string;
   readonly passages: number;
   readonly terms: number;
-  /** The number that its next passage gets. */
   readonly next: number;
 }
 
 /** Numbers of passages, counted from the first of the space. */
 export type Places = Uint32Array;
 
-/** From a database's list: "3,17,256". */
+/** Parses a database's list of numbers: "3,17,256". */
 export function placesFrom(list: string): Places {
   if (list === '') return NO_PLACES;
   const places = new Uint32Array(list.length);
@@ -98,7 +97,7 @@ export interface TermCount {
 }
 
 export interface PassageOfRecord {
-  /** The record's. */
+  /** The digest of the record. */
   readonly digest: string;
   readonly record: number;
   readonly passage: number;
@@ -121,15 +120,14 @@ export interface Passage {
 export interface ExchangePlace {
   readonly conversation: number;
   readonly exchange: number;
-  /** The newest of the session's records that were read. */
+  /** The id of the newest record of the session that was read. */
   readonly record: number;
-  /** The time of that record. */
   readonly at: number;
 }
 
 export interface ExchangeParts extends Omit<ExchangePlace, 'record' | 'at'> {
   readonly branch: string | null;
-  /** As they were said. */
+  /** The parts in the order in which they were said. */
   readonly parts: readonly ExchangePart[];
 }
 
@@ -149,7 +147,7 @@ export interface SpokenText {
   readonly client: string;
   readonly at: number;
   readonly text: string;
-  /** Where it comes from; null if unknown. */
+  /** The folder in which the text was said; null if unknown. */
   readonly root: string | null;
   readonly files: string | null;
 }
@@ -158,7 +156,7 @@ export interface Session {
   readonly conversation: number;
   readonly key: string;
   readonly at: number;
-  /** With commas between them. */
+  /** The branches, separated by commas. */
   readonly branches: string;
 }
 

@@ -54,7 +54,7 @@ export class Records implements Holder {
 
   readonly #beside: () => void;
 
-  /** `beside`: writes in the same transaction as a capture. */
+  /** `beside` is called in the transaction of each capture, and may write too. */
   constructor(database: Database, beside: () => void = () => undefined) {
     this.#database = database;
     this.#index = new PassageIndex(database);
@@ -234,7 +234,8 @@ export class Records implements Holder {
       ...record,
       ref: referenceOf(record.digest),
       thread: record.conversation,
-      // The text was stored a moment ago and is forgotten now: rare enough to cut it into passages under the lock.
+      // The text was stored a moment ago and is forgotten now. That is rare, so its passages may be cut under the
+      // lock.
       passages: passages ?? passagesOf(record.text, record.role),
     };
     const id = addRecord(this.#database, row, { space, add });
@@ -303,7 +304,7 @@ function markedRules(
 
 interface Prepared {
   readonly record: MemoryRecord<SpeakerRole>;
-  /** Undefined for a record that is refused or already stored. */
+  /** The passages; undefined for a record that is refused or already stored. */
   readonly passages: readonly IndexedPassage[] | undefined;
 }
 
@@ -372,7 +373,7 @@ export function whereOf(filter: Omit<ListFilter, 'limit'>): Conditions {
   conditions.add(`${at} <= ?`, filter.until);
   if (filter.words !== undefined) {
     const terms = listTerms(filter.words);
-    // Words that say nothing must find nothing: forgetting "the" must not forget everything.
+    // A text without a searchable word must find nothing: forgetting "the" must not forget everything.
     if (terms.length === 0) conditions.require('0');
     for (const term of terms) conditions.add(HAS_TERM, quoted(term));
   }
@@ -419,7 +420,7 @@ interface NewRow extends Omit<
 > {
   readonly ref: string;
   readonly passages: readonly IndexedPassage[];
-  /** The key by which the index finds the text's neighbours. */
+  /** The key of the conversation in its space, by which the index finds the text's neighbours. */
   readonly thread: string;
 }
 

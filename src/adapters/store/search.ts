@@ -34,13 +34,13 @@ import { onlyAsks } from '../../core/recall/sentences.ts';
 
 /** Bound on candidates. Each costs 30 us for its neighbours; 64 found no more on the even half of LoCoMo (74.9 %). */
 const CANDIDATES_MAX = 24;
-/** Weight of the assistant's words, relative to the user's question: measured best at 0.6. */
+/** Weight of the assistant's words, relative to the user's question; 0.6 was the best value in measurements. */
 const ASSISTANT_WEIGHT = 0.6;
 /** Weight of the text around an agent's prompt for finding candidates. */
 const AROUND_WEIGHT = 0.35;
 /** If the user's own words are at least this rare, the assistant's words are not searched. */
 const HUMAN_RARITY_ENOUGH = 1.5;
-/** Seven to ten short sentences. */
+/** Tokens of rules in a recall: seven to ten short sentences. */
 const RULES_TOKENS_MAX = 200;
 /** Bound on texts from the days that a question names, whatever their words. */
 const DATED_MAX = 24;
@@ -49,7 +49,7 @@ const NO_MARKS: RuleMarks = new Map();
 
 interface Context {
   readonly question: RecallQuestion;
-  /** Computed when needed: it takes longer than an agent's whole recall. */
+  /** Computes the question, only if needed: it takes longer than an agent's whole recall. */
   readonly asked: () => Question;
   readonly spaces: readonly Space[];
   readonly passages: number;
@@ -147,7 +147,7 @@ export class Search {
   *#contextOf(given: RecallQuestion, others: readonly string[]): Steps<Context> {
     const names = [given.space, ...(given.olderSpaces ?? []), ...others];
     const found = yield* this.#source.spaces(names);
-    // Sort, so that the order of spaces is the same on every database.
+    // Sort the spaces, so that their order is the same on every database.
     const spaces = found.toSorted((a, b) => (a.name < b.name ? -1 : 1));
     const never = this.#marks?.never(spaces) ?? [];
     let read: Question | undefined;
@@ -328,9 +328,9 @@ function affordable(
   return { chosen, count, newest };
 }
 
-/** Passages whose texts are read together; 512 tokens hold about 14. */
+/** The number of passages whose texts are read together; 512 tokens hold about 14. */
 const PACKED_AT_ONCE = 16;
-/** Tokens of a dash and a line end; the block decides in the end what fits. */
+/** Tokens of a dash and a line end. The final check is that of the block. */
 const PASSAGE_OVERHEAD_TOKENS = 2;
 /** Share of the limit at which packing ends: nothing meaningful fits into the rest. */
 const FULL_SHARE = 0.97;
@@ -344,7 +344,7 @@ interface ScoredPassage {
 
 type Text = Omit<RecalledPassage, 'score'>;
 
-/** The passages of what was ranked, best first. */
+/** Returns the passages of ranked results, best first. */
 function partsOf(ranked: readonly Ranked<Unit>[]): ScoredPassage[] {
   return orderParts(ranked).flatMap(({ candidate, part, score }) => {
     const id = candidate.passages[part];
@@ -378,7 +378,7 @@ function* pack(
         ({ id, text }) => !packed.has(id) && !isIn([...packed.values()], text),
       );
       const more = fresh.reduce((sum, { text }) => sum + tokensOf(text.text), 0);
-      // A shorter one further down may still fit.
+      // A shorter passage further down may still fit.
       if (fresh.length === 0 || tokens + more > tokensMax) continue;
       tokens += more;
       for (const { id, text } of fresh) packed.set(id, { ...text, score: part.score });
@@ -523,7 +523,7 @@ class UnitReader {
 type Draft = Omit<Unit, 'at'>;
 
 interface Around extends Pick<Unit, 'answer' | 'earlier' | 'previous' | 'next' | 'later'> {
-  /** Says whether the passage has neighbours from the same answer. */
+  /** Says whether neighbours of the passage are in the same answer. */
   readonly isOfLongAnswer: (passage: Passage) => boolean;
 }
 
@@ -547,7 +547,7 @@ class UnitMaker {
     if (passage !== undefined && this.isFree(passage)) this.makeAt(said, at);
   }
 
-  /** Where the unit that it made begins and ends. */
+  /** Makes a unit at an index. Returns where the unit begins and ends. */
   makeAt(said: readonly Passage[], at: number): Range {
     const { first, last } = rangeAt(said, at);
     const isWhole = said.slice(first, last + 1).every((one) => this.isFree(one));

@@ -2,7 +2,7 @@ import { forgetOldest } from '../../core/bytes/recent.ts';
 import { SIGNALS_MAX } from '../../core/recall/running-share.ts';
 import type { Database } from './database.ts';
 
-/** A prompt of a space that was compared. */
+/** The signal of a prompt that was compared with its space. */
 export interface NewSignal {
   readonly space: number;
   readonly signal: number;
@@ -18,7 +18,7 @@ const SPACES_MAX = 1000;
  */
 export class Signals {
   readonly #database: Database;
-  /** By the space's id: oldest first. */
+  /** Signals by the id of the space, oldest first. */
   readonly #known = new Map<number, number[]>();
   readonly #waiting: NewSignal[] = [];
   /** The last counted prompt of each space, by space id: a repeated prompt is not counted again. */
@@ -47,12 +47,12 @@ export class Signals {
     return this.#waiting.length > 0;
   }
 
-  /** The signals that are not written yet. */
+  /** Returns the signals that are not written yet, and removes them from the list. */
   take(): readonly NewSignal[] {
     return this.#waiting.splice(0);
   }
 
-  /** Call in a transaction. */
+  /** Writes signals. Must be called in a transaction. */
   write(signals = this.take()): void {
     for (const { space, signal } of signals) {
       this.#database.run(ADD, space, signal, space);

@@ -133,7 +133,7 @@ const INHERIT_MARKS = `INSERT INTO marks (record, pin, edited_at, imported_at)
   ON CONFLICT (record) DO UPDATE SET pin = ${STRONGER_PIN},
     edited_at = coalesce(marks.edited_at, excluded.edited_at)`;
 
-/** Of these rules, or of all. */
+/** Moves the marks of these rules, or of all rules if ?3 is null. */
 const MOVE_RULE_MARKS = `INSERT INTO rule_marks (space, rule, mark, at)
   SELECT ?1, rule, mark, at FROM rule_marks WHERE space = ?2
   AND (?3 IS NULL OR rule IN (SELECT value FROM json_each(?3))) ${STRONGER_RULE_MARK}`;
@@ -144,7 +144,7 @@ const OUTPUTS = `SELECT o.id FROM outputs o WHERE o.space = ?
 const MOVE_OUTPUTS = `UPDATE outputs SET space = ? WHERE id IN (SELECT value FROM json_each(?))
   AND NOT EXISTS (SELECT 1 FROM outputs h WHERE h.space = ? AND h.digest = outputs.digest)`;
 
-/** Those that the other space had already. */
+/** Deletes outputs that the other space had already. */
 const DROP_COPIES =
   'DELETE FROM outputs WHERE space = ? AND id IN (SELECT value FROM json_each(?))';
 

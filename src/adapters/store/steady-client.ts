@@ -10,7 +10,7 @@ import { MemoryError } from '../../core/errors.ts';
  * unused for a while.
  */
 
-/** Calls that a request waits for. All others may wait, or write. */
+/** Calls for which a request waits. All other calls may wait, or write. */
 const READS: ReadonlySet<StoreCallName> = new Set<StoreCallName>([
   'hold',
   'recall',
@@ -25,7 +25,7 @@ const READS: ReadonlySet<StoreCallName> = new Set<StoreCallName>([
 const LATE_MS = 30;
 const UNUSED_MS = 60_000;
 
-/** What runs the store's calls. */
+/** Runs the store's calls. */
 export type StoreCaller = Pick<SteadyClient, 'call' | 'close'>;
 
 export class SteadyClient {
@@ -33,9 +33,9 @@ export class SteadyClient {
   readonly #first: StoreClient;
   #second: StoreClient | undefined;
   #ending: NodeJS.Timeout | undefined;
-  /** The first worker has not answered since a read was late. */
+  /** True from a late read until the first worker answers again. */
   #isLate = false;
-  /** The first worker has answered once; before that the process is only starting. */
+  /** True once the first worker has answered; before that, the process is only starting. */
   #isOpen = false;
   #isClosed = false;
 
@@ -44,7 +44,7 @@ export class SteadyClient {
     this.#first = new StoreClient(options);
   }
 
-  /** As StoreClient.call. */
+  /** Like StoreClient.call. */
   async call<Name extends StoreCallName>(
     name: Name,
     input: Parameters<StoreCalls[Name]>[0],

@@ -8,15 +8,15 @@ export interface Steps<T> {
   [Symbol.iterator](): Iterator<Promise<unknown>, T, unknown>;
 }
 
-/** A step that is done already. */
+/** Returns a step that has its result already. */
 export function done<T>(value: T): Steps<T> {
   return { [Symbol.iterator]: () => ({ next: () => ({ done: true, value }) }) };
 }
 
-/** A step that waits for an answer. */
+/** Returns a step that waits for an answer. */
 export function waitFor<T>(promise: Promise<T>): Steps<T> {
-  // The code that takes the step gets a rejection. If the step is never taken, because another one failed, the
-  // rejection is ignored.
+  // The caller of the step gets a rejection. If no one calls it, because another step failed, the rejection is
+  // ignored.
   promise.catch(() => undefined);
   return stepOf(promise);
 }

@@ -59,11 +59,11 @@ interface Opened {
 interface StoreOptions {
   readonly folder: string;
   readonly descriptors: Descriptors;
-  /** How long a statement waits for another process's lock, in milliseconds. Absent: as long as a worker may. */
+  /** How long a statement waits for another process's lock, in milliseconds; undefined: as long as a worker may. */
   readonly busyMs?: number;
-  /** Skip the check of the file when opening: an error during use reports the same later. */
+  /** True: do not check the file when opening it; an error during use reports the same later. */
   readonly isTrusted?: boolean;
-  /** Another worker runs the same recalls and records their signals. */
+  /** True if another worker runs the same recalls and records their signals. */
   readonly isHelper?: boolean;
   report(line: string): void;
 }
@@ -303,15 +303,15 @@ export class Store {
     const { database, signals } = this.#opened ?? {};
     this.#opened = undefined;
     try {
-      // A process for a single recall stores nothing that signals could be written with.
+      // Signals are normally written with a capture. A process for a single recall has none, so write them here.
       if (signals?.hasWaiting === true) database?.unsyncedTransaction(() => signals.write());
     } catch {
-      // The next prompt is compared with one less.
+      // Without these signals, the next prompt is compared with fewer.
     }
     try {
       database?.close();
     } catch {
-      // Committed data is on disk; the connection holds nothing else.
+      // Committed data is on disk, and the connection holds nothing else.
     }
   }
 }
@@ -384,7 +384,7 @@ interface WaitingRow {
 }
 
 interface WaitingRecord {
-  /** The number of its row. */
+  /** The number of the row. */
   readonly n: number;
   readonly record: MemoryRecord;
 }
