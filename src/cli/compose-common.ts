@@ -10,7 +10,7 @@ export const systemClock: Clock = {
   monotonic: () => performance.now(),
 };
 
-// 92 random bits. Node keeps random bytes for UUIDs in advance; requesting single ones costs 20 us.
+// Makes an id of 92 random bits. Node keeps random bytes for UUIDs in advance; requesting single ones costs 20 us.
 export function newRequestId(): string {
   return `req_${randomUUID().replaceAll('-', '').slice(0, 24)}`;
 }

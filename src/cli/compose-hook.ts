@@ -44,7 +44,7 @@ export interface HookStoreOptions {
   readonly dataFolder: string;
   readonly settings: ProxySettings;
   readonly memory: MemorySettings;
-  /** Deadline of an answer in milliseconds; absent: the time that a user may wait. */
+  /** Deadline of an answer in milliseconds; undefined: the time that a user may wait. */
   readonly answerMs?: number;
 }
 
@@ -112,8 +112,8 @@ export async function openHookStore(options: HookStoreOptions): Promise<HookStor
   };
 }
 
-/** Deadline of storing an output, while user and model wait; after it the output is sent whole. */
+/** Deadline of storing an output, while user and model wait. After that, the output is sent whole. */
 const KEEP_MS = 600;
 
-/** A hook has nobody to tell. */
+/** Drops warnings, because a hook cannot show them to the user. */
 function report(): void {}

@@ -21,14 +21,14 @@ import type { Memory } from '../ports/memory.ts';
 import type { RequestLog } from '../ports/request-log.ts';
 import { configError } from './setup/load-config.ts';
 
-/** The store for commands; a proxy may be running on it. */
+/** The store that commands use, while a proxy may be running on it. */
 export interface CliStore {
   readonly memory: Memory;
   readonly requests: RequestLog;
   readonly ledger: Ledger;
-  /** Reads files that memories are about; undefined with a memory service, which has no access to them. */
+  /** Reads the files that memories are about; undefined with a memory service, which has no access to them. */
   readonly code?: { readonly reader: Code; readonly provenance: ProvenanceStore } | undefined;
-  /** The calls for managing memories; undefined with a memory service. */
+  /** Calls for managing memories; undefined with a memory service. */
   readonly desk?: MemoryDesk | undefined;
   /** Reads a left-out output from its file, even if the store may not be opened. */
   readOutput(ref: string): string | undefined;
@@ -36,7 +36,7 @@ export interface CliStore {
 }
 
 export interface StoreOptions {
-  /** The environment with the configuration that says where memories are; absent: on this machine. */
+  /** The environment with the configuration that says where memories are; undefined: on this machine. */
   readonly environment?: Environment;
   /** True if the command changes nothing: then no store is created. */
   readonly isReader?: boolean;
@@ -71,7 +71,10 @@ export async function openStoreForCli(
   };
 }
 
-/** False where that cannot be known: then the store itself says what is wrong with its folder. */
+/**
+ * Says whether the folder has no store. If that cannot be known, returns false, and the store itself reports the
+ * problem.
+ */
 function hasNoStore(folder: string): boolean {
   try {
     if (!isThere(folder)) return true;
@@ -85,7 +88,7 @@ function hasNoStore(folder: string): boolean {
   }
 }
 
-/** Also a link to nothing. */
+/** Says whether something is at the path, even a link whose target is missing. */
 function isThere(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }

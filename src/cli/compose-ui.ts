@@ -71,7 +71,7 @@ export function openUi(parts: UiParts): UiDoor {
   });
 }
 
-/** This bundle has a masker of its own. */
+/** Gives the keys to this bundle's own copy of the masker. */
 export function maskKeysOf(settings: Settings): void {
   rememberOwnSecrets(ownSecretsOf(settings));
 }
@@ -98,7 +98,7 @@ function withoutKeys(check: HealthCheck): HealthCheck {
 
 async function storeFacts({ store, settings, dataFolder }: UiParts): Promise<StoreAnswer> {
   const { records, passages, bytes, driver, sqliteVersion } = await store.health();
-  // A project without memories is not shown.
+  // Only projects with memories are shown.
   const shelves = await store.desk.shelves();
   const waiting = findWaiting(dataFolder).reduce((sum, one) => sum + one.records, 0);
   return {
@@ -114,10 +114,10 @@ async function storeFacts({ store, settings, dataFolder }: UiParts): Promise<Sto
   };
 }
 
-/** 5,000 exchanges: a person waits. */
+/** Bound on pages, 5,000 exchanges in all, because a user waits. */
 const STALE_PAGES_MAX = 25;
 
-/** As `svc memory list --stale` finds them. */
+/** Returns the references that `svc memory list --stale` would list. */
 async function staleIn(space: string, { store, dataFolder }: UiParts): Promise<readonly string[]> {
   const checker = new CodeChecker(new CodeFiles(), dataFolder);
   const scope = { space, pagesMax: STALE_PAGES_MAX };
@@ -135,7 +135,7 @@ async function moveInStore(change: SpaceChange, { dataFolder, store }: UiParts):
 
 /** Returns the page's folder beside the bundles, from any of them. */
 function pageFolder(): string {
-  // Written in full: the bundler recognises only this form.
+  // Keep this form: the bundler recognises no other.
   const url = import.meta.url;
   const built = url.endsWith('.cjs') ? '../ui' : './ui';
   return fileURLToPath(new URL(url.endsWith('.ts') ? '../../dist/ui' : built, url));

@@ -43,24 +43,25 @@ import { upstreamFor, findUpstream, type LiveSettings } from '../proxy/upstream-
 
 /** How long no request must be open before background work begins after the start, in milliseconds. */
 const REST_MS = 100;
-/** Time for last captures at shutdown: at most 32 exchanges take a tenth of a second, while the user waits. */
+/**
+ * Time for the last captures at shutdown: at most 32 exchanges, which take a tenth of a second while the user waits.
+ */
 const KEEP_LAST_MS = 500;
-/** How long the end of an answer waits at most for its captures; users do not notice it. */
+/** Longest wait of an answer's end for its captures; users do not notice it. */
 const HOLD_MS = 50;
 
 export interface StartProxyOptions {
   readonly settings: Settings;
   readonly dataFolder: string;
   readonly terminal: Terminal;
-  /** Where the catalog of models is cached. Absent: svc knows only the models of its own table. */
+  /** Where the catalog of models is cached; undefined: svc knows only the models in its own table. */
   readonly catalog?: CatalogPlace;
-  /** Called with each finished request. */
   readonly onRow?: (row: RequestRow) => void;
 }
 
 export interface RunningProxy {
   readonly host: string;
-  /** The port from the system, if the settings say 0. */
+  /** The port. If the settings say 0, the system has chosen it. */
   readonly port: number;
   /** Accepts no more requests, lets running answers finish, closes everything. */
   stop(): Promise<void>;
@@ -99,7 +100,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
     settings: () => runtime.now.live.proxy,
     projects: new GitProjects(dataFolder),
     texts: TEXTS,
-    // A service's records are no files here.
+    // The reader is undefined with a service, whose records have no files on this machine.
     code: isHere ? { reader: new CodeFiles(), provenance: store.provenance } : undefined,
   };
   const handler = new ProxyHandler({
@@ -114,7 +115,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
     outbox,
     accounts: accountsOf((model) => models.factsOf(model)),
     factsOf: (model) => models.factsOf(model),
-    // Needed only while another process holds the file's lock, for a millisecond or two.
+    // Needed while another process locks the file, for a millisecond or two.
     holdBack: {
       ms: HOLD_MS,
       isNeeded: () => store.state.writer.isBehind,
@@ -155,7 +156,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
     version: VERSION,
   });
   const address = await server.listen();
-  // A request at once after the start goes first, and opens the one connection that it needs.
+  // If a request comes right after the start, it is handled first and opens only the connection that it needs.
   const stopResting = onceIdle({ server, inFlight }, () => warmAll(runtime, store, terminal));
   return {
     ...address,
@@ -196,7 +197,7 @@ function warmAll(runtime: Runtime, store: EmbeddedStore, terminal: Terminal): vo
   runtime.warm();
   void store.warm();
   void store.memory.sweepFiles().catch(() => undefined);
-  // Requests continue without a memory, so the user would not notice.
+  // Warn the user, who would not notice that requests continue without a memory.
   store.health().catch(() => {
     terminal.warn(
       'The memory cannot be used, so requests continue without it. Check with: svc doctor',
@@ -355,17 +356,17 @@ interface Generation {
  * its configuration. A provider's connections are closed when no configuration in use has that provider.
  */
 class Runtime {
-  /** The configuration in force. */
+  /** The current configuration. */
   now: Generation;
   #earlier: readonly Generation[] = [];
-  /** By the id of an open request. */
+  /** For each open request, by id, the configuration with which it began. */
   readonly #inUse = new Map<string, Generation>();
 
   constructor(settings: Settings) {
     this.now = generationOf(settings, undefined);
   }
 
-  /** The configuration with which a request began. */
+  /** Returns the configuration with which a request began. */
   liveFor(requestId: string): LiveSettings {
     return (this.#inUse.get(requestId) ?? this.now).live;
   }

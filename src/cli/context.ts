@@ -2,7 +2,7 @@ import type { Environment } from '../core/settings/config-values.ts';
 import type { OpenStore } from './compose-store.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Asks a person. */
+/** Asks the user a question. */
 export type Confirm = (message: string) => Promise<boolean>;
 
 /** What every command gets, so that it uses neither process.env nor a stream directly. */
@@ -12,8 +12,8 @@ export interface CommandContext {
   /** Input for commands that read something: bytes or text in pieces. */
   readonly stdin?: AsyncIterable<Uint8Array | string> & { readonly isTTY?: boolean };
   /**
-   * Returns a function that asks the user on the terminal; undefined without a terminal. `isDefault`: the answer of
-   * the Enter key.
+   * Returns a function that asks the user on the terminal; undefined without a terminal. `isDefault` is the answer
+   * when the user only presses Enter.
    */
   readonly asker?: (isDefault?: boolean) => Confirm | undefined;
   /** Opens the store in a data folder; undefined for other programs' commands. */
@@ -24,7 +24,6 @@ export interface CommandContext {
 export interface Call<Given extends object = object> {
   readonly context: CommandContext;
   readonly options: Given;
-  /** All arguments in their order. */
   readonly args: readonly string[];
 }
 

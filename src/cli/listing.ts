@@ -2,7 +2,7 @@ import { dayName, two } from '../core/meter/figures.ts';
 import { CliError } from './cli-error.ts';
 import type { Terminal } from './terminal.ts';
 
-/** What the listing commands have in common. */
+/** Functions that the listing commands share. */
 
 export interface ListOptions {
   readonly space?: string;
@@ -34,7 +34,7 @@ export function limitOf(
   );
 }
 
-/** `1 line`, `2 lines` */
+/** Writes a count: `1 line`, `2 lines`. */
 export function count(number: number, noun: string, nouns = `${noun}s`): string {
   return `${number} ${number === 1 ? noun : nouns}`;
 }
@@ -51,7 +51,7 @@ export function timeText(at: number): string {
   return `${dayName(at)} ${[time.getHours(), time.getMinutes(), time.getSeconds()].map(two).join(':')}`;
 }
 
-/** `16:45:02` */
+/** Writes a local time: `16:45:02`. */
 export function clockText(at: number): string {
   return timeText(at).slice(11);
 }
@@ -59,12 +59,12 @@ export function clockText(at: number): string {
 const FORMS = ['text', 'json', 'off'] as const;
 
 interface LineOptions {
-  /** As typed after --log. */
+  /** The value of --log. */
   readonly log?: string;
   readonly quiet?: boolean;
   /** Print text even without a terminal, because the lines of a service are read later in its log. */
   readonly isLogged?: boolean;
-  /** The command whose help names the forms. */
+  /** The command whose help describes the forms. */
   readonly command: string;
 }
 
@@ -86,7 +86,7 @@ export function lineForm(
   return isShown && quiet !== true ? 'text' : 'off';
 }
 
-/** `http://127.0.0.1:8765` */
+/** Returns the address of a proxy: `http://127.0.0.1:8765`. */
 export function urlOf(
   { host, port }: { readonly host: string; readonly port: number },
   scheme: 'http' | 'https' = 'http',

@@ -8,14 +8,14 @@ import { type Call, type Confirm, scriptPath } from './context.ts';
 import type { Terminal } from './terminal.ts';
 import { COMMANDS } from './program/commands.ts';
 
-/** The command line. */
+/** Declares all commands and runs a command line. */
 
 /** Runs a command line (without node and script) and resolves with the exit code. */
 export function run(argv: readonly string[]): Promise<number> {
   return runProgram(argv, declareCommands, undefined, { asker, openStore });
 }
 
-/** Only then the store's code is read. */
+/** Opens the store. Its code is loaded only now. */
 const openStore: OpenStore = async (folder, options) =>
   (await import('./compose-store.ts')).openStoreForCli(folder, options);
 
@@ -25,12 +25,12 @@ function asker(isDefault = false): Confirm | undefined {
   return async (message) => {
     const { Prompts } = await import('./setup/wizard-prompts.ts');
     const prompts = new Prompts({ input, output });
-    // Ctrl-C means no. Questions go to stderr.
+    // Ctrl-C means no. The question is on stderr.
     return prompts.confirm({ message, default: isDefault }).catch(() => false);
   };
 }
 
-/** All commands with their flags. */
+/** Declares all commands with their flags. */
 export const declareCommands: Declare = (program, context, finish) => {
   const completion: CliCommand = {
     name: 'completion',
@@ -98,7 +98,7 @@ function printHelp(words: readonly string[], program: Command, terminal: Termina
   terminal.out(readFileSync(join(folder, `${topic}.md`), 'utf8').trimEnd());
 }
 
-/** npm starts bin/svc.js through a link. */
+/** Returns the folder of the documents. npm starts bin/svc.js through a link, which is resolved first. */
 function docsFolder(): string {
   return join(dirname(realpathSync(scriptPath())), '..', 'docs');
 }

@@ -9,7 +9,7 @@ import type { CommandContext } from './context.ts';
 /** `log`: this machine's request log. `memory`: also the memories, wherever the configuration says they are. */
 type Wanted = 'log' | 'memory';
 
-/** `isReader`: see StoreOptions. */
+/** Opens the store. `isReader`: see StoreOptions. */
 export async function openStore(
   context: CommandContext,
   wanted: Wanted,

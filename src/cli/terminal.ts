@@ -25,26 +25,26 @@ export type Colors = ReturnType<typeof picocolors.createColors>;
 export class Terminal {
   readonly #stdout: Output;
   readonly #stderr: Output;
-  /** For what goes to stdout. */
+  /** Colours for stdout. */
   readonly colors: Colors;
-  /** For what goes to stderr. */
+  /** Colours for stderr. */
   readonly noteColors: Colors;
 
   constructor({ stdout, stderr, environment }: TerminalOptions) {
     this.#stdout = stdout;
     this.#stderr = stderr;
-    // https://no-color.org: present and not empty.
+    // NO_COLOR counts if it is set and not empty: https://no-color.org.
     const isPlain = Boolean(environment['NO_COLOR']) || environment['TERM'] === 'dumb';
     this.colors = picocolors.createColors(!isPlain && stdout.isTTY === true);
     this.noteColors = picocolors.createColors(!isPlain && stderr.isTTY === true);
   }
 
-  /** True when a person looks at stdout. */
+  /** True if stdout is a terminal, so that a user sees it. */
   get isWatched(): boolean {
     return this.#stdout.isTTY === true;
   }
 
-  /** True when a person looks at stderr. */
+  /** True if stderr is a terminal, so that a user sees it. */
   get areNotesWatched(): boolean {
     return this.#stderr.isTTY === true;
   }
@@ -136,7 +136,7 @@ export class Terminal {
 /** Wraps text between words for a screen, which itself would break inside words. */
 function broken(text: string, { isTTY, columns }: Output, before = 0): string {
   if (isTTY !== true || columns === undefined) return text;
-  // A label before the first line counts, but is not printed here.
+  // Reserve the width of a label that precedes the first line; it is not printed here.
   const label = '-'.repeat(before);
   const lines = text.split('\n').flatMap((line) => {
     const indent = /^ */.exec(line)?.[0] ?? '';
@@ -147,8 +147,8 @@ function broken(text: string, { isTTY, columns }: Output, before = 0): string {
   return lines.join('\n');
 }
 
-// Controls except tab and line feed, and characters that reverse or hide text; not joiners, which some scripts and
-// emojis need.
+// Matches control characters except tab and line feed, and characters that reverse or hide text. Not joiners, which
+// some scripts and emojis need.
 const UNPRINTABLE = /(?![\t\n\u200c\u200d])[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
 /** Replaces every character that a screen would act on by U+FFFD. */
@@ -158,7 +158,8 @@ export function printable(text: string): string {
 
 /** Returns the text's beginning on one line of at most `charsMax` characters. */
 export function oneLine(text: string, charsMax: number): string {
-  // A stored tool output may have megabytes; spaces are rarely more than half of a text's beginning.
+  // Shorten first, because a stored tool output may have megabytes. More than three quarters of a text are rarely
+  // spaces.
   const start = text.slice(0, charsMax * 4);
   const characters = Array.from(printable(start).replaceAll(/\s+/g, ' ').trim());
   if (characters.length <= charsMax && start.length === text.length) return characters.join('');

@@ -19,7 +19,7 @@ import { CliError } from '../cli-error.ts';
  * are on disk before the file changes.
  */
 
-/** How the settings are added to one kind of file, and removed. */
+/** One kind of settings file: how svc adds its settings and removes them. */
 export interface ClientFileForm {
   readonly path: string;
   /** Says what the user must delete to undo the change by hand. */
@@ -60,7 +60,7 @@ function plain(value: unknown): unknown {
   );
 }
 
-/** What svc has recorded of the files of clients. Records that cannot be read are left out. */
+/** Returns svc's records of clients' files; unreadable records are left out. */
 export async function clientRecords(dataFolder: string): Promise<readonly ClientRecord[]> {
   const all = await new UndoRecords(dataFolder).all();
   return all.flatMap(([, value]) => parseClientRecord(value) ?? []);
@@ -103,7 +103,7 @@ export function writeClientFile(form: ClientFileForm, dataFolder: string): Promi
       named: form.path,
       isMade: record?.isMade ?? file.text === undefined,
       ...(madeFolder === undefined ? {} : { madeFolder }),
-      // Until the file is replaced, it may still have its present content.
+      // Keep the newest earlier change too: until the file is replaced, it may still have its present content.
       changes: [{ hash: hashOf(text), ...change }, ...(record?.changes.slice(0, 1) ?? [])],
     };
     await records.write(name, next, base);
@@ -168,7 +168,7 @@ function recordOf(
     const record = parseClientRecord(value);
     return record === undefined ? [] : [[name, record] as const];
   });
-  // The file may have moved since, so either of its two paths finds the record.
+  // The file may have been moved since, so either of its two paths finds the record.
   return (
     known.find(([, record]) => record.path === path) ??
     known.find(([, record]) => record.named === named || record.path === named) ?? [

@@ -6,7 +6,7 @@ import { CliError } from '../cli-error.ts';
 import { tomlString } from '../../core/foreign/shell-quote.ts';
 import type { TomlBlock } from '../../core/foreign/toml-block.ts';
 
-/** The environment with which a client finds the proxy, for print-config and run. */
+/** Makes the environment with which a client finds the proxy, for print-config and run. */
 
 type Variables = [name: string, value: string][];
 
@@ -49,7 +49,7 @@ export function addressOf({ host, port }: Access): string {
 
 interface ClaudeFacts {
   readonly environment: Environment;
-  /** Use ANTHROPIC_AUTH_TOKEN instead of ANTHROPIC_API_KEY, about which the client asks. */
+  /** True: use ANTHROPIC_AUTH_TOKEN instead of ANTHROPIC_API_KEY, because the client asks the user about that one. */
   readonly authToken: boolean;
 }
 
@@ -58,10 +58,10 @@ export function claudeVariables(
   { environment, authToken }: ClaudeFacts,
 ): Variables {
   return [
-    // Without /v1: the client adds /v1/messages.
+    // The address has no /v1, because the client adds /v1/messages.
     ['ANTHROPIC_BASE_URL', addressOf(access)],
     [authToken ? 'ANTHROPIC_AUTH_TOKEN' : 'ANTHROPIC_API_KEY', access.localToken],
-    // With this the client marks its side calls and compactions.
+    // With this variable the client marks its side calls and compactions.
     ['CLAUDE_CODE_GATEWAY_HINT_HEADERS', '1'],
     ...loopbackVariables(access.host, environment),
   ];
@@ -86,15 +86,15 @@ function extended(list: string | undefined, hosts: readonly string[]): string {
   return [...entries, ...hosts.filter((host) => !entries.includes(host))].join(',');
 }
 
-// The shell gets one line per variable, and no host contains a control character.
+// Says whether a text can be a host. The shell gets one line per variable, and no host contains a control character.
 function isHostLike(entry: string): boolean {
   return entry !== '' && !/\p{Cc}/u.test(entry);
 }
 
-/** Variables that make clients send even loopback requests to a network proxy. */
+/** Variables by which clients send even loopback requests to a network proxy. */
 const NAMES = ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy'];
 
-/** Those of them that are set. */
+/** Returns the names of those variables that are set. */
 export function proxyVariables(environment: Environment): readonly string[] {
   return NAMES.filter((name) => Boolean(environment[name]));
 }
@@ -108,7 +108,7 @@ export function sparesLoopback(environment: Environment): boolean {
 
 /** The entry for svc in Codex's list of providers. */
 export interface CodexProvider {
-  /** With /v1. */
+  /** The base URL, which ends in /v1. */
   readonly baseUrl: string;
   readonly name: string;
   /**
@@ -122,16 +122,16 @@ export interface CodexProvider {
     | 'login';
 }
 
-/** With the line by which a person sets it. */
+/** A variable for the token, with the command by which the user sets it. */
 export const LOCAL_VARIABLE = {
   variable: 'SVC_LOCAL_PROXY_TOKEN',
   instructions: 'export SVC_LOCAL_PROXY_TOKEN="$(svc config token)"',
 };
 
-/** The provider's name that codex shows. */
+/** The provider's name as Codex shows it. */
 export const CODEX_NAME = 'svc local proxy';
 
-/** Lines of TOML. */
+/** Returns the tables of svc's provider, as lines of TOML. */
 export function codexTables({ baseUrl, name, credential }: CodexProvider): TomlBlock['tables'] {
   const isVariable = typeof credential === 'object' && 'variable' in credential;
   const provider = [

@@ -25,7 +25,7 @@ import { clientFolder } from './client-home.ts';
 
 const PROVIDER = 'svc';
 
-/** svc as a provider of its own. */
+/** Makes the block that adds svc as a provider. */
 export function providerBlock(tables: TomlBlock['tables']): TomlBlock {
   return { top: { model_provider: `"${PROVIDER}"` }, tables };
 }

@@ -6,7 +6,7 @@ import type { Access } from '../../core/settings/config-schema.ts';
 import { CliError } from '../cli-error.ts';
 
 export interface TokenOptions {
-  /** Start the proxy where none listens. */
+  /** True: start the proxy if none listens. */
   readonly start?: boolean;
 }
 
@@ -43,7 +43,7 @@ async function startForClient(
   }
   const child = spawn(process.execPath, [script, 'start', '--detach', '--quiet'], {
     env: { ...environment },
-    // stdout belongs to the token alone.
+    // stdout must contain only the token.
     stdio: ['ignore', 'ignore', 'inherit'],
     windowsHide: true,
   });

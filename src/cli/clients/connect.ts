@@ -49,35 +49,35 @@ import { commandLine, holdsStart, ownCommand, START, TOKEN } from './own-command
 export interface ConnectOptions {
   readonly yes?: boolean;
   readonly quiet?: boolean;
-  /** For clients whose settings name a model. */
+  /** The model, for clients whose settings must name one. */
   readonly model?: string;
   /** For Codex: name the provider OpenAI. */
   readonly openaiName?: boolean;
-  /** Use the client's own hooks for memory, without a proxy in the path. */
+  /** True: use the client's own hooks for memory, without a proxy in the path. */
   readonly hooks?: boolean;
 }
 
 interface ConnectParts {
-  /** This program. */
+  /** The path of this program's script. */
   readonly script: string;
-  /** Undefined without a terminal. */
+  /** Asks the user; undefined without a terminal. */
   readonly confirm?: Confirm | undefined;
 }
 
 /** A client whose settings svc can change. */
 export interface ConnectableClient {
-  /** As a person types it. */
+  /** The name as users type it. */
   readonly name: string;
   readonly title: string;
-  /** The name in the search path. */
+  /** The program's name in the search path. */
   readonly program: string;
   /** The dialects with which it can be connected without more options, best first. */
   readonly dialects: readonly Dialect[];
-  /** It has a login that svc can forward. */
+  /** True if the client has a login that svc can forward. */
   readonly hasLogin: boolean;
   /** Computes the settings. Throws CliError if the configuration does not allow them. */
   plan(facts: PlanFacts): Promise<Connection>;
-  /** Its file, for removing the settings. */
+  /** Returns the settings file, for removing svc's settings. */
   file(environment: Environment): ClientFileForm;
 }
 
@@ -90,9 +90,9 @@ export interface PlanFacts {
 /** What `connect` will write, and what it tells the user. */
 export interface Connection {
   readonly form: ClientFileForm;
-  /** Where the client finds the proxy. */
+  /** The address at which the client finds the proxy. */
   readonly baseUrl: string;
-  /** The client starts the proxy if none runs. */
+  /** True if the client starts the proxy when none runs. */
   readonly startsProxy: boolean;
   /** The command in the file, if there is one. */
   readonly command?: readonly string[];
@@ -339,7 +339,7 @@ async function carryOut(
       `${title} starts the proxy in its own environment, which may lack ${variables.join(', ')}. Store the key in svc's configuration instead: svc setup --yes --upstream NAME --key-stdin`,
     );
   }
-  // The settings name this program's path, so a path that may be deleted tomorrow does not help.
+  // The settings name this program's path, so a path that may be deleted soon must not be written.
   if (command?.some((one) => /[\\/]_npx[\\/]/.test(one)) === true) {
     terminal.warn('svc runs from the cache of npx, which npm empties from time to time.');
     terminal.note('  Install svc, then run this command again: npm install -g svc-local-proxy');
@@ -348,7 +348,7 @@ async function carryOut(
   noteProxy(environment, note);
 }
 
-/** Claude Code's settings.json. */
+/** Returns the form of Claude Code's settings.json. */
 function claudeFile(environment: Environment, settings: readonly JsonSetting[]): ClientFileForm {
   const path = join(clientFolder(environment, CLAUDE_FOLDER), 'settings.json');
   return jsonSettings({ path, name: 'claude', settings, refusesComments: 'Claude Code' });
@@ -363,7 +363,7 @@ async function planClaude({ context: { environment }, script }: PlanFacts): Prom
   const variables = [
     ['ANTHROPIC_BASE_URL', baseUrl],
     ['CLAUDE_CODE_GATEWAY_HINT_HEADERS', '1'],
-    // From the shell these would be sent with every request, or replace a login.
+    // If the shell sets one of these, it would be sent with every request, or replace a login.
     ['ANTHROPIC_API_KEY', ''],
     ['ANTHROPIC_AUTH_TOKEN', ''],
     ...loopbackVariables(access.host, environment),

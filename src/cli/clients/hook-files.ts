@@ -16,9 +16,9 @@ import { commandLine } from './own-command.ts';
 interface HookableClient {
   readonly name: string;
   readonly title: string;
-  /** `command`: the words before the event; none for removing the hooks. */
+  /** Returns the form of the file. `command` has the words before the event; it is empty when hooks are removed. */
   form(environment: Environment, command: readonly string[]): ClientFileForm;
-  /** What the person has to do. */
+  /** What the user has to do next. */
   readonly next: readonly string[];
 }
 
@@ -32,7 +32,7 @@ const EVENTS = [
   ['SessionEnd', 3],
 ] as const;
 
-/** Claude Code's tools whose calls show what the work is about. */
+/** Matches the tools of Claude Code whose calls show what the work is about. */
 const LOOKED_TOOLS = 'Bash|Read|Grep|Glob|Edit|Write';
 
 export const HOOKABLE: readonly HookableClient[] = [
@@ -152,7 +152,9 @@ function copilotSettings(command: readonly string[]): readonly JsonSetting[] {
   ];
 }
 
-/** A file that is entirely svc's: a copy of this package's plugin, with the command of this installation. */
+/**
+ * Returns the form of a file that belongs to svc: a copy of this package's plugin, with this installation's command.
+ */
 function pluginFile(path: string, source: string, command: readonly string[]): ClientFileForm {
   const remedy = `Move it away, then try again.`;
   return {
@@ -173,10 +175,10 @@ function pluginFile(path: string, source: string, command: readonly string[]): C
   };
 }
 
-/** `dist` and `plugins` are in the same folder of the package. */
+/** Returns the plugin's source with the command. `dist` and `plugins` are in the same folder of the package. */
 function pluginText(source: string, command: readonly string[]): string {
   const text = readFileSync(join(packageFolder(), 'plugins', source), 'utf8');
-  // The plugin adds the event and the client itself.
+  // Omit the last two words, `hook` and the client, because the plugin adds them and the event itself.
   const words = JSON.stringify(command.slice(0, -2)).replaceAll('"', "'");
   return text.replace("const COMMAND = ['svc'];", () => `const COMMAND = ${words};`);
 }

@@ -11,18 +11,18 @@ import { type ClientFileForm, isSameValue, type Reverted } from './client-file.t
  */
 
 export interface JsonSetting extends Omit<JsonChange, 'before'> {
-  /** An existing value of the user stays. */
+  /** True: do not replace an existing value. */
   readonly isDefault?: true;
 }
 
 export interface JsonTarget {
   readonly path: string;
-  /** The client, as `svc print-config` names it. */
+  /** The client's name in `svc print-config`. */
   readonly name: string;
   readonly settings: readonly JsonSetting[];
-  /** The client, if it refuses a file with comments or trailing commas. */
+  /** The client's name, if the client refuses a file with comments or trailing commas. */
   readonly refusesComments?: string;
-  /** What to do about a valid file that is not JSON but, for example, YAML. */
+  /** A hint for a valid file that is not JSON but, for example, YAML. */
   readonly otherForm?: string;
 }
 
@@ -34,7 +34,7 @@ export function jsonSettings(target: JsonTarget): ClientFileForm {
     apply: (text) => apply(target, text),
     revert: (text, { json }) => (json === undefined ? 'absent' : revert(text, json)),
     isEmpty: (text) => isDeepStrictEqual(parseJsonText(text), {}),
-    // Without a record these are the user's own settings, which are replaced and restored later.
+    // Without a record, equal settings are the user's own; they are replaced now and restored later.
     hasMark: () => false,
   };
 }

@@ -25,7 +25,7 @@ import { spawn } from 'node:child_process';
 
 /** How `svc run` starts a client: arguments and environment name the proxy, and no file changes. */
 export interface LaunchedClient {
-  /** The name in the search path. */
+  /** The program's name in the search path. */
   readonly program: string;
   /** The command that installs it. */
   readonly install: string;
@@ -35,16 +35,16 @@ export interface LaunchedClient {
 }
 
 export interface LaunchFacts {
-  /** Where the proxy listens. */
+  /** The host on which the proxy listens. */
   readonly host: string;
   readonly port: number;
   readonly localToken: string;
   readonly environment: Environment;
   /** The configured provider of the client's first dialect; undefined if there is none. */
   readonly upstream: Draft | undefined;
-  /** All providers, as the configuration has them. */
+  /** All providers in the configuration. */
   readonly upstreams: readonly Draft[];
-  /** The person's own arguments. */
+  /** The user's own arguments. */
   readonly args: readonly string[];
   /** The script of this program. */
   readonly script: string;
@@ -53,10 +53,10 @@ export interface LaunchFacts {
 }
 
 export interface Launch {
-  /** Before the person's own arguments. */
+  /** Arguments to put before the user's own. */
   readonly args: readonly string[];
   readonly environment: Environment;
-  /** Lines for the user: who pays, what is separate. */
+  /** Lines for the user, such as who pays and what is kept separate. */
   readonly notes: readonly string[];
 }
 
@@ -80,8 +80,8 @@ function withKey({ host, port, localToken, environment, upstream }: LaunchFacts)
       ...environment,
       ...Object.fromEntries(claudeVariables(access, { environment, authToken: true })),
       ...Object.fromEntries(toolSearchVariables(upstream, environment)),
-      // The client would send this together with the token, after asking the user. svc itself adds the provider's
-      // key.
+      // The client would ask the user about this key and send it together with the token. svc itself adds the
+      // provider's key.
       ANTHROPIC_API_KEY: undefined,
       CLAUDE_CODE_OAUTH_TOKEN: undefined,
     },
@@ -89,7 +89,7 @@ function withKey({ host, port, localToken, environment, upstream }: LaunchFacts)
   };
 }
 
-/** The client keeps its login and sends it as usual; svc's own token is in a separate header. */
+/** Makes a launch with the client's own login, which it sends as usual; svc's token is in a separate header. */
 function withLogin({ host, port, localToken, environment, upstream }: LaunchFacts) {
   return {
     args: [],
@@ -100,7 +100,7 @@ function withLogin({ host, port, localToken, environment, upstream }: LaunchFact
       CLAUDE_CODE_GATEWAY_HINT_HEADERS: '1',
       ...Object.fromEntries(loopbackVariables(host, environment)),
       ...Object.fromEntries(toolSearchVariables(upstream, environment)),
-      // Either of them would take the login's place.
+      // Each of these two would be used instead of the login.
       ANTHROPIC_API_KEY: undefined,
       ANTHROPIC_AUTH_TOKEN: undefined,
     },
@@ -142,10 +142,10 @@ export const CODEX: LaunchedClient = {
     const isLogin = takesLogin(upstream);
     const mode = codexAuthMode(environment);
     const knowsBuiltIn = isBuiltInConfigurable(await facts.version());
-    // The built-in provider needs a credential of Codex's own and sends it. A plan's login must not be sent if svc
-    // has a key.
+    // The built-in provider needs a credential of Codex and sends it. The login of a plan must not be sent if svc has
+    // a key.
     const hasCredential = isLogin || mode === 'key';
-    // Other providers do not know what the built-in one sends. A login's upstream is OpenAI by definition.
+    // Only OpenAI accepts what the built-in provider sends. A login's upstream is OpenAI by definition.
     const isOpenAi = isLogin || isAt('api.openai.com', upstream);
     if (knowsBuiltIn && isOpenAi && hasCredential) return builtIn(facts, mode);
     return ownProvider(facts, mode);
@@ -192,9 +192,9 @@ function providerArgs(facts: LaunchFacts, isLogin: boolean): readonly string[] {
   const written = writtenBase(facts.environment);
   // Settings that svc wrote are used as they are, because two ways of giving the token exclude each other.
   if (written !== undefined && !isLogin) {
-    // With the slash: port 876 is not port 8765.
+    // Compare with the slash, because port 876 is not port 8765.
     if (written.startsWith(`${urlOf(facts)}/`)) return [];
-    // The written base on the port of this proxy; a token in its path stays.
+    // Use the written base URL with the port of this proxy; a token in its path stays there.
     const url = urlOf(facts);
     const moved = written.includes('/t/') ? withPathToken(url, facts.localToken) : url;
     return ['-c', `model_providers.svc.base_url=${tomlString(`${moved}/v1`)}`];

@@ -16,10 +16,10 @@ import { LOCAL_VARIABLE } from './client-variables.ts';
  */
 
 export interface OtherClient {
-  /** As a person types it. */
+  /** The name as users type it. */
   readonly name: string;
   readonly title: string;
-  /** The name in the search path. */
+  /** The program's name in the search path. */
   readonly program: string;
   /** The command that installs it. */
   readonly install: string;
@@ -30,21 +30,21 @@ export interface OtherClient {
    * CliError if the client cannot be started.
    */
   launch?(facts: OtherLaunchFacts): OtherLaunch;
-  /** For `svc print-config`: complete, and without the token if the client can read a variable. */
+  /** Returns complete settings for `svc print-config`, without the token if the client can read a variable. */
   print(facts: ClientFacts): Printed;
   /** Dialects for which the client's settings must name a model, so the user must give one. */
   readonly needsModel?: readonly Dialect[];
-  /** For `svc connect`: the client's own file, or a sentence that says why svc changes none. */
+  /** For `svc connect`: the client's own file, or a sentence that says why svc does not change it. */
   readonly file: OtherFile | string;
 }
 
 export interface ClientFacts {
-  /** The proxy's address for this client, without /v1. It identifies the client. */
+  /** The proxy's address for this client, without /v1. The address identifies the client. */
   readonly url: string;
-  /** The same with a token for model routes in its path, for files that cannot run a command. */
+  /** The address with a token for model routes in its path, for files that cannot run a command. */
   readonly urlWithToken: string;
   readonly environment: Environment;
-  /** The client's dialects for which a provider with a key is configured; at least one. */
+  /** The client's dialects for which a provider with a key is configured. There is at least one. */
   readonly spoken: readonly Dialect[];
   /** The model that the user named, without a provider's name. */
   readonly model: string | undefined;
@@ -52,7 +52,7 @@ export interface ClientFacts {
 
 interface OtherLaunchFacts extends ClientFacts {
   readonly localToken: string;
-  /** The person's own arguments. */
+  /** The user's own arguments. */
   readonly args: readonly string[];
   /** The folder of this program's own scripts. */
   readonly scripts: string;
@@ -66,23 +66,23 @@ interface OtherLaunch {
 
 interface Printed {
   readonly text: string;
-  /** Where the text belongs, and what else to do. */
+  /** Where the user must put the text, and what else to do. */
   readonly notes: readonly string[];
 }
 
 interface OtherFile {
   path(environment: Environment): string;
-  /** What to do if the user has the file in a form that svc does not edit. */
+  /** A hint for a file in a form that svc does not edit. */
   readonly otherForm?: string;
   settings(facts: FileFacts): readonly Omit<JsonChange, 'before'>[];
-  /** The client runs the token command, which starts the proxy if none runs. */
+  /** True if the client runs the token command, which starts the proxy if none runs. */
   readonly asksToken: boolean;
-  /** What the person must still do. */
+  /** What the user must still do. */
   readonly afterwards?: string;
 }
 
 interface FileFacts extends ClientFacts {
-  /** Prints the local token and starts the proxy. */
+  /** The command that prints the local token and starts the proxy. */
   readonly tokenCommand: string;
 }
 
@@ -214,7 +214,7 @@ export const OTHER_CLIENTS: readonly OtherClient[] = [
       }
       const keys = {
         COPILOT_PROVIDER_API_KEY: localToken,
-        // Each of these would take the token's place.
+        // Each of these would be used instead of the token.
         COPILOT_PROVIDER_API_KEY_COMMAND: undefined,
         COPILOT_PROVIDER_BEARER_TOKEN: undefined,
       };
@@ -290,7 +290,7 @@ export const OTHER_CLIENTS: readonly OtherClient[] = [
       path: (environment) => join(clientFolder(environment, CONTINUE.folder), CONTINUE.file),
       otherForm:
         'Copy your models and the output of this command into one file: svc print-config continue',
-      // A JSON object is YAML too.
+      // The file is YAML, but a JSON object is valid YAML.
       settings({ urlWithToken, spoken, model }) {
         const own = {
           ...continueModel(spoken, model),

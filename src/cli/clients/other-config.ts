@@ -13,7 +13,7 @@ import { urlOf } from '../listing.ts';
 import { CliError } from '../cli-error.ts';
 import { type Launch, type LaunchedClient, type LaunchFacts, takesLogin } from './launch.ts';
 
-/** Prints what the clients of other-clients.ts need, and starts them. */
+/** Prints settings for the clients of other-clients.ts, and starts them. */
 
 export interface OtherOptions {
   readonly model?: string;

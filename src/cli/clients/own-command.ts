@@ -7,11 +7,11 @@ import { shellQuote } from '../../core/foreign/shell-quote.ts';
 import { clientHome } from './client-home.ts';
 
 /**
- * Returns the command with which a client gets the token, from any shell. The command also starts the proxy if none
- * runs, because a client without a listener waits for a minute, or for ever.
+ * Words of the command with which a client gets the token, from any shell. It also starts the proxy if none runs,
+ * because without a listener a client waits for a minute, or for ever.
  */
 export const TOKEN = ['config', 'token', '--start'] as const;
-/** Returns the command with which a client starts the proxy if none runs. It prints nothing on stdout. */
+/** Words of the command with which a client starts the proxy if none runs. It prints nothing on stdout. */
 export const START = ['start', '--detach', '--quiet'] as const;
 
 /** Says whether a line is one of these two commands, whatever its program and folders. */
@@ -24,7 +24,7 @@ export function holdsStart(text: string): boolean {
   return [TOKEN, START].some((args) => new RegExp(args.join(String.raw`\W+`)).test(text));
 }
 
-/** A command of this program as a client's settings, a hook or a model runs it, with the same folders. */
+/** Returns the command that runs this program from a client's settings, a hook or a model, with the same folders. */
 export function ownCommand(
   environment: Environment,
   script: string,
@@ -32,7 +32,7 @@ export function ownCommand(
 ): readonly string[] {
   const words = [...programOf(environment, script), ...args];
   const folders = ownFolders(environment);
-  // Windows has no `env`; there the client must be started with the same variables.
+  // Windows has no `env`, so there the user must start the client with the same variables.
   if (folders.length === 0 || process.platform === 'win32') return words;
   return ['env', ...folders, ...words];
 }
@@ -54,7 +54,7 @@ function dataVariable(environment: Environment, home: string): readonly string[]
   const data = dataFolder(environment);
   if (environment['SVC_DATA_HOME']) return [`SVC_DATA_HOME=${data}`];
   const shared = resolve(environment['XDG_DATA_HOME'] || join(home, '.local', 'share'));
-  // On macOS data is elsewhere, and the variable has no effect.
+  // On macOS data is in another folder, and the variable has no effect.
   const isUsed = dirname(data) === shared;
   return isUsed && shared !== join(home, '.local', 'share') ? [`XDG_DATA_HOME=${shared}`] : [];
 }

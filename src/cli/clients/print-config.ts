@@ -26,7 +26,7 @@ import { parseServiceUrl } from '../../core/settings/config-upstreams.ts';
  */
 
 export interface ClaudeOptions {
-  /** The address of a service, instead of the proxy on this machine. */
+  /** The address of a service, if the client should use that instead of the proxy on this machine. */
   readonly service?: string;
   readonly shell?: string;
   readonly authToken?: boolean;
@@ -54,7 +54,7 @@ export async function printClaudeConfig(
   const how = `Evaluate these lines in the shell that starts the client: ${EVALUATED[shell]}`;
   printVariables({ variables, shell, how }, options, terminal);
   explainClaude(options, environment, note);
-  // Not on stdout: an interactive zsh takes a line with # for a command.
+  // These lines go to stderr, because an interactive zsh runs a line with # as a command.
   for (const [name, value] of toolSearchVariables(upstream, environment)) {
     note(`# ${exportLine(name, value, shell)}`);
     note('# This makes MCP tool search work through svc, as it does without a base URL.');
@@ -87,7 +87,7 @@ export async function printCodexConfig(
 interface PrintedVariables {
   readonly variables: readonly (readonly [name: string, value: string])[];
   readonly shell: Shell;
-  /** What a person does with the lines. */
+  /** What the user does with the lines. */
   readonly how: string;
 }
 
@@ -181,8 +181,7 @@ export function requireOpenAi(upstream: Draft | undefined): void {
 }
 
 /**
- * The variable with the service's key, also for the model's reading of left-out texts, as the notes in its prompt
- * say.
+ * The variable with the service's key. A model also uses it to read left-out texts, as the notes in its prompt say.
  */
 const KEY_VARIABLE = 'SVC_SERVICE_KEY';
 
@@ -203,11 +202,11 @@ export function printServiceClaude(
   }
   const name = options.authToken === true ? 'ANTHROPIC_AUTH_TOKEN' : 'ANTHROPIC_API_KEY';
   const variables: [string, string][] = [
-    // Without /v1: the client adds /v1/messages.
+    // The address has no /v1, because the client adds /v1/messages.
     ['ANTHROPIC_BASE_URL', originOf(url)],
     [name, key],
     [KEY_VARIABLE, key],
-    // With this the client marks its side calls and compactions.
+    // With this variable the client marks its side calls and compactions.
     ['CLAUDE_CODE_GATEWAY_HINT_HEADERS', '1'],
   ];
   const how = `Evaluate these lines in the shell that starts the client. The key is the one in ${KEY_VARIABLE}.`;
@@ -234,7 +233,7 @@ export function refuseLocalFlags(options: object, flags: readonly string[]): voi
   throw new CliError(`--${name} is for the proxy on this machine.`, 'Omit it with --service.', 2);
 }
 
-/** As a person pastes it, with /v1 or without. */
+/** Returns the address without /v1, which a user may have pasted with it. */
 function originOf(text: string): string {
   const parsed = parseServiceUrl(text, true);
   if ('url' in parsed) return parsed.url;

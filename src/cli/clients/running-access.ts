@@ -42,7 +42,7 @@ export async function runsOtherBuild(
   );
 }
 
-/** None if the data folder is unknown: then only the configuration counts. */
+/** Lists running proxies; none if the data folder is unknown, so that only the configuration counts. */
 function runsOf(environment: Environment): Promise<readonly RunFile[]> {
   try {
     return listRunFiles(dataFolder(environment));

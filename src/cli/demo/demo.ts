@@ -29,7 +29,7 @@ import type { Call } from '../context.ts';
  */
 
 const FACT = 'The staging database of our shop listens on port 6431 of the host walrus-seven.';
-/** The part of the answer that cannot be guessed. */
+/** The part of the fact that no model can guess. */
 const GIST = 'walrus-seven';
 /**
  * Questions about the same fact. Each dialect asks in different words, so that an earlier answer is not recalled
@@ -185,7 +185,7 @@ interface DemoCall {
   readonly dialect: DialectDescriptor;
   readonly text: string;
   readonly memoryMode: string;
-  /** By default it is. */
+  /** False: ask for an answer in one piece; undefined means streamed. */
   readonly isStreamed?: boolean;
 }
 
@@ -236,7 +236,7 @@ function streamedText(dialect: DialectDescriptor, body: string): string {
  */
 interface DemoProvider {
   readonly url: string;
-  /** The last request: what left for the provider. */
+  /** Returns the last request that the provider has received. */
   received(): ReceivedRequest;
   stop(): Promise<void>;
 }

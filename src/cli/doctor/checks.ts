@@ -19,7 +19,7 @@ export function looseCheck(subject: string, loose: LooseMode): Check {
   return { level: 'problem', subject, found: looseText(loose), fix: FIX };
 }
 
-/** The command that repairs what needs no decision. */
+/** The command that fixes problems that need no decision of the user. */
 export const FIX = 'svc doctor --fix';
 
 export function checkNode(version: string): Check {
@@ -78,7 +78,7 @@ export function reportChecks({ checks, facts, isJson }: CheckReport, terminal: T
 }
 
 const LEVEL_COLUMNS = 7;
-/** Found and fix are one column, so nothing is printed below the level. */
+/** Indent of further lines, so that nothing is printed below the level. */
 const INDENT = ' '.repeat(LEVEL_COLUMNS + 2);
 
 function checkLines({ level, subject, found, fix }: Check, terminal: Terminal): readonly string[] {

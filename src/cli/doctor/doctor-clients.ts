@@ -25,9 +25,9 @@ import type { Check } from './checks.ts';
 interface ClientsQuestion {
   readonly environment: Environment;
   readonly access: Access | undefined;
-  /** The providers as the configuration has them. */
+  /** The providers in the configuration. */
   readonly upstreams: readonly Draft[];
-  /** A proxy of this configuration runs. */
+  /** True if a proxy of this configuration runs. */
   readonly isRunning: boolean;
   /** The names of the clients that get memory through hooks. */
   readonly hooked: readonly string[];
@@ -109,7 +109,7 @@ function checkClaude({
     checks.push({ level: 'warning', subject, found, fix });
   }
   if (kept !== '' && !pointsHere(kept, access)) {
-    // The client's own file overrides the environment, and so what svc run sets.
+    // The client's own file overrides the environment, and with it what svc run sets.
     const found = 'its settings.json names another address, which overrides svc run';
     checks.push({ level: 'warning', subject, found, fix: CLAUDE_WRITE });
   }

@@ -29,7 +29,10 @@ import { saveConfig } from '../setup/setup-save.ts';
 
 /** Checks the configuration: folder, modes, contents, upstreams. */
 
-/** Also returns address and token, if readable. `hasHooks`: a client gets memory without a provider of svc. */
+/**
+ * Checks the configuration. Also returns address and token if they are readable. `hasHooks`: a client gets memory
+ * through hooks, without a provider of svc.
+ */
 export async function checkConfig(
   environment: Environment,
   hasHooks: boolean,
@@ -154,7 +157,7 @@ function wordOf(value: unknown): string {
   return typeof value === 'string' && WORD.test(value) ? value : '?';
 }
 
-/** A key has more digits. */
+/** Matches a name, a style or a host. With five digits or more it may be a key. */
 const WORD = /^(?!(?:.*\d){5})[a-z0-9][a-z0-9_-]{0,39}$/;
 
 function keyText(value: unknown, environment: Environment): string {
@@ -220,7 +223,7 @@ async function addToken(context: CommandContext): Promise<void> {
   context.terminal.note('Created a local token.');
 }
 
-// A link, another user's folder or a broken file is reported by the checks, with what to do.
+// Runs a repair and ignores errors in the files: the checks report a link, another user's folder or a broken file.
 async function mendOrLeave(mend: () => Promise<void>): Promise<void> {
   try {
     await mend();

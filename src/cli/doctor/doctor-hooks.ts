@@ -9,11 +9,11 @@ import type { Check } from './checks.ts';
 
 /** Checks svc's hooks: installed twice, run by a second client, or without the program that they name. */
 
-/** The hooks of svc in one client. */
+/** svc's hooks in the file of one client. */
 interface Installed {
   readonly name: string;
   readonly title: string;
-  /** Its file of hooks. */
+  /** The path of the client's file of hooks. */
   readonly path: string;
   readonly commands: readonly Words[];
   readonly hasPlugin: boolean;
@@ -137,7 +137,7 @@ const PLUGIN_FILES: Readonly<Record<string, (hooks: string) => unknown>> = {
   },
 };
 
-/** The name in plugins/. */
+/** The beginning of the plugin's name, which it has in plugins/. */
 const PLUGIN = 'svc-memory@';
 
 function isPluginOn(plugins: unknown): boolean {

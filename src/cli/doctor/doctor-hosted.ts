@@ -23,9 +23,9 @@ const SUBJECT = 'Memory service';
 const PROBE_SPACE = 'svc/doctor';
 const PATIENCE_MS = 10_000;
 
-/** Nothing when memories are on this machine. */
+/** Checks the memory service; returns nothing if memories are on this machine. */
 export async function checkHosted(environment: Environment): Promise<readonly Check[]> {
-  // Other errors in the file do not affect the memory.
+  // Errors elsewhere in the file do not affect the memory, so they are ignored here.
   const file = await readConfigFile(configFolder(environment)).catch(() => undefined);
   const { memory: settings, mode } = parseMemory(file?.value ?? {}, environment);
   if (settings?.kind !== 'hosted') return [];

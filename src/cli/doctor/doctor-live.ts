@@ -43,7 +43,7 @@ export async function checkRunning(
   const checks = await Promise.all(
     own.map(async (proxy): Promise<Check> => {
       const place = urlOf(proxy);
-      // 405: refused for its method, which is checked after the token.
+      // 405 means that the token is valid: the proxy checks it before it refuses the method.
       const status = await proxies.askToken(proxy);
       if (status !== 405) {
         const found = `${place} does not accept the local token (${status ?? 'no answer'})`;
@@ -120,7 +120,7 @@ interface Asked {
   readonly name: string;
   readonly baseUrl: string;
   readonly checks: readonly Check[];
-  /** No request came through to it. */
+  /** True if the provider could not be reached. */
   readonly isAway: boolean;
   readonly clockAheadMs?: number;
 }
@@ -160,7 +160,8 @@ function dialectOf(
  */
 const CLOCK_MS_MAX = 120_000;
 
-// Use the nearest of several clocks, because one provider's may be wrong.
+// Reports a clock that is wrong, by the smallest difference to several providers, because one provider's clock may be
+// wrong.
 function checkClock(asked: readonly Asked[]): readonly Check[] {
   const [nearest] = asked
     .filter((one) => one.clockAheadMs !== undefined)
@@ -204,9 +205,9 @@ function checkOf({ name, apiStyle }: UpstreamSettings, { state, found: text }: K
  * provider refuses it before a model runs, so it costs nothing. The refusal shows whether the path exists.
  */
 interface DialectCheck {
-  /** 'foreign': the path is not there. */
+  /** 'foreign': the provider does not have the path. */
   readonly state: 'speaks' | 'foreign' | 'unknown';
-  /** A clause without a full stop. */
+  /** The result for users: a clause without a full stop. */
   readonly found: string;
 }
 
@@ -343,7 +344,7 @@ function failed(
       : '';
   const found = `${host}: ${meaningOf(code)}${opener}`;
   const look = step === 'name' ? `getent hosts ${hostname}` : `curl -sI ${baseUrl}`;
-  // The address of a login's provider is fixed.
+  // A user cannot change the address of a login's provider.
   const right =
     auth === 'client'
       ? ''
@@ -364,7 +365,7 @@ interface ModelCallsOptions {
   readonly open: OpenUpstream;
   /** The model; undefined: the cheapest of each provider's list. */
   readonly model: string | undefined;
-  /** Gets the price in a line; nothing is sent without a yes. */
+  /** Asks the user, with a line that states the price. Nothing is sent without a yes. */
   readonly agree: (line: string) => Promise<Consent>;
   /** Names of providers that did not answer an earlier check, which has reported them. */
   readonly unreachable: ReadonlySet<string>;
@@ -409,7 +410,10 @@ function noModel({ name }: UpstreamSettings, asked: KeyCheck | undefined): Check
   return { level: 'warning', subject: SUBJECT, found, fix: 'svc doctor --live --model NAME' };
 }
 
-/** Without a terminal a flag is not enough to spend money, because scripts and models run doctor too. */
+/**
+ * Returns the check for calls that were not sent. Without a terminal --live alone spends no money, because scripts
+ * and models run doctor too.
+ */
 function notSent(price: string): Check {
   const found = `${price}, were not sent, because without a terminal nobody can agree to the price`;
   return { level: 'warning', subject: SUBJECT, found, fix: 'svc doctor --live --yes' };
@@ -434,7 +438,7 @@ async function callTwice({ proxy, proxies, upstream, model }: Calls): Promise<Ch
   const { modelPath, callHeaders } = apiOf(apiStyle);
   const isOpenAi = new URL(upstream.baseUrl).hostname === 'api.openai.com';
   const call = { path: modelPath, body: testCall({ apiStyle, model }, isOpenAi) };
-  // Nothing of a test is worth remembering.
+  // Store nothing: a test is not worth remembering.
   const mode = { 'x-svc-memory-mode': 'read', 'x-svc-memory-space': PROBE_SPACE };
   const send = () => proxies.call(proxy, call, { ...callHeaders, ...mode });
   const first = await send();

@@ -129,9 +129,9 @@ function slowRecall({ ms, cpuMs }: RecallTime, found: string): Pick<Check, 'foun
 
 /** Doctor's facts about the store on this machine. */
 export interface StoreInspection extends StoreHealth {
-  /** False when the file contradicts itself. */
+  /** False if the database contradicts itself. */
   readonly isWhole: boolean;
-  /** A recall in the space that was written last; absent in an empty store. */
+  /** The time of a recall in the space that was written last; undefined if the store is empty. */
   readonly recall?: RecallTime;
   readonly probe: MemoryProbe;
   /** What is wrong, for users; undefined if nothing is. */
@@ -152,7 +152,7 @@ export async function inspectStore(folder: string): Promise<StoreInspection | un
   try {
     const health = await store.health();
     const isWhole = await store.isWhole();
-    // It fails where the file of the state cannot be used.
+    // Fails if the file of the state cannot be used.
     await store.requestLog.list({ limit: 1 });
     const recall = await timeRecall(store.memory);
     const probe = await probeMemory(store.memory, Date.now());
@@ -169,9 +169,9 @@ export async function inspectStore(folder: string): Promise<StoreInspection | un
   }
 }
 
-/** A question as long as people's questions are. */
+/** Longest timed question: as long as users' questions are. */
 const QUESTION_CHARS_MAX = 200;
-/** The number of timed recalls. The fastest one counts, because the first one reads the index from disk. */
+/** The number of timed recalls. The fastest one is reported, because the first one reads the index from disk. */
 const RECALLS = 3;
 
 async function timeRecall(memory: Memory): Promise<RecallTime | undefined> {

@@ -20,12 +20,12 @@ import { recentMemoryTrouble } from '../proxy/recent-trouble.ts';
 
 interface DoctorOptions {
   readonly json?: boolean;
-  /** Asks no provider. */
+  /** True: call no provider. */
   readonly offline?: boolean;
   readonly fix?: boolean;
-  /** Sends model requests, which cost money. */
+  /** True: send model requests, which cost money. */
   readonly live?: boolean;
-  /** Spends without a question. */
+  /** True: send them without asking the user. */
   readonly yes?: boolean;
   readonly model?: string;
 }
@@ -107,7 +107,7 @@ function checkRecent(environment: Environment, isRunning: boolean): readonly Che
       })),
     ];
   } catch (error) {
-    // The check of the store reports an unknown folder.
+    // The check of the store reports a folder that cannot be found.
     if (error instanceof FileError) return [];
     throw error;
   }

@@ -24,7 +24,7 @@ export interface KeyCheck {
   readonly clockAheadMs?: number;
 }
 
-/** Opens an upstream; closed by the check. */
+/** Opens a connection to a provider. The check closes it. */
 export type OpenUpstream = (
   settings: UpstreamSettings,
   limits: { readonly headersMs: number },
@@ -79,7 +79,7 @@ export interface Question {
 export interface WholeAnswer {
   readonly status: number;
   readonly headers: RawHeaders;
-  /** '' where it is cut, late or too long. */
+  /** The body; '' if it was cut, late or too long. */
   readonly body: string;
 }
 
@@ -141,7 +141,7 @@ function readAnswer(status: number, body: string, { auth }: UpstreamSettings): K
 
 function modelsIn(body: string): readonly string[] | undefined {
   const { data } = asRecord(parseJson(body));
-  // One that has no name counts all the same.
+  // A model without a name is counted too.
   return Array.isArray(data) ? data.map((one) => asText(asRecord(one)['id'])) : undefined;
 }
 

@@ -84,7 +84,7 @@ async function cutOf(
 ): Promise<unknown> {
   const isChosen = setup.settings.hookCut && setup.writes;
   const output = isChosen && event.tool ? shellOutputOf(client, event.tool) : undefined;
-  // What is short stays, and is not stored.
+  // A short output stays in the prompt, and is not stored.
   if (output === undefined || cutOutput(output.text, '') === undefined) return undefined;
   const ref = await store.keepOutput(output.text, event, client.client);
   if (ref === undefined) return undefined;
@@ -94,7 +94,7 @@ async function cutOf(
 }
 
 interface HookSetup extends HookStoreOptions {
-  /** Undefined without a configuration: then no proxy can be asked. */
+  /** Address and token of the proxy; undefined without a configuration, so that no proxy can be asked. */
   readonly access: Access | undefined;
   readonly reads: boolean;
   readonly writes: boolean;

@@ -4,7 +4,7 @@ import type { HookStore, HookStoreOptions } from '../compose-hook.ts';
 
 /** One run of `svc hook`. */
 
-/** The third argument of a hook that continues in the background, where nobody waits for it. */
+/** The third argument of a hook that continues in the background, while no user waits. */
 export const IN_BACKGROUND = '--background';
 
 export interface HookCall {
@@ -12,15 +12,15 @@ export interface HookCall {
   readonly event: string;
   readonly stdin: Readable;
   readonly environment: Environment;
-  /** This program. */
+  /** The path of this program's script. */
   readonly script: string;
 }
 
 export interface HookParts {
   print(answer: string): Promise<void>;
-  /** Absent: the one of this machine. */
+  /** Opens a store; undefined: the one of this machine. */
   openStore?(options: HookStoreOptions): Promise<HookStore>;
-  /** Deadline of everything in milliseconds; absent: the time that a user may wait. */
+  /** Deadline of the whole hook in milliseconds; undefined: the time that a user may wait. */
   readonly wholeMs?: number;
 }
 

@@ -89,10 +89,10 @@ async function handOver(call: HookCall, input: unknown): Promise<void> {
 
 /** Bytes of a transcript's end that an event needs. Other events need none, or read the file themselves. */
 const TAIL_BYTES: Partial<Record<HookKind, number>> = {
-  // The last exchanges of a long session.
+  // The last exchanges of a long session: 1 MiB.
   start: 1 << 20,
   prompt: 1 << 20,
-  // The calls since the prompt. A client runs this hook for each of them.
+  // The calls since the prompt: 256 KiB. A client runs this hook for each call.
   tool: 1 << 18,
 };
 
@@ -136,13 +136,13 @@ async function askProxy(
   const { access } = parseAccess(file?.value ?? {}, environment);
   const runs = access && (await listRunFiles(dataFolder(environment)));
   if (access === undefined || runs === undefined || runs.length === 0) return undefined;
-  // Only now: it loads Node's HTTP.
+  // Imported only here, because it loads Node's HTTP.
   const { callProxy, findProven } = await import('../../adapters/processes/local-calls.ts');
   const proxy = await findProven(runs, access.localToken);
   if (proxy === undefined) return undefined;
-  // The session's client may be configured for a proxy that does not run.
+  // The client may be configured for a proxy that does not run, which this hook must start.
   if (kind === 'start' && proxy.port !== access.port) return undefined;
-  // A tool's output may be very large, and the transcript has it.
+  // Omit the tool's output: it may be very large, and the transcript has it.
   const { tool_response: _, toolResult: __, ...asked } = input;
   const answer = await callProxy(proxy, {
     path: HOOK_PATH,
@@ -164,7 +164,7 @@ const INPUT_BYTES_MAX = 32 * 1024 * 1024;
 const INPUT_MS = 500;
 /** Input up to this size is parsed after each piece, which takes a millisecond or two. */
 const SMALL_BYTES = 256 * 1024;
-/** More of a larger input comes sooner. */
+/** Pause after which a larger input is parsed, unless more of it comes. */
 const QUIET_MS = 20;
 
 /** Reads the first whole JSON value; undefined if none comes. Never waits for the end of the input. */

@@ -60,9 +60,9 @@ export async function beginFork(event: HookEvent, store: HookStore): Promise<voi
 }
 
 interface Kept {
-  /** The bytes of the transcript that were read. */
+  /** The number of bytes of the transcript that were read. */
   readonly bytes: number;
-  /** Exchanges so far. */
+  /** The number of exchanges so far. */
   readonly exchanges: number;
   /** Texts before this time belong to another session; milliseconds since 1970. */
   readonly since: number;
@@ -109,12 +109,12 @@ async function saidInTranscript(
     return { last, reader: readerOf(last, { client, own, bytes: kept.bytes }) };
   };
   const { last, reader, isMissing } = await writtenDown(event, read);
-  // The next event finds it.
+  // The prompt is not in the transcript yet; the next event finds it.
   if (isMissing === true) return { records: [], next: kept };
   const placedAt = await store.placedAt(session, reader.prompts);
   const fresh = reader.finish({ name: session, placedAt }).filter(({ at }) => at >= kept.since);
   const numbers = fresh.map(({ exchange }) => exchange);
-  // The end of a session does not show how many exchanges precede it.
+  // If only the end of the transcript was read, it does not show how many exchanges precede it.
   const moved = last.isWhole ? 0 : kept.exchanges - Math.min(...numbers);
   const exchanges = Math.max(kept.exchanges, ...numbers.map((number) => number + moved + 1));
   return {

@@ -11,8 +11,8 @@ import type { HookCall } from './hook-call.ts';
  */
 
 /**
- * How long to wait for a starting proxy, which takes a third of a second. Then the client continues; it repeats a
- * failed first request itself.
+ * How long to wait for a starting proxy, which takes a third of a second. After that, the client continues; it
+ * repeats a failed first request itself.
  */
 const START_MS = 700;
 const POLL_MS = 25;

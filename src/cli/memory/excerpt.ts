@@ -18,14 +18,14 @@ const LINES_ABOVE = 3;
 const FOUND_LINE_CHARS = 400;
 
 export interface ExcerptRequest {
-  /** `FROM-TO`, both counted from 1. */
+  /** A range of lines `FROM-TO`, both counted from 1. */
   readonly lines?: string | undefined;
   readonly grep?: string | undefined;
   /** Lines shown around each match. */
   readonly context?: number | undefined;
-  /** A function, class, heading, or word. */
+  /** A function, a class, a heading or a word, whose surroundings are shown. */
   readonly around?: string | undefined;
-  /** Without a limit of tokens. */
+  /** True: without a limit of tokens. */
   readonly all?: boolean;
 }
 
@@ -84,7 +84,7 @@ function rangeOf(
 
 /** Returns as many first lines as fit into `tokensMax`. If the first line is longer, returns its beginning. */
 function withinTokens(text: string, tokensMax: number): { start: string; lines: number } {
-  // No token of a real text has more characters.
+  // No token has more than 16 characters, so a longer text cannot fit.
   let [low, high] = [0, Math.min(text.length, 16 * tokensMax)];
   while (low < high) {
     const middle = Math.ceil((low + high) / 2);
@@ -185,7 +185,7 @@ function quoted(words: string): string {
   return `"${beginningOf(words, 60).text}"`;
 }
 
-/** Both counted from 1, both included. */
+/** A range of lines, counted from 1; both ends are included. */
 interface LineRange {
   readonly from: number;
   readonly to: number;
@@ -206,7 +206,7 @@ export function linesOf(text: string, { from, to }: LineRange): string {
 
 interface Beginning {
   readonly text: string;
-  /** The number of whole lines in it. */
+  /** The number of lines in the whole text. */
   readonly wholeLines: number;
 }
 
@@ -247,9 +247,9 @@ export const PATTERN_CHARS_MAX = 200;
 const SEARCH_MS = 1_000;
 
 interface FoundLines {
-  /** Counted from 0, ascending. */
+  /** Numbers of the matching lines, counted from 0, ascending. */
   readonly lines: readonly number[];
-  /** How many lines were searched; fewer than all if the search took too long. */
+  /** The number of lines that were searched; less than all if the search took too long. */
   readonly looked: number;
   /** What matched: 'pattern', the pattern's literal characters, or either in any case. */
   readonly as: 'pattern' | 'text' | 'any case';
@@ -287,15 +287,15 @@ function searchLines(
   try {
     runInNewContext('search()', { search }, { timeout: SEARCH_MS });
   } catch {
-    // The search took too long or too much stack, so only the matches so far are returned.
+    // The search took too long or too much stack, so return the matches so far.
   }
   return { lines: found, looked };
 }
 
-/** Undefined if the pattern is no expression. */
+/** Compiles a pattern; undefined if it is no valid expression. */
 function expressionOf(pattern: string, flags: '' | 'i'): RegExp | undefined {
   if (pattern.length > PATTERN_CHARS_MAX) return undefined;
-  // grep writes `\|` for what newer tools write as `|`.
+  // Accept grep's `\|`, which newer tools write as `|`.
   const text = pattern.replaceAll(/\\[^]/g, (escaped) => (escaped === '\\|' ? '|' : escaped));
   try {
     return new RegExp(text, flags);

@@ -40,7 +40,7 @@ import { parseJson } from '../../core/bytes/json-fields.ts';
  * may be running on the same store. stdout carries only the protocol.
  */
 
-// A request is a reference or some words.
+// Longest message: 1 MiB, far more than a reference or some words need.
 const MESSAGE_BYTES_MAX = 1024 * 1024;
 /** -32600 is JSON-RPC's "invalid request". */
 const TOO_LONG = { code: -32_600, message: 'The message is longer than 1 MiB.' };
@@ -61,7 +61,7 @@ const INSTRUCTIONS =
 export interface McpOptions {
   /** Spaces that the user allows besides the project's own and `global`. */
   readonly space: readonly string[];
-  /** The person allows every space. */
+  /** True if the user allows every space. */
   readonly allSpaces?: boolean;
 }
 
@@ -74,11 +74,11 @@ interface Served extends Reach {
   readonly folder: string;
 }
 
-/** Ends with its input. */
+/** Runs the MCP server until its input ends. */
 export async function serveMcp({ options, context }: Call<McpOptions>): Promise<void> {
   const { stdin } = process;
   const folder = dataFolder(context.environment);
-  // Opened at the first question: most clients start every configured server and never ask.
+  // Opened at the first call: most clients start every configured server and never call it.
   let store: Promise<CliStore> | undefined;
   const open = (): Promise<CliStore> => (store ??= openStore(context, 'memory'));
   const ended = Promise.race([once(stdin, 'end'), once(stdin, 'close')]);
@@ -98,7 +98,9 @@ export async function serveMcp({ options, context }: Call<McpOptions>): Promise<
   await (await store)?.close();
 }
 
-/** R42: a model reads its own project and the global space, unless the user allowed more. */
+/**
+ * Returns the spaces that a model may read (R42): its own project and the global space, unless the user allowed more.
+ */
 async function reachOf(
   { space: typed, allSpaces }: McpOptions,
   context: CommandContext,
@@ -226,7 +228,7 @@ const FIELDS: PartWords = {
   all: 'all: true',
 };
 
-/** The spaces that the user lets a model read; undefined: all. */
+/** The spaces that the user lets a model read; undefined means all. */
 type AllowedSpaces = readonly string[] | undefined;
 
 /** Answers memory_get with a list of texts: the first is exactly the stored text, svc's own remarks follow. */
@@ -374,7 +376,7 @@ export async function* shortLines(
   }
 }
 
-/** A line as it arrives; only the ends of a long one are kept. */
+/** A line while it arrives. Of a long one only the two ends are kept. */
 class Line {
   #pieces: Buffer[] = [];
   #length = 0;

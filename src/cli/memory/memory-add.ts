@@ -19,12 +19,12 @@ interface AddOptions {
 
 interface MoveOptions {
   readonly to?: string;
-  /** The space of a memory that several spaces have. */
+  /** Names the space, if several spaces have the memory. */
   readonly space?: string;
   readonly json?: boolean;
 }
 
-/** Longest text; longer ones are files, which agents read themselves. */
+/** Longest text. A longer one is a file, which agents read themselves. */
 const TEXT_CHARS_MAX = 32_768;
 
 export async function addMemory({ args, options, context }: Call<AddOptions>): Promise<void> {

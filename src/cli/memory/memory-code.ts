@@ -31,7 +31,7 @@ interface CodeCheck {
 export class CodeChecker {
   readonly #code: Code;
   readonly #dataFolder: string;
-  /** By the space and the root of a memory. */
+  /** Folders by the space and the root of a memory. */
   readonly #roots = new Map<string, Promise<string>>();
 
   constructor(code: Code, folder: string) {
@@ -85,7 +85,7 @@ async function isFolder(path: string): Promise<boolean> {
   return stat?.isDirectory() === true;
 }
 
-/** Bound on named files; more tell a reader nothing. */
+/** Bound on files that a message names; more would not help the reader. */
 const NAMED_MAX = 3;
 const PATH_CHARS_MAX = 200;
 
@@ -110,7 +110,7 @@ export function changeReader({ code }: Pick<CliStore, 'code'>, folder: string): 
   };
   return {
     remark: async (ref) => {
-      // A memory is shown even if nothing can be said about its files.
+      // If the files cannot be checked, the memory is shown without a note.
       const changed = await outgrownBy(ref).catch(() => []);
       return changed.length === 0 ? undefined : remarkOf(changed);
     },
@@ -128,7 +128,7 @@ function remarkOf(changed: readonly FileCheck[]): string {
   return `[svc: files changed since this was said: ${names.join(', ')}${others}. Read them before you rely on it.]`;
 }
 
-/** Where a memory comes from: the commit if any, a root and files if known. */
+/** Where a memory comes from: its commit, its root and its files, as far as they are known. */
 interface Origin {
   readonly commit?: string;
   readonly root?: string;
@@ -219,13 +219,13 @@ function text(value: string): string {
 
 const VALUE_CHARS_MAX = 300;
 
-/** `src/pool.ts (changed)` */
+/** Writes a file with its state: `src/pool.ts (changed)`. */
 function fileText({ path, state }: FileCheck): string {
   return state === 'same' ? text(path) : `${text(path)} (${state})`;
 }
 
 const PAGE = 200;
-/** More memories than anybody has. */
+/** Bound on pages: more memories than anybody has. */
 const PAGES_MAX = 5_000;
 const TEXT_CHARS_MAX = 200;
 
@@ -243,7 +243,7 @@ interface StaleMemory {
 
 interface StaleProject {
   readonly space: string;
-  /** The newest first. */
+  /** The memories, newest first. */
   readonly memories: readonly StaleMemory[];
 }
 
@@ -320,7 +320,7 @@ function staleFrom({ held, files }: CodeCheck): StaleMemory {
   return { space, ref, at, role, branch, commit, root, text: said, files: changedOf(files) };
 }
 
-/** The project of the newest one first. */
+/** Groups memories by project. The project of the newest memory comes first. */
 function byProject(stale: readonly StaleMemory[]): readonly StaleProject[] {
   return [...new Set(stale.map(({ space }) => space))].map((space) => ({
     space,

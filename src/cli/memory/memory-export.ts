@@ -16,10 +16,10 @@ interface ExportOptions {
   readonly as?: string;
 }
 
-/** The files in which agents read instructions; both are Markdown with one rule per item. */
+/** Files in which agents read instructions. Both are Markdown with one rule per item. */
 const FORMS: Readonly<Record<string, string>> = { claude: 'CLAUDE.md', agents: 'AGENTS.md' };
 
-/** As many as the store gives at once. */
+/** Records per page: as many as the store returns at once. */
 const PAGE = 1000;
 
 /**

@@ -22,7 +22,7 @@ import { count } from '../listing.ts';
 
 interface ImportOptions {
   readonly from?: string;
-  /** The space for everything, instead of a record's own or the project of a session's folder. */
+  /** The space for everything; undefined: a record's own space, or that of the project in which a session worked. */
   readonly space?: string;
   readonly dryRun?: boolean;
   readonly yes?: boolean;
@@ -31,7 +31,7 @@ interface ImportOptions {
 
 /** Longest line: the store accepts texts of 512 KiB, so a longer one is not from an export. */
 const LINE_CHARS_MAX = 4 * 1024 * 1024;
-/** Bound on reported problems: a wrong file has as many as lines. */
+/** Bound on reported problems: in a wrong file every line is one. */
 const PROBLEMS_MAX = 5;
 
 export async function importMemories(call: Call<ImportOptions>): Promise<void> {
@@ -125,7 +125,7 @@ async function* linesFrom(
 interface Found {
   sessions: number;
   records: number;
-  /** How many secrets svc masked in the records. */
+  /** The number of secrets that svc masked in the records. */
   masked: number;
   unreadable: number;
   readonly spaces: Map<string, number>;
@@ -162,9 +162,9 @@ export async function importTranscripts(
   reportTranscripts({ client, found, counts, json: options.json === true }, context);
 }
 
-/** The result of counting, for a question. */
+/** The result of counting, which the question to the user states. */
 export interface SessionSurvey {
-  /** Those with sessions. */
+  /** Clients that have sessions. */
   readonly clients: readonly TranscriptClient[];
   readonly sessions: number;
   readonly memories: number;
@@ -173,11 +173,11 @@ export interface SessionSurvey {
   readonly projects: readonly string[];
   /** Records of the newest session's project, to show what recall would have found. */
   readonly sample: readonly TranscriptRecord[];
-  /** The deadline ended the count, so the numbers are lower bounds. */
+  /** True if the deadline ended the count, so that the numbers are lower bounds. */
   readonly isPartial: boolean;
 }
 
-/** Records of a few months in one project. */
+/** Bound on sampled records: a few months in one project. */
 const SAMPLE_MAX = 2000;
 
 /** Counts sessions, newest first, and writes nothing. */
@@ -225,7 +225,7 @@ function nothingFound(): Found {
   return { sessions: 0, records: 0, masked: 0, unreadable: 0, spaces: new Map() };
 }
 
-/** A session of a client that states no folder. */
+/** The place of a session whose client states no folder. */
 const NO_FOLDER = { space: DEFAULT_SPACE };
 
 const MASK = /\[masked: [a-z-]+\]/g;

@@ -12,7 +12,7 @@ import { namesOf } from './named.ts';
 
 interface RulesOptions {
   readonly space?: string;
-  /** Also those that were replaced or retired. */
+  /** True: also list rules that were replaced or retired. */
   readonly all?: boolean;
   readonly retire?: string;
   readonly restore?: string;
@@ -21,7 +21,7 @@ interface RulesOptions {
   readonly json?: boolean;
 }
 
-/** A rule has at most 280 characters. */
+/** Longest text of --edit. A rule has at most 280 characters. */
 const TEXT_CHARS_MAX = 300;
 
 const STATES: Readonly<Record<DeskRule['state'], string>> = {
@@ -36,7 +36,7 @@ export function isInForce({ state }: Pick<DeskRule, 'state'>): boolean {
   return state === 'holds' || state === 'pinned';
 }
 
-/** The arguments are the new sentence of --edit. */
+/** Runs `svc memory rules`. The arguments are the new sentence for --edit. */
 export async function showRules({ args, options, context }: Call<RulesOptions>): Promise<void> {
   const words = args.join(' ');
   const changes = [options.retire, options.restore, options.pin, options.edit].filter(

@@ -31,18 +31,18 @@ import { countsText, RecordWriter } from './record-writer.ts';
  * until the user accepts it, and it never replaces the user's rules.
  */
 
-/** Within the working tree. */
+/** Path of the shared file within the working tree. */
 const FILE = join('.svc', 'memory.md');
-/** Readable by everybody, like every file of a repository. */
+/** Mode of the file: readable by everybody, like all files of a repository. */
 const FILE_MODE = 0o644;
 /** The client name of joined memories, which distinguishes them from the user's own. */
 const SHARED_CLIENT = 'shared';
 const SHOWN_CHARS = 200;
-/** As many as one page of the store holds. */
+/** Bound on listed memories: one page of the store. */
 const LIST_MAX = 1000;
 
 interface ShareOptions {
-  /** Ids of entries that leave the file. */
+  /** Ids of entries to remove from the file. */
   readonly remove?: readonly string[];
   readonly json?: boolean;
 }

@@ -26,7 +26,7 @@ import { readHookKey } from '../../adapters/files/hook-key.ts';
 
 interface GetOptions {
   readonly origin?: boolean;
-  /** `from-to`, both counted from 1. */
+  /** A range of lines `from-to`, both counted from 1. */
   readonly lines?: string;
   readonly grep?: string;
   readonly context?: string;
@@ -86,7 +86,7 @@ export async function getMemory({
   const { json, context: around, ...part } = options;
   const lines = around === undefined ? {} : { context: limitOf(around, CONTEXT) };
   const asked = { ...part, ...lines };
-  // Wrong flags are reported before the memory is asked, whether or not it has the reference.
+  // Check the flags before asking the memory, so that wrong ones are reported even if the reference is unknown.
   const wrong = excerptOf('', asked, FLAGS);
   if ('problem' in wrong && wrong.isMisuse === true) throw problemError(wrong);
   const found = await readStore(context, async (store) => {
@@ -158,7 +158,7 @@ export async function forgetMemories(call: Call<ForgetOptions>): Promise<ExitCod
     const { filter, question } = await forgetChoice(call, memory);
     const isSure = options.yes === true || (await confirm?.(question)) === true;
     if (!isSure) return undefined;
-    // A half-done forgetting is useless, so the command waits until all are forgotten.
+    // The command waits until all memories are forgotten, because a half-done forgetting is useless.
     const number = await memory.forget(filter, new AbortController().signal, (done, all) =>
       terminal.progress(`${done} of ${all} forgotten`),
     );
@@ -278,6 +278,6 @@ function recordText(
   return `${ref}  ${timeText(at)}  ${source}  ${oneLine(text, 80)}`;
 }
 
-/** A note: hooks put text into clients' files, which svc does not change. */
+/** A note for the user: hooks put text into clients' files, which svc does not change. */
 const IN_TRANSCRIPTS =
   "What hooks have put into a client's own transcript stays there: delete that session in the client.";

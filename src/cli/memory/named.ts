@@ -31,7 +31,7 @@ export function nameOf(space: string, context: Pick<CommandContext, 'environment
  * no space has becomes a new space. Throws CliError if several projects have the name.
  */
 export async function typedSpace(typed: string, context: CommandContext): Promise<string> {
-  // No short name contains a slash, so a whole name needs no look-up.
+  // A name with a slash is a whole name and needs no look-up: no short name has a slash.
   if (typed === '' || typed.includes('/')) return typed;
   const held = await readStore(context, async ({ desk }) => (await desk?.shelves()) ?? []);
   const names = namesOf(held, context);
@@ -63,7 +63,7 @@ export async function spaceFor(
   return space;
 }
 
-/** `flag` is what named it. */
+/** Makes the error for a wrong name. `flag` is the option or argument that has it. */
 export function wrongSpace(flag = '--space'): CliError {
   return new CliError(
     `${flag}: expected 1 to 128 of a-z 0-9 . _ / - with a letter or digit first.`,
@@ -96,7 +96,7 @@ export async function wholeReference(
   );
 }
 
-/** As `wholeReference`, for each of them. */
+/** Resolves several references like `wholeReference`. */
 export function wholeReferences(
   memory: Pick<Memory, 'references' | 'retrieve'>,
   refs: readonly string[],
@@ -105,7 +105,7 @@ export function wholeReferences(
   return Promise.all(refs.map((ref) => wholeReference(memory, ref, signal)));
 }
 
-/** `ref` as the person gave it. */
+/** Makes the error for an unknown reference, which it shows as the user typed it. */
 export function noSuchReference(ref: string): CliError {
   const isTooShort = /^m_.{0,3}$/.test(ref);
   const hint = isTooShort

@@ -5,13 +5,13 @@ import { deadline } from '../store.ts';
 /** Reads and writes many records of a memory in batches, and counts the outcomes. */
 
 export interface Counts {
-  /** New memories. */
+  /** Records that the memory did not have before. */
   stored: number;
-  /** Known before. */
+  /** Records that the memory had already. */
   duplicate: number;
-  /** Forgotten once: they stay forgotten. */
+  /** Records that the user has forgotten before: they are not stored again. */
   forgotten: number;
-  /** Too long, or not what the store takes. */
+  /** Records that are too long or otherwise invalid. */
   rejected: number;
 }
 

@@ -22,7 +22,7 @@ import { isKept, pagesOf } from './record-writer.ts';
 /** Runs `svc memory spaces`: lists spaces, and which project belongs to which. */
 
 const PAGE = 500;
-/** The names are arguments here. */
+/** Describes the argument in errors; other commands have an option for it. */
 const NAMED = 'The name of a space';
 /** Pause between two transactions, because a process that waits for the lock tries it every few milliseconds. */
 const REST_MS = 5;
@@ -50,7 +50,7 @@ export async function listSpaces(call: Call<{ readonly json?: boolean }>): Promi
   }
   const shown = namesOf(names, context);
   for (const { space, memories, folders } of rows) {
-    // The name of a folder may have any character.
+    // A folder's name may have any character, so also control characters.
     const row = [shown.of(space), String(memories), folders.at(-1) ?? ''].join('  ').trimEnd();
     context.terminal.row(printable(row), '    ');
   }

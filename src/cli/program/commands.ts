@@ -346,7 +346,7 @@ something fails. See: svc help hooks`,
   },
 };
 
-/** Says how to get the service's program, which this package does not contain. */
+/** The command `svc service`, which says how to get the service's program. This package does not contain it. */
 const SERVICE: CliCommand = {
   name: 'service',
   description: 'Say how to get svc-service, the program that runs a memory service',

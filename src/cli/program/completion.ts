@@ -21,14 +21,14 @@ import type { Terminal } from '../terminal.ts';
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
 interface Place {
-  /** The words so far: '' for svc itself, 'memory list' for that command. */
+  /** The words typed so far: '' for svc itself, 'memory list' for that command. */
   readonly path: string;
-  /** Subcommands, and values of the command's argument. */
+  /** Words to propose: subcommands, and values of the command's argument. */
   readonly words: readonly string[];
   readonly options: readonly string[];
 }
 
-/** An option that takes a value, with the possible values if svc knows them. */
+/** An option that takes a value, with the values that svc can propose. */
 interface Valued {
   readonly option: string;
   readonly values: readonly string[] | AskedValues;
@@ -57,7 +57,7 @@ export function printCompletion(
 /** The names that a completion script uses for the program. */
 interface Completed {
   readonly name: string;
-  /** All names that a shell may complete. */
+  /** All names by which a shell may run the program. */
   readonly names: string;
   /** The name of the script's function. */
   readonly id: string;
@@ -76,7 +76,7 @@ function named(isMeant: (client: (typeof OTHER_CLIENTS)[number]) => boolean): re
   return OTHER_CLIENTS.filter(isMeant).map(({ name }) => name);
 }
 
-/** The arguments of commands, besides subcommands. */
+/** Values of commands' arguments that are not subcommands. */
 const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
   run: STARTED,
   connect: CONNECTED,
@@ -253,7 +253,7 @@ function fishValues(values: Valued['values'] | undefined): string {
   return values.length === 0 ? ' -r' : ` -x -a '${values.join(' ')}'`;
 }
 
-/** How old requests of a proposed space may be: three months. */
+/** Age up to which a request makes its space a proposal: three months. */
 const DAYS_MS = 90 * 24 * 3600 * 1000;
 
 /** Runs `svc completion --values`: prints an option's possible values, one per line. */
@@ -272,7 +272,7 @@ export async function printValues(kind: string, context: CommandContext): Promis
 const LISTS: Readonly<
   Record<AskedValues, (context: CommandContext) => Promise<readonly string[]>>
 > = {
-  // Spaces with recent requests, which the request log finds by a fast sum.
+  // Proposes spaces with recent requests, which the request log finds by a fast sum.
   spaces: async (context) => {
     const since = Date.now() - DAYS_MS;
     const sums = await readLog(context, ({ requests }) => requests.sum({ since }));

@@ -7,10 +7,10 @@ import { wrapped } from '../text-table.ts';
 
 /** What every command line of svc shares: parsing, errors, and exit. The caller declares the commands. */
 
-/** Reports a command's exit code; without a call it is 0. `run` exits with its client's code. */
+/** Receives the exit code of a command; without a call it is 0. `run` exits with its client's code. */
 export type Finish = (code: number) => void;
 
-/** A sentence for `--help` and docs/commands.md. */
+/** A sentence about exit codes, for `--help` and docs/commands.md. */
 export const EXIT_CODES =
   'Exit codes: 0 success, 1 failure or problems, 2 wrong usage, 130 interrupted.';
 
@@ -58,7 +58,7 @@ export async function runProgram(
   }
 }
 
-// Only the command that reads stdin opens it: one that only starts a client must not touch it.
+// Returns the context with stdin opened only on use: a command that only starts a client must not touch it.
 function contextOf(context: Omit<CommandContext, 'stdin'>): CommandContext {
   return {
     ...context,
@@ -81,7 +81,7 @@ export function emptyProgram(terminal: Terminal, words = SVC): Command {
       .configureOutput({
         writeOut: (text) => terminal.outWrapped(text.trimEnd()),
         writeErr: (text) => terminal.note(text.trimEnd()),
-        // `usageError` prints it without repeating anything that may be a secret.
+        // commander's own output is dropped: `usageError` prints the error without anything that may be a secret.
         outputError: () => undefined,
       })
       .addHelpText(
@@ -113,7 +113,8 @@ function commandIn(argv: readonly string[], program: Command): string {
   return names.join(' ');
 }
 
-// Commander repeats an unknown argument, which may be a key.
+// Makes an error for wrong usage. It does not repeat an unknown argument, as commander does, because that may be a
+// key.
 function usageError(error: CommanderError, see: string): CliError {
   const { code, message } = error;
   if (code === 'commander.help') return new CliError('Which command?', see, 2);
@@ -142,9 +143,9 @@ const GROUPS = { daily: 'Every day', setup: 'Set up', more: 'More', programs: 'F
 
 /** Describes a command; declareAll() makes its help, its options and its call from this. */
 export interface CliCommand<Given extends object = object> {
-  /** As a person types it: `memory list`. */
+  /** The words of the command, as users type them: `memory list`. */
   readonly name: string;
-  /** The heading in svc's help; without it the command is not listed. */
+  /** The heading in svc's help; undefined: the command is not listed. */
   readonly group?: keyof typeof GROUPS;
   readonly description: string;
   /** The arguments, such as `<ref>` or `[words...]`, with descriptions. */
@@ -156,7 +157,7 @@ export interface CliCommand<Given extends object = object> {
   /** Paragraphs of its help, before the examples. */
   readonly more?: string;
   readonly examples?: readonly string[];
-  /** Arguments after the first belong to another program. */
+  /** True if arguments after the first belong to another program. */
   readonly passesOn?: true;
   /** Resolves with the exit code; undefined means 0. A command without this only groups others. */
   run?(call: Call<Given>): Promise<number | undefined | void>;

@@ -24,7 +24,7 @@ export function flagsOf(options: RawFlags): ProxyFlags {
 type StartFlags = Omit<StartOptions, 'flags'> &
   RawFlags & { readonly detach?: boolean; readonly atLogin?: boolean; readonly print?: boolean };
 
-/** `svc start`, for the whole program and for its own bundle. */
+/** The command `svc start`, which the whole program and its own small bundle declare. */
 export const START_COMMAND: CliCommand = {
   name: 'start',
   group: 'more',

@@ -10,8 +10,8 @@ interface LateCaptures {
 }
 
 /**
- * Age from which a capture is late: a call may take 30 seconds, the next attempt comes 30 seconds later; this is
- * twice that.
+ * Age from which a capture is late. A call may take 30 seconds, and the next attempt comes 30 seconds later; this is
+ * twice that time.
  */
 const LATE_MS = 120_000;
 
@@ -58,7 +58,10 @@ function ageText(ageMs: number): string {
   return count(Math.floor(ageMs / ms), unit);
 }
 
-/** Deadline of waiting. A capture reaches the store 50 ms after the answer, on a busy machine after a second. */
+/**
+ * How long to wait for captures. A capture reaches the store 50 ms after the answer, on a busy machine after a
+ * second.
+ */
 const WAIT_MS = 3_000;
 const LOOK_MS = 25;
 

@@ -39,7 +39,7 @@ export function listenError(error: unknown, wanted: WantedAddress): CliError | u
 
 type StopEvent = 'SIGINT' | 'SIGTERM' | 'uncaughtException';
 
-/** The members of `process` that are needed. */
+/** The members of `process` that waitForStop() uses. */
 export interface SignalSource {
   on(event: StopEvent, listener: (detail: unknown) => void): unknown;
   off(event: StopEvent, listener: (detail: unknown) => void): unknown;
@@ -51,7 +51,7 @@ interface StopParts {
   readonly terminal: Terminal;
 }
 
-// How long to wait for sockets after a clean stop: a hanging one must not keep a service manager waiting.
+// How long to wait for sockets after a clean stop: a hanging one must not delay a service manager.
 const LINGER_MS = 500;
 
 /** A server that can finish its open answers and end. */
@@ -88,7 +88,7 @@ export async function waitForStop(
     });
     listeners.set('SIGTERM', () => stopWith(0));
     listeners.set('uncaughtException', (error) => {
-      // While answers finish, one answer's error must not cut the others.
+      // While answers finish, an error of one answer must not cut the others.
       if (isStopping) return;
       // The message may quote a request, so svc prints only the kind of error.
       const kind = error instanceof Error ? error.name : 'unknown error';

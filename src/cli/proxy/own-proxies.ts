@@ -22,14 +22,16 @@ import { loadAccess } from '../setup/load-config.ts';
 
 export interface OwnProxy
   extends Pick<RunFile, 'pid' | 'host' | 'port'>, Partial<Omit<RunFile, 'pid' | 'host' | 'port'>> {
-  /** Unknown, like everything from the file, if the process left no file in this data folder. */
+  /**
+   * The version; like everything from the run file it is undefined if the data folder has no file of this process.
+   */
   readonly version?: string;
 }
 
 export interface Proxies {
-  /** The one at the configured address first. */
+  /** Proxies that have proven to be svc's own; the one at the configured port is the first. */
   readonly own: readonly OwnProxy[];
-  /** Processes with a file that did not prove to be svc: hung, or of another configuration. */
+  /** Processes with a run file that did not prove to be svc: they hang, or have another configuration. */
   readonly unproven: readonly RunFile[];
 }
 
@@ -51,7 +53,7 @@ export class OwnProxies {
     this.access = access;
   }
 
-  /** Makes it from the configuration. Throws CliError without a usable one. */
+  /** Reads the configuration. Throws CliError if there is no usable one. */
   static async of(environment: Environment): Promise<OwnProxies> {
     return new OwnProxies(dataFolder(environment), await loadAccess(environment));
   }
@@ -63,14 +65,14 @@ export class OwnProxies {
     const all = await Promise.all(
       runs.map(async (run) => ({ run, ...(await probeProxy(run, localToken)) })),
     );
-    // Nothing listens there: the proxy was killed, and its process id may belong to another program by now.
+    // If nothing listens on the port, the proxy was killed, and its process id may belong to another program by now.
     const stale = all.filter(({ listener }) => listener === 'nobody');
     await Promise.all(stale.map(({ run }) => removeRunFile(this.#folder, run.pid)));
     const probed = all.filter(({ listener }) => listener !== 'nobody');
     const own: OwnProxy[] = probed.filter(({ run, pid }) => pid === run.pid).map(({ run }) => run);
     const unproven = probed.filter(({ run, pid }) => pid !== run.pid).map(({ run }) => run);
     if (port !== 0 && !runs.some(isConfigured)) {
-      // Started with the same token on another data folder, or its file is missing.
+      // The proxy was started with the same token on another data folder, or its run file is missing.
       const { pid } = await probeProxy({ host, port }, localToken);
       if (pid !== undefined) own.push({ pid, host, port });
     }
@@ -78,12 +80,12 @@ export class OwnProxies {
     return { own: [...configured, ...own.filter((proxy) => proxy.port !== port)], unproven };
   }
 
-  /** True when it has ended. */
+  /** Stops a proxy. Returns true once it has ended. */
   async stop({ pid }: OwnProxy): Promise<boolean> {
     try {
       process.kill(pid, 'SIGTERM');
     } catch {
-      // It has ended meanwhile, or belongs to another user.
+      // The process has ended meanwhile, or belongs to another user.
     }
     const deadline = performance.now() + STOP_MS;
     while (isAlive(pid) && performance.now() < deadline) await sleep(POLL_MS);
@@ -122,7 +124,7 @@ export class OwnProxies {
   }
 }
 
-/** Without a file nothing is known of it. */
+/** Says whether a proxy runs another build; false if there is no run file that says so. */
 export function isOtherBuild({ version, build }: OwnProxy): boolean {
   return version !== undefined && (version !== VERSION || build !== BUILD);
 }

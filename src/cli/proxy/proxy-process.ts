@@ -16,7 +16,7 @@ import { prepareConfig, type StartOptions } from './start.ts';
 export interface EnsuredProxy {
   readonly proxy: OwnProxy;
   readonly proxies: OwnProxies;
-  /** False when it ran before. */
+  /** False if the proxy was running before. */
   readonly isNew: boolean;
 }
 
@@ -32,7 +32,7 @@ const RUN_FILE_MS = 1000;
 /** Runs `svc start --detach`: returns when the background proxy serves. */
 export async function startDetached(options: StartOptions, context: CommandContext): Promise<void> {
   const { environment, terminal } = context;
-  // Wrong settings are reported here, not in a log.
+  // Read the settings here first, so that wrong ones are reported here and not only in a log.
   const file = await prepareConfig(context);
   warnOf(settingsOf(file, environment, options.flags).warnings, terminal);
   const { proxy, isNew } = await ensureProxy(options.flags, context);
@@ -60,7 +60,7 @@ export async function ensureProxy(
   const folder = dataFolder(environment);
   const proxies = new OwnProxies(folder, access);
   const { own } = await proxies.find();
-  // A command with a port accepts only the proxy on that port.
+  // If the command names a port, accept only the proxy on that port.
   const running = own.find(({ port }) => flags.port === undefined || port === access.port);
   if (running !== undefined) {
     const problemsHere = (): readonly Problem[] =>
@@ -143,24 +143,24 @@ async function untilServing(
     }
     await sleep(POLL_MS);
   }
-  // Two commands may start a proxy at once. The one that finds the port in use uses the other's proxy.
+  // If two commands start a proxy at the same time, the one that finds the port in use uses the other's proxy.
   const { own } = await new OwnProxies(folder, access).find();
   return own.find(({ port }) => port === access.port);
 }
 
-/** How Terminal.error begins a line; the hint is the line after the last of them. */
+/** The beginning of an error's line, as Terminal.error writes it; the hint is the line after the last error. */
 const ERROR = 'svc: ';
 /** Bound on shown errors; svc doctor lists all. */
 const ERRORS_MAX = 8;
 
-// The output of `svc start` consists of constants and addresses, never of secrets.
+// Makes an error from the output of `svc start`, which consists of constants and addresses, never of secrets.
 function startError(background: Background, log: string): CliError {
   const said = background.said().trim().split('\n');
   const lines = said.filter((line) => line.startsWith(ERROR)).slice(-ERRORS_MAX);
   const what = background.isRunning()
     ? `svc start does not answer after ${START_MS / 1000} seconds.`
     : 'The proxy could not be started.';
-  // Its last line is the hint; without any line the user must look at the log.
+  // The last line is the hint. Without any error the user must look at the log.
   const hint =
     lines.length === 0
       ? 'Start it in this terminal to see its messages: svc start.'

@@ -13,12 +13,12 @@ import type { Settings } from '../../core/settings/settings.ts';
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
-/** Names of conversations take a line each. */
+/** Bound on conversations that are named, one per line. */
 const NAMED_MAX = 5;
 /** Least free space: SQLite needs room for its log before it stores anything, and on a full disk svc stores nothing. */
 const FREE_BYTES_MIN = 32 << 20;
 
-/** Outcomes of requests that never reached the provider. */
+/** Errors of requests that never reached the provider. */
 const UNREACHED = new Set(['UPSTREAM_UNREACHABLE', 'UPSTREAM_TIMEOUT', 'UPSTREAM_ADDRESS_REFUSED']);
 
 /** Returns lines for `svc status` if the newest requests failed or were without memory. */
@@ -57,7 +57,7 @@ function memoryTrouble(rows: readonly RecentRequest[]): readonly Trouble[] {
   );
 }
 
-/** The same for `svc doctor`, which otherwise checks only the present state. */
+/** Returns recent problems of the memory for `svc doctor`, which otherwise checks only the present state. */
 export function recentMemoryTrouble(folder: string, now: number): readonly Trouble[] {
   return memoryTrouble(recentRequests(folder, now - HOUR_MS));
 }
@@ -128,7 +128,7 @@ export async function nameForgotten(
   folder: string,
   terminal: Terminal,
 ): Promise<void> {
-  // Loaded here, because only forgetting needs the code that finds blocks.
+  // Imported only here, because only a forgetting needs the code that finds blocks.
   const { carriedBlocks } = await import('../../local/ui/request-page.ts');
   const now = Date.now();
   const rows = await requests.list({ limit: ROWS_MAX, since: now - DAY_MS });
@@ -145,7 +145,7 @@ export async function nameForgotten(
   nameAll(lost, folder, terminal);
 }
 
-/** A day of one person. */
+/** Bound on rows: a day of one user. */
 const ROWS_MAX = 2_000;
 
 /** Returns the newest request of each conversation, from rows whose newest is first. */
@@ -172,7 +172,7 @@ function nameAll(
   if (more > 0) terminal.note(`  … and ${more} more`);
 }
 
-/** How long ago a report may be; later the user has seen it or misses nothing. */
+/** Oldest event that is reported; by then the user knows of it, or does not miss anything. */
 const TOLD_MS = 7 * 24 * 3600 * 1000;
 
 /** Says that the database was replaced while svc ran; undefined if not, or long ago. */

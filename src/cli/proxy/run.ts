@@ -34,7 +34,7 @@ const CLIENTS: Readonly<Record<string, LaunchedClient>> = {
 
 /** Resolves with the client's exit code; if a signal ended it, with 128 plus the signal's number. */
 export async function runClient({ args: [name = '', ...given], context }: Call): Promise<number> {
-  // The first -- ends svc's own options; a second one is the client's.
+  // The first -- ends svc's own options; a second one belongs to the client.
   const args = given[0] === '--' ? given.slice(1) : given;
   const client = Object.hasOwn(CLIENTS, name) ? CLIENTS[name] : undefined;
   if (client === undefined) {
@@ -46,7 +46,7 @@ export async function runClient({ args: [name = '', ...given], context }: Call):
   }
   const { environment, terminal } = context;
   const { program, install } = client;
-  // Checked first, so that no proxy is started for a missing client.
+  // Check this first, so that no proxy is started for a missing client.
   if (!isInstalled(environment, program)) {
     throw new CliError(`${program} is not installed here.`, `Install it: ${install}`);
   }

@@ -41,7 +41,7 @@ export interface StartParts {
   readonly signals: SignalSource;
 }
 
-/** Between two looks whether the run file is there: one call of the system each. */
+/** Interval of checking that the run file exists, which takes one system call. */
 const KEEP_MS = 5000;
 
 const ADDRESS_WORDS = { command: 'svc start', look: 'svc doctor', usualPort: 8765 } as const;
@@ -90,17 +90,19 @@ export async function start(
   const runNow = (): RunFile => ({ ...run, refusedKeys: refused.names });
   noteRefused = () => {
     for (const name of refused.names) terminal.warn(refusedKeyText(name));
-    // `svc status` reads it there. It is only a hint, so a folder that cannot be written is no failure.
+    // `svc status` reads the names from the run file. It is only a hint, so an error is ignored.
     void writeRunFile(folder, runNow()).catch(() => undefined);
   };
-  // Without the file nobody finds a proxy on a free port, once its folder was removed or replaced.
+  // Write the run file again if its folder was removed or replaced: without it, a proxy on a free port cannot be
+  // found.
   const keeping = setInterval(() => void keepRunFile(folder, runNow()), KEEP_MS);
   keeping.unref();
-  // Listen for signals before printing the address: a reader may stop svc, or ask for its status, at once.
+  // Listen for signals before printing the address: a program that reads it may stop svc, or ask for its status, at
+  // once.
   const stopped = waitForStop(proxy, { signals, terminal });
   try {
     await writeRunFile(folder, run).catch((error: unknown) => {
-      // A full disk, or a folder that cannot be written, stops memory but never a model request.
+      // A full disk or a read-only folder stops memory, but never a model request.
       reportError(error, terminal);
       terminal.warn('svc status and svc stop will not find this proxy.');
     });

@@ -26,7 +26,7 @@ interface StopOptions {
   readonly port?: string;
 }
 
-/** Exit code 0 when one runs, 1 when none does. */
+/** Runs `svc status`. Exit code 0 if a proxy runs, 1 if none does. */
 export async function status({
   options,
   context,

@@ -21,7 +21,7 @@ export interface UnitParts {
   readonly script: string;
 }
 
-/** This very program. */
+/** The paths of this program. */
 const OWN: UnitParts = {
   platform: process.platform,
   node: process.execPath,
@@ -151,7 +151,7 @@ function keptVariables(environment: Environment): readonly (readonly [string, st
   ];
   return names.flatMap((name) => {
     const value = environment[name] ?? '';
-    // Drop a value that is no path, or that would end a line of the unit.
+    // Drop a value that is no absolute path, or that would end a line of the unit.
     return isAbsolute(value) && !/\p{Cc}/u.test(value) ? [[name, value] as const] : [];
   });
 }
@@ -171,7 +171,7 @@ function networkVariables(
   return [...new Map([...ways, ...spared])].filter(([, value]) => value !== '');
 }
 
-// Deadline of a command: a service manager answers at once, and one that asks for a password never does.
+// Deadline of a command. A service manager answers at once, but one that asks for a password never does.
 const COMMAND_MS = 30_000;
 
 async function runAll(commands: readonly (readonly string[])[]): Promise<void> {
@@ -207,14 +207,14 @@ export function systemdUnit({ node, script, environment }: UnitFacts): string {
     '[Unit]',
     'Description=svc local proxy: memory for coding agents',
     'After=network-online.target',
-    // A wrong configuration stays wrong, so five attempts in a minute are enough. By default systemd counts within 10
-    // s, in which attempts every 2 s never reach five.
+    // A wrong configuration stays wrong, so five attempts in a minute are enough. systemd's default window of 10 s
+    // never sees five, because an attempt comes every 2 s.
     'StartLimitIntervalSec=60',
     'StartLimitBurst=5',
     '',
     '[Service]',
     ...environment.map(([name, value]) => `Environment=${systemdWord(`${name}=${value}`)}`),
-    // systemd expands variables only in a command line.
+    // systemd expands a $ only in a command line, so it is doubled here.
     `ExecStart=${[node, script].map(systemdWord).join(' ').replaceAll('$', '$$$$')} start --quiet`,
     'Restart=on-failure',
     'RestartSec=2',
@@ -228,7 +228,7 @@ export function systemdUnit({ node, script, environment }: UnitFacts): string {
 
 const LAUNCHD_LABEL = 'svc-local-proxy';
 
-/** launchd.plist(5) */
+/** Writes the file for launchd; see launchd.plist(5). */
 export function launchdPlist({ node, script, environment }: UnitFacts): string {
   const variables = environment.flatMap(([name, value]) => [
     `    <key>${xmlText(name)}</key>`,

@@ -39,7 +39,7 @@ export async function showQuota({ options, context }: Call<QuotaOptions>): Promi
   }
 }
 
-/** JSON has no Infinity. */
+/** Replaces Infinity, which JSON does not have. */
 function plainWindow(window: WindowReport): object {
   const { fullAt } = window;
   const lasts = fullAt === Infinity;

@@ -121,7 +121,7 @@ const HEAD = [
   'sent',
   'recalled',
 ];
-/** Columns by importance: a narrow screen shows fewer, each of them whole. */
+/** Columns in the order of importance: a narrow screen shows fewer of them, each whole. */
 const LEFT = [0, 1, 2, 3, 4, 5, 9, 10];
 
 function listRows(rows: readonly RequestRow[], terminal: Terminal): void {
@@ -231,7 +231,7 @@ function changeText(row: RequestRow): string {
   return changes.length === 0 ? 'nothing; svc sent the client’s own bytes' : changes.join(', ');
 }
 
-/** They are a part of the recalled tokens. */
+/** Writes the tokens of second looks, which are a part of the recalled tokens. */
 function secondLooksText({ tokens, written }: NonNullable<RequestRow['secondLooks']>): string {
   const repeated = tokens - written;
   const parts = [

@@ -20,7 +20,7 @@ interface StatsOptions {
   readonly json?: boolean;
 }
 
-/** The request log keeps 90 days. */
+/** Bound on days: the request log keeps 90. */
 const DAYS = { fallback: 30, max: 90, name: '--days' };
 const BAR_COLUMNS = 20;
 const ROWS_MAX = 30;
@@ -28,7 +28,7 @@ const ROWS_MAX = 30;
 interface Total extends Omit<RequestSum, 'day' | 'client' | 'space' | 'model' | 'isLogin'> {
   /** US dollars by list prices for requests paid by a key; undefined if too few tokens have a price. */
   readonly money: Money | undefined;
-  /** Tokens paid by a key, and those whose models have a list price. */
+  /** Tokens paid by a key: all of them, and those whose models have a list price. */
   readonly keyTokens: { readonly all: number; readonly priced: number };
   /** Input and output tokens that a login paid. */
   readonly loginTokens: number;
@@ -41,12 +41,13 @@ interface Group extends Total {
 export async function showStats({ options, context }: Call<StatsOptions>): Promise<void> {
   const { terminal } = context;
   const days = limitOf(options.days, DAYS);
-  // Whole days, including today: half a day would look like a quiet one.
+  // Begin at midnight: half a day would look like a quiet one.
   const since = new Date();
   since.setHours(0, 0, 0, 0);
-  // Counts days by the calendar, because a day with a clock change has 23 or 25 hours.
+  // Count days by the calendar, because a day with a clock change has 23 or 25 hours.
   since.setDate(since.getDate() - (days - 1));
-  // The sums have no end: what a clock that was ahead has dated later was paid for too.
+  // The sums have no end time, so that they include rows that a wrong clock has dated in the future: those were paid
+  // for too.
   const { sums, trial } = await readLog(context, async ({ requests }) => ({
     sums: await requests.sum({ since: since.getTime() }),
     trial: await requests.trial(since.getTime()),

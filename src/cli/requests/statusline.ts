@@ -15,9 +15,9 @@ import type { CommandContext } from '../context.ts';
  * for errors.
  */
 
-/** Claude Code writes 2 kB. */
+/** Largest input; Claude Code writes 2 kB. */
 const INPUT_BYTES_MAX = 256 * 1024;
-/** It writes at once; a terminal never does. */
+/** Deadline of the input: Claude Code writes it at once, but a terminal never does. */
 const INPUT_MS = 1_000;
 /** Matches a session id; anything else cannot be in the log. */
 const SESSION = /^[\w.:-]{1,200}$/;

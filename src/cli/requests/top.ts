@@ -30,7 +30,7 @@ export async function top({ options, context }: Call<TopOptions>): Promise<void>
   const { environment, terminal } = context;
   const seconds = limitOf(options.interval, INTERVAL);
   const proxies = await OwnProxies.of(environment);
-  // The file may be made while this watches.
+  // Opens the store each time, because its file may be made while this command runs.
   const show = async (store: CliStore): Promise<void> => {
     const look = (): Promise<Activity> => activityNow(store, proxies);
     if (options.json === true) terminal.json(await look());
@@ -82,8 +82,7 @@ async function watch(
   terminal.enterScreen();
   try {
     while (!left.signal.aborted) {
-      // One look after the other: a slow one delays the next.
-      // oxlint-disable-next-line no-await-in-loop
+      // One read after the other: a slow one delays the next. oxlint-disable-next-line no-await-in-loop
       const activity = await look();
       if (!left.signal.aborted) terminal.paint(linesOf(activity, context));
       // oxlint-disable-next-line no-await-in-loop
@@ -101,30 +100,29 @@ async function watch(
 
 const SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
-/** The letter, Ctrl-C and Ctrl-D. */
+/** Keys that end the view: the letter, Ctrl-C and Ctrl-D. */
 const LEAVING = ['q', 'Q', '\u0003', '\u0004'];
 
 interface Activity {
-  /** Where proxies run: 'http://127.0.0.1:8765'. */
+  /** Addresses of the running proxies: 'http://127.0.0.1:8765'. */
   readonly proxies: readonly string[];
-  /** Being answered now, oldest first. */
+  /** Requests that are being answered, oldest first. */
   readonly open: readonly RequestRow[];
-  /** Busiest last. */
+  /** Conversations, the busiest last. */
   readonly conversations: readonly ConversationSum[];
-  /** Sum over all conversations. */
   readonly total: Sum;
-  /** Newest first. */
+  /** The latest requests, newest first. */
   readonly latest: readonly RequestRow[];
 }
 
 interface Sum {
   readonly requests: number;
   readonly failed: number;
-  /** Estimates. */
+  /** Estimated tokens. */
   readonly receivedTokens: number;
   readonly forwardedTokens: number;
   readonly recalledTokens: number;
-  /** Left out of requests. */
+  /** Estimated tokens that were left out of requests. */
   readonly keptTokens: number;
   /** Requests for which the memory was asked, and those for which it found something. */
   readonly asked: number;
@@ -147,7 +145,7 @@ interface ConversationSum extends Sum {
 interface Seen {
   readonly proxies: readonly string[];
   readonly open: readonly RequestRow[];
-  /** Newest first. */
+  /** Finished requests, newest first. */
   readonly finished: readonly RequestRow[];
 }
 
@@ -201,7 +199,7 @@ function sumOf(rows: readonly RequestRow[]): Sum {
 }
 
 interface View extends LineStyle {
-  /** Lines that the screen has. */
+  /** The number of lines on the screen. */
   readonly rows: number;
   /** Milliseconds since 1970. */
   readonly now: number;

@@ -16,7 +16,7 @@ import { type Draft, upstreamEntries } from '../../core/settings/config-draft.ts
 import type { Dialect } from '../../core/conversation/view.ts';
 import { apiOf } from '../../core/dialects/apis.ts';
 
-/** Reads the configuration for a command; all its problems become one CliError. */
+/** Reads the configuration for a command, and turns all its problems into one CliError. */
 
 interface LoadedSettings {
   readonly settings: Settings;
@@ -34,7 +34,7 @@ export async function requireConfigFile(environment: Environment): Promise<Confi
   );
 }
 
-/** Where the proxy listens and its token. */
+/** Returns where the proxy listens, and its token. */
 export async function loadAccess(environment: Environment): Promise<Access> {
   const file = await requireConfigFile(environment);
   const { access, problems } = parseAccess(file.value, environment);

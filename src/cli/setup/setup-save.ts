@@ -28,15 +28,15 @@ import type { Terminal } from '../terminal.ts';
  */
 export interface Changes {
   readonly upstreams: readonly UpstreamDraft[];
-  /** Members of `proxy`. */
+  /** The changed members of `proxy`. */
   readonly settings: Draft;
-  /** The whole of `memory`; absent: no change. */
+  /** The new `memory`; undefined: no change. */
   readonly memory?: Draft;
-  /** Names of upstreams that go. */
+  /** Names of upstreams to remove. */
   readonly removed: readonly string[];
-  /** An upstream may replace another one with the same API style. */
+  /** True: an upstream may replace another one with the same API style. */
   readonly replace: boolean;
-  /** Memory uses clients' hooks, which need no provider in svc. */
+  /** True if clients get memory through their hooks, which need no provider in svc. */
   readonly hooksAlone?: boolean;
 }
 
@@ -57,10 +57,10 @@ export async function saveConfig(changes: Changes, context: CommandContext): Pro
   return saved;
 }
 
-/** A client whose own file now makes it use svc. */
+/** A client that uses svc because its own file now says so. */
 export interface StartedClient {
   readonly program: string;
-  /** The client starts the proxy itself if none runs. */
+  /** True if the client itself starts the proxy when none runs. */
   readonly startsProxy: boolean;
 }
 
@@ -131,15 +131,15 @@ function withoutUpstream(draft: Draft, name: string): Draft {
 
 interface Judged {
   readonly path: string;
-  /** The file's present content. */
+  /** The file's content before the change. */
   readonly before: Draft;
   readonly hooksAlone: boolean | undefined;
 }
 
-// A variable that is missing or different in this shell does not make the file wrong: the shell that runs `svc start`
-// may have it.
+// Refuses an invalid draft. A variable that is missing or different in this shell is no problem: the shell that runs
+// `svc start` may have it.
 function judge(draft: Draft, judged: Judged, { environment, terminal }: CommandContext): void {
-  // Variables that override settings do not make the file wrong either.
+  // Variables that override settings are no problem of the file either.
   const { problems, warnings } = parseConfig(draft, withoutSettings(environment));
   const wrong = problems.filter(({ variable, isUnset }) => variable === undefined && !isUnset);
   if (wrong.length > 0) throw notSaved(wrong, judged);
@@ -175,7 +175,7 @@ export async function writeDerivedConfig(
 ): Promise<void> {
   let isWritten = false;
   await updateConfigFile(folder, (old) => {
-    // Another svc was faster: its file is as good.
+    // Another svc has created the file meanwhile; use that one.
     if (isRecord(old?.value)) return old.value;
     isWritten = true;
     return upstreams.reduce<Draft>(putUpstream, newDraft(createLocalToken()));

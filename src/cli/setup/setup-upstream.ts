@@ -159,13 +159,13 @@ export async function keyGiven(
   throw usage(`${prefix}-env: expected the name of an environment variable, not a key.`);
 }
 
-/** Longest key, service account tokens included. */
+/** Longest key; tokens of service accounts are the longest. */
 const KEY_BYTES_MAX = 8192;
 
-/** `flag` is what asked for it. */
+/** Reads a key from stdin. `flag` is the option that requested it. */
 export async function readKey(stdin: CommandContext['stdin'], flag: string): Promise<string> {
   if (stdin === undefined || stdin.isTTY === true) {
-    // Typed here, a key would be visible on the screen.
+    // A key that the user types here would be visible on the screen.
     throw usage(`${flag} reads a key from a pipe or a file, not from the keyboard.`);
   }
   const pieces: Buffer[] = [];

@@ -55,7 +55,7 @@ export async function setup(options: SetupOptions, sources: UpstreamSources): Pr
     );
   }
   const folder = configFolder(environment);
-  // Read before asking for a key, so that a broken file is reported first.
+  // Read the file before asking for a key, so that a broken file is reported first.
   const before = await readConfigFile(folder);
   refuseUnusable(before);
   for (const path of await repairModes(folder)) terminal.note(`Made private: ${path}`);
@@ -110,7 +110,7 @@ async function chosenUpstreams(
       2,
     );
   }
-  // A first setup without flags uses what the environment offers, as start does.
+  // A first setup without flags uses the keys in the environment, as start does.
   return draft === undefined ? upstreamsFromEnvironment(context.environment) : [];
 }
 
@@ -130,7 +130,7 @@ interface MemoryFlags {
   /** The name of an environment variable, which the file then contains instead of a key. */
   readonly serviceKeyEnv?: string;
   readonly serviceKeyStdin?: boolean;
-  /** The service has an address in the user's own network. */
+  /** True if the service's address is in the user's own network. */
   readonly memoryAllowPrivate?: boolean;
 }
 
@@ -166,7 +166,7 @@ async function chooseMemory(
       'Give --service-key-env SVC_SERVICE_KEY (the file then names the variable), or --service-key-stdin.',
     );
   }
-  // A permission for the old address does not hold for another one.
+  // A permission for the old address does not apply to another one.
   const isSame = baseUrl === before['baseUrl'];
   const allowPrivate = memoryAllowPrivate ?? (isSame ? before['allowPrivate'] : undefined);
   return {
@@ -182,7 +182,7 @@ interface LoginOptions extends SetupOptions {
   readonly login: string;
 }
 
-/** Stated before the question: the providers' own terms, and this program's rules. */
+/** Shown before the question: the providers' own terms, and this program's rules. */
 export const LOGIN_RISK = [
   'With a login, svc passes on the requests of your own client, on your own machine, with the login that the client sends. svc never logs in. It never reads, stores, refreshes or lends a login.',
   'Your provider decides whether it accepts a client with another base URL. Anthropic’s terms allow a subscription login for Claude Code and claude.ai, and forbid third parties to offer it or to route requests through it for their users. The provider may limit or close an account.',
@@ -205,7 +205,7 @@ export function loginUpstream({ login, baseUrl }: LoginFacts): UpstreamDraft {
 export async function setupLogin(options: LoginOptions, context: CommandContext): Promise<void> {
   const { terminal } = context;
   const { login: name, replace = false, flags } = options;
-  // Without a terminal stdin must contain the answer.
+  // Without a terminal the answer must come from stdin.
   const confirm = context.asker?.();
   const known = Object.values(LOGINS).find(({ login }) => login === name);
   if (known === undefined) {

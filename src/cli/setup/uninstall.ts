@@ -101,7 +101,7 @@ async function ownFolders(
       // Keep a service's master keys: without them its data could never be read again.
       kept: keptNames(false),
     },
-    // The cache comes before the data folder, which contains it if SVC_DATA_HOME is set.
+    // Remove the cache before the data folder, which contains it if SVC_DATA_HOME is set.
     {
       folder: cacheFolder(environment),
       isStandard: !hasOwnData,
@@ -175,7 +175,7 @@ async function remove(
   if (unitFile !== undefined) {
     await uninstallUnit(context);
     const folder = dirname(unitFile);
-    // systemd leaves this one empty.
+    // systemd leaves this folder when it is empty.
     await removeEmptyFolders(join(folder, 'default.target.wants'), 0);
     await removeEmptyFolders(folder, 1);
   }

@@ -27,11 +27,11 @@ export interface WizardDependencies {
   readonly catalog: Pick<OpenCatalog, 'providers'>;
   /** Where questions appear; stdout stays free for machines. */
   readonly streams: PromptStreams;
-  /** This program: clients call it for the token. */
+  /** The path of this program's script, which clients call for the token. */
   readonly script: string;
 }
 
-/** The wizard's answers so far; none are on disk yet. */
+/** The answers so far; none of them is on disk yet. */
 export interface Answers {
   readonly context: CommandContext;
   readonly dependencies: WizardDependencies;
@@ -43,7 +43,7 @@ export interface Answers {
   readonly changes: Changes;
   /** The clients that get memories through hooks, without a provider in svc. */
   readonly hooked: readonly Login[];
-  /** Undefined: not asked yet. */
+  /** Clients and whether they will use svc; undefined: not asked yet. */
   readonly wiring?: Wiring;
   /** The clients whose earlier sessions are imported; undefined: not asked yet. */
   readonly imports?: readonly TranscriptClient[];
@@ -51,7 +51,7 @@ export interface Answers {
 
 /** Names of clients as `svc run` knows them. */
 export interface Wiring {
-  /** The question was about these. */
+  /** The clients that the question named. */
   readonly offered: readonly string[];
   /** Clients that will use svc however they are started. */
   readonly chosen: readonly string[];
@@ -115,9 +115,9 @@ function maskedKey(value: unknown, environment: Environment): string {
 
 /** A question for a key: it is typed and never shown, in an environment variable, or already in the file. */
 interface SecretQuestion {
-  /** Asks where it is. */
+  /** The question for where the key is. */
   readonly message: string;
-  /** Asks for the key itself, with a colon. */
+  /** The question for the key itself; it ends in a colon. */
   readonly direct: string;
   /** The file's value; undefined if it has none. */
   readonly stored: unknown;

@@ -98,12 +98,12 @@ export async function wireClients(
   return { wired, failed };
 }
 
-/** As a person knows them. */
+/** Returns the names of clients as users know them. */
 export function clientTitles(names: readonly string[]): readonly string[] {
   return CONNECTABLE.filter(({ name }) => names.includes(name)).map(({ title }) => title);
 }
 
-/** `a`, `a and b`, `a, b and c` */
+/** Writes a list: `a`, `a and b`, `a, b and c`. */
 export function listText(words: readonly string[]): string {
   const last = words.at(-1) ?? '';
   return words.length < 2 ? last : `${words.slice(0, -1).join(', ')} and ${last}`;
@@ -111,10 +111,10 @@ export function listText(words: readonly string[]): string {
 
 /** Shows what recall would have added to one of the last prompts, from the sessions before it. */
 
-/** Prompts that are tried, newest first, each from another session. */
+/** Bound on prompts that are tried, newest first, each from another session. */
 const PROMPTS_MAX = 8;
 const PROMPT_CHARS_MAX = 4096;
-/** The person waits at a question. */
+/** Deadline of the search, while the user waits at a question. */
 const WAIT_MS = 5000;
 const LINE_CHARS = 90;
 const QUOTES_MAX = 2;
@@ -142,7 +142,7 @@ export async function previewLines(
     return [];
   } finally {
     rmSync(folder, { recursive: true, force: true });
-    // Until the user confirms, setup leaves nothing behind.
+    // Remove the folders again: until the user confirms, setup must leave nothing.
     if (made !== undefined) removeEmpty(dirname(folder), made);
   }
 }
@@ -154,7 +154,7 @@ function removeEmpty(folder: string, first: string): void {
     rmdirSync(folder);
     removeEmpty(dirname(folder), first);
   } catch {
-    // Another program has put something there meanwhile.
+    // The folder is not empty: another program has put something there meanwhile.
   }
 }
 

@@ -28,7 +28,7 @@ interface Typed {
 const MARK = '  ';
 /** Longest list that is shown whole; a longer one scrolls, so that it fits on a screen. */
 const LINES_MAX = 15;
-/** Behind the question of `confirm`. */
+/** Text after the question of `confirm`. */
 const YES_NO = ' (Y/n)';
 
 /** Shows prompts. inquirer breaks long lines inside words; these break between words first. */
@@ -80,7 +80,7 @@ export class Prompts {
   #fittedChoice<Value>(choice: Choice<Value>, message: string): Choice<Value> {
     const { name, description } = choice;
     const isSaid = description !== undefined && description !== '';
-    // The chosen answer is shown after the question.
+    // The chosen answer is shown after the last line of the question.
     const asked = message.split('\n').at(-1) ?? '';
     const isOver = `${MARK}${asked} ${name}`.length > this.#columns;
     return {

@@ -143,7 +143,7 @@ async function askNumber(
   });
 }
 
-/** Only changed answers go into the file. */
+/** Returns only those members that differ, so that the file gets no others. */
 function changed(
   before: Readonly<Partial<Record<ProxySettingName, unknown>>>,
   answers: Readonly<Partial<Record<ProxySettingName, string>>>,
@@ -204,7 +204,7 @@ async function askService(memory: Draft, answers: Answers): Promise<Draft | unde
     const answer = await askSecret(question, answers);
     if (answer.kind === 'back') return undefined;
     const serviceKey = answer.kind === 'key' ? answer.key : memory['serviceKey'];
-    // A typed address in the user's own network is permission enough.
+    // Typing an address in the user's own network is permission to use it.
     const isOwn = 'allowed' in parseServiceUrl(baseUrl);
     const isKept = memory['baseUrl'] === baseUrl && memory['allowPrivate'] === true;
     const isSame = memory['baseUrl'] === baseUrl && memory['proxy'] !== undefined;
@@ -220,7 +220,7 @@ async function askService(memory: Draft, answers: Answers): Promise<Draft | unde
   }
 }
 
-/** The key is judged by the service itself: a mistyped one can be typed again. */
+/** Asks the service about the key, so that a mistyped one can be typed again. */
 async function judge(
   draft: Pick<HostedSettings, 'baseUrl'> & { readonly allowPrivate?: boolean; serviceKey: unknown },
   answers: Answers,
@@ -251,7 +251,7 @@ function resolved(
   return name === undefined ? undefined : environment[name] || undefined;
 }
 
-// Deadline of a test: a memory that needs seconds would miss every request's deadline.
+// Deadline of a test: a slower memory would miss the deadline of every request.
 const ANSWER_MS = 5000;
 const WHO = 'the memory service';
 
@@ -291,7 +291,7 @@ function checkOf({ reason, message }: MemoryError): KeyCheck {
       return { state: 'unreachable', found: `${WHO} does not answer in time` };
     case 'unavailable':
   }
-  // The only text in brackets is the failure's code.
+  // The only text in parentheses is the failure's code.
   const code = /\(([A-Z][A-Z0-9_]+)\)/.exec(message)?.[1];
   const isRefused = code === 'SVC_ADDRESS_REFUSED' || message.includes('is not allowed');
   if (isRefused) {

@@ -34,12 +34,12 @@ import { hasLogin } from '../../adapters/foreign/client-files.ts';
 
 /** What the user chose: providers, or a client with a login that gets its memories through its hooks. */
 export interface Provided {
-  /** One per API style of the provider; none if the user continues without one. */
+  /** One upstream per API style of the provider; none if the user continues without one. */
   readonly upstreams: readonly UpstreamDraft[];
   readonly hooked?: Login;
 }
 
-/** Undefined: the person went back. */
+/** Asks for providers. Undefined: the user went back. */
 export async function askUpstreams(answers: Answers): Promise<Provided | undefined> {
   const name = await answers.prompts.search({
     message: 'Which provider? (type to search)',
@@ -184,7 +184,7 @@ async function askKey(
   }
 }
 
-/** Empty: the person went back. */
+/** Asks for the key of a provider. Returns no upstreams if the user went back. */
 async function withKey(
   upstreams: readonly UpstreamDraft[],
   answers: Answers,
@@ -240,7 +240,7 @@ function settingsFor(
 ): UpstreamSettings | { readonly unset: true } | { readonly wrong: string } {
   const [first] = upstreams;
   if (first === undefined) return { unset: true };
-  // As it would be in the file, judged alone.
+  // Validate the entry alone, as it would be in the file.
   const entry = existingUpstream(putUpstream(draft, first), first.name, first.apiStyle);
   const { upstream, problems } = parseUpstream(entry, context.environment);
   if (upstream !== undefined) return upstream;

@@ -64,7 +64,7 @@ async function ask(
   dependencies: WizardDependencies,
 ): Promise<Answers | undefined> {
   const stored = file !== undefined && isRecord(file.value) ? file.value : undefined;
-  // The token is created with the file, so nothing shown before contains one.
+  // The token is created when the file is written, so nothing that the wizard shows contains one.
   const draft = stored ?? newDraft('');
   const none: Changes = { upstreams: [], settings: {}, removed: [], replace: true };
   const prompts = new Prompts(dependencies.streams);
@@ -114,7 +114,7 @@ async function review(start: Answers): Promise<Answers | undefined> {
     if (choice === 'yes') return answers;
     if (choice === 'no') return undefined;
     answers = await askChanges(answers);
-    // Another provider can serve further clients.
+    // A further provider may serve further clients, so ask about clients again.
     if (answers.wiring !== undefined) answers = await askClientsAndImport(answers);
   }
 }
@@ -189,7 +189,7 @@ async function changeOf(name: ChangeName, answers: Answers): Promise<Answers> {
     case 'remove':
       return dropUpstream(answers);
     case 'clients': {
-      // The user asked for it, so offer everything again.
+      // The user chose this question, so offer everything again.
       const { wiring: _, ...unasked } = answers;
       const wiring = await askClients(unasked);
       if (wiring.offered.length === 0) answers.context.terminal.note(NO_CLIENT);
@@ -262,7 +262,7 @@ function withMemory(answers: Answers, memory: Draft | undefined): Answers {
   };
 }
 
-/** Ctrl-C, or an input that has ended. */
+/** Says whether the user pressed Ctrl-C, or the input has ended. */
 function isLeaving(error: unknown): boolean {
   return error instanceof Error && ['ExitPromptError', 'AbortPromptError'].includes(error.name);
 }
@@ -295,7 +295,7 @@ async function askImport(answers: Answers): Promise<readonly TranscriptClient[]>
   for (const line of [...surveyLines(survey), ...preview]) context.terminal.note(line);
   if (isHosted) context.terminal.note('svc will send them to the memory service.');
   const message = `Import ${count(survey.sessions, 'session')} as memories?`;
-  // Nothing leaves this machine by Enter alone.
+  // Pressing only Enter must not send anything to another machine.
   const isWanted = await answers.prompts.confirm({ message, default: !isHosted });
   return isWanted ? survey.clients : [];
 }
