@@ -7,7 +7,10 @@ import type { RequestHead } from '../core/http/http-form.ts';
 export interface ListenerBounds {
   readonly headerBytesMax: number;
   readonly connectionsMax: number;
-  /** In milliseconds: for the head, for head and body, between requests, and between two checks of these. */
+  /**
+   * Time limits in milliseconds: for the head, for head and body, between requests, and between two checks of these
+   * limits.
+   */
   readonly times: {
     readonly head: number;
     readonly request: number;
@@ -23,10 +26,10 @@ export function serverOptions({ headerBytesMax, times }: ListenerBounds): Server
     requestTimeout: times.request,
     keepAliveTimeout: times.keepAlive,
     connectionsCheckingInterval: times.check,
-    // The gate answers these in the client's shape.
+    // The gate refuses a missing Host header itself, in the form of the client's API.
     requireHostHeader: false,
     insecureHTTPParser: false,
-    // A token must not wait for the acknowledgement of the previous one.
+    // Send small writes at once: a token of an answer must not wait for the acknowledgement of the previous one.
     noDelay: true,
   };
 }
@@ -34,7 +37,7 @@ export function serverOptions({ headerBytesMax, times }: ListenerBounds): Server
 interface Serving {
   readonly bounds: ListenerBounds;
   readonly connections: Connections;
-  /** Answers, whatever happens. */
+  /** Answers a request. Never throws. */
   readonly serve: (incoming: IncomingMessage, outgoing: ServerResponse) => void;
 }
 
@@ -44,12 +47,12 @@ export function serveWith(server: Server, { bounds, connections, serve }: Servin
   server.maxConnections = bounds.connectionsMax;
   const answer = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     connections.open(incoming.socket, outgoing);
-    // If the client can no longer receive, its answer ends here; the error must not end the process.
+    // If the client can no longer receive, end its answer; the error must not end the process.
     outgoing.on('error', () => outgoing.destroy());
     serve(incoming, outgoing);
   };
   server.on('request', answer);
-  // Without these two Node asks for the body, or refuses, before the gate is asked.
+  // Without these two listeners Node asks for the body, or refuses the request, before the gate has checked it.
   server.on('checkContinue', answer);
   server.on('checkExpectation', answer);
 }

@@ -10,9 +10,9 @@ import { ProxyError } from '../core/errors.ts';
 export class ByteBudget {
   readonly #waitMs: number;
   readonly #waitingMax: number;
-  /** The oldest first. */
+  /** Waiting bodies, oldest first. */
   readonly #waiting: Waiting[] = [];
-  /** How many bodies each owner holds. */
+  /** The number of bodies that each owner holds. */
   readonly #held = new Map<string, number>();
   readonly #account: Account = {
     takeMore: (bytes, owner) => {
@@ -53,7 +53,7 @@ export class ByteBudget {
     this.#giveBack(more);
   }
 
-  /** `alone`: how many bodies the owner has if this is its only one. */
+  /** Says whether a body fits. `alone` is the number of bodies that an owner has if this one is its only body. */
   #fits(bytes: number, owner: string | undefined, alone: number): boolean {
     const isAlone = owner === undefined || (this.#held.get(owner) ?? 0) === alone;
     return bytes <= (isAlone ? this.#free : this.#free - this.#bytesMax * RESERVED_SHARE);

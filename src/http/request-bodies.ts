@@ -20,7 +20,7 @@ export class RequestBodies {
   readonly #budget: BudgetLimits;
   #bytesMax: number;
 
-  /** `bytesMax`: called for each body. `budget`: bounds all decoded bodies together. */
+  /** `bytesMax` is called for each body. `budget` bounds all decoded bodies together. */
   constructor(decode: BodyDecoder, bytesMax: () => number, budget: BudgetLimits = BODIES) {
     this.#decode = decode;
     this.#limit = bytesMax;
@@ -59,7 +59,7 @@ export class RequestBodies {
     this.#encoded.resize(encodedBytes(bytesMax));
   }
 
-  /** Three bodies of the largest size fit at once. */
+  /** Returns the budget in bytes: three bodies of the largest size fit at once. */
   #bodiesBytes(): number {
     return Math.max(this.#budget.bytesMax, 3 * this.#bytesMax);
   }
@@ -149,7 +149,7 @@ const BODIES: BudgetLimits = { bytesMax: BODIES_BYTES, waitMs: 2_000, waitingMax
  */
 const DECODE_MS = 10_000;
 
-// The best compression of deflate: 258 bytes in two bits.
+// Largest ratio of deflate: 258 bytes in two bits.
 const DEFLATE_RATIO_MAX = 1_032;
 
 /**
@@ -163,7 +163,7 @@ function decodedBound(encoded: Uint8Array, encoding: Encoding, decodedBytesMax: 
     case 'gzip':
     case 'deflate':
       return Math.min(decodedBytesMax, encoded.length * DEFLATE_RATIO_MAX);
-    case 'br': // A few bytes may repeat for ever.
+    case 'br': // A few bytes of brotli can repeat for ever.
       return decodedBytesMax;
     case 'zstd': {
       const frames = readZstdFrames(encoded, decodedBytesMax);
@@ -212,7 +212,7 @@ export function readBody(
       }
     };
     const onEnd = (): void => resolve(bytes.take());
-    // Also after the end, where it changes nothing.
+    // Resolving again after the end changes nothing.
     const onClose = (): void => resolve(undefined);
     incoming.on('data', onData);
     incoming.on('end', onEnd);
@@ -227,7 +227,7 @@ function ignore(): void {}
 interface Bytes {
   readonly length: number;
   add(chunk: Buffer): void;
-  /** Once: the bytes are the caller's then. */
+  /** Returns the bytes. May be called only once, because the bytes then belong to the caller. */
   take(): Buffer;
 }
 

@@ -78,7 +78,7 @@ interface LocalServerOptions {
   readonly decode: BodyDecoder;
   readonly handler: Handler;
   readonly clock: Clock;
-  /** `req_` and 24 characters. */
+  /** Returns a new id: `req_` and 24 characters. */
   readonly newId: () => string;
   readonly report: Report;
   readonly version: string;
@@ -86,9 +86,9 @@ interface LocalServerOptions {
   readonly modeLimits: () => ModeLimits;
   /** The requests that are being answered. */
   readonly inFlight?: () => readonly RequestRow[];
-  /** Answers a client's hook. Never rejects; absent: the answer is ''. */
+  /** Answers a client's hook. Never rejects; undefined: the answer is ''. */
   readonly hook?: (request: HookRequest) => Promise<string>;
-  /** The page; undefined where it is turned off. */
+  /** The page; undefined if it is turned off. */
   readonly ui?: () => Promise<UiDoor> | undefined;
 }
 
@@ -98,7 +98,7 @@ export function createLocalServer(options: LocalServerOptions): LocalServer {
 
 /** Time limits for clients, in milliseconds. */
 const TIMES = {
-  /** For a request's head. A program on this machine sends it at once; slow ones hold a socket. */
+  /** For the head of a request. A program on this machine sends it at once; a slow one uses up a socket. */
   head: 10_000,
   /** For head and body. 64 MiB on loopback take less than one second. */
   request: 60_000,
@@ -190,7 +190,7 @@ class Listener implements LocalServer {
     if (admission.awaitsContinue && admission.body !== undefined) askForBody(outgoing);
     const { route } = admission;
     if (route.kind === 'local') {
-      // The process is alive. Any program on this machine may ask, so the answer contains nothing else.
+      // Says only that the process is alive, because any program on this machine may ask.
       return answerJson(
         outgoing,
         { status: 'ok', service: 'svc' },
@@ -278,7 +278,7 @@ class Listener implements LocalServer {
     if (!(thrown instanceof ProxyError) && !isGone) {
       this.#options.report({ code: 'INTERNAL', fields: { request: id, ...describeFault(thrown) } });
     }
-    // An incomplete answer must not end like a whole one, and a whole one must not be cut.
+    // An incomplete answer must not look complete, and a complete one must not be cut.
     if (isGone || outgoing.headersSent) {
       if (!outgoing.writableEnded) outgoing.destroy();
       return;
@@ -323,8 +323,8 @@ class Listener implements LocalServer {
   }
 
   #endRaw(duplex: Duplex, error: ProxyError, head: RequestHead | undefined): void {
-    // A listener for TCP gives TCP sockets; Node's types leave room for others.
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+    // A TCP server gives TCP sockets; only Node's types allow others. oxlint-disable-next-line
+    // typescript/no-unsafe-type-assertion
     const socket = duplex as Socket;
     if (!socket.writable || this.#connections.isAnswering(socket)) {
       socket.destroy();

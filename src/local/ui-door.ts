@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { UiAdmission } from '../core/http/ui-gate.ts';
 
-/** The page for the listener. Its code is loaded at the first request for it. */
+/** The page, as the listener calls it. Its code is loaded at the first request for it. */
 export interface UiDoor {
-  /** The fragment of a one-time link. */
+  /** Returns the fragment of a new one-time link. */
   newLink(): string;
-  /** Never rejects: it answers its own errors. */
+  /** Answers a call. Never rejects: it answers its own errors. */
   answer(call: UiCall): Promise<void>;
   /** Ends the page's event streams, so that the listener can close. */
   close(): void;

@@ -1,9 +1,9 @@
 export interface DecodeLimits {
   /** Bound on the decoded body, in bytes. */
   readonly decodedBytesMax: number;
-  /** Milliseconds from the moment the work starts. */
+  /** Deadline in milliseconds, from the moment the work starts. */
   readonly deadlineMs: number;
-  /** Ends the work when the caller stops waiting; the promise rejects with the signal's reason. */
+  /** Ends the work; the promise then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 

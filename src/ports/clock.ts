@@ -1,4 +1,4 @@
-/** The time, as the proxy asks for it. `core` never does: it gets the time as an argument. */
+/** Gives the time to the proxy. `core` does not use it: it gets the time as an argument. */
 export interface Clock {
   /** Milliseconds since 1970, for times that are stored and shown. */
   now(): number;

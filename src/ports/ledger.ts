@@ -27,7 +27,7 @@ export interface Ledger {
    * describe. Never throws.
    */
   commit(entries: readonly LedgerEntry[]): Promise<boolean>;
-  /** Other processes write to it too, so a missing entry may appear later. */
+  /** True if other processes write to the ledger too, so that a missing entry may appear later. */
   readonly isShared: boolean;
 }
 
@@ -38,6 +38,6 @@ export interface LedgerRow {
   readonly block: string;
   readonly form: 'text' | 'part';
   readonly at: number;
-  /** An earlier row with this key stays. */
+  /** True: if a row with this key exists, it stays unchanged. */
   readonly isOnce?: true;
 }

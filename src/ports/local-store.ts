@@ -4,7 +4,7 @@ import type { RequestLog } from './request-log.ts';
 /** A store on this machine, for commands that check whether it is intact and what it holds. */
 export interface LocalStore {
   readonly memory: Memory;
-  /** In a file of its own. */
+  /** The request log, which has a file of its own. */
   readonly requestLog: Pick<RequestLog, 'list'>;
   health(): Promise<StoreHealth>;
   /** Reads the whole file and returns false if it is inconsistent. */

@@ -7,9 +7,9 @@ import type { RecalledExchange, RecallQuestion, SpeakerRole, SpokenRecord } from
  * service's content also belongs to others.
  */
 export interface MemoryDesk {
-  /** Newest first. */
+  /** Lists spaces, newest first. */
   shelves(): Promise<readonly Shelf[]>;
-  /** Newest first. */
+  /** Lists the days of a space, newest first. */
   days(space: string): Promise<readonly ShelfDay[]>;
   browse(filter: DeskFilter): Promise<DeskPage>;
   /** Shows what recall would find for a prompt, and what becomes of it. It changes nothing. */
@@ -22,7 +22,7 @@ export interface MemoryDesk {
   rules(filter: RulesFilter): Promise<readonly DeskRule[]>;
   /** Marks a rule, or removes its mark. Returns false if no such rule is stored. */
   markRule(change: RuleChange): Promise<boolean>;
-  /** False where there is no such record any more. */
+  /** Sets or removes a mark of a record. Returns false if the record no longer exists. */
   pin(change: PinChange): Promise<boolean>;
   /** Stores a new text in place of an old one, which is forgotten. */
   edit(change: DeskEdit): Promise<EditState>;
@@ -31,17 +31,17 @@ export interface MemoryDesk {
 }
 
 export interface RulesFilter {
-  /** Undefined: all spaces. */
+  /** The space; undefined means all spaces. */
   readonly space?: string;
 }
 
 export interface DeskRule {
-  /** `r_` and the beginning of a hash of space and sentence. */
+  /** The id: `r_` and the beginning of a hash of space and sentence. */
   readonly id: string;
   readonly space: string;
-  /** The sentence, as it was said. */
+  /** The sentence as it was said. */
   readonly text: string;
-  /** The record that holds it. */
+  /** The reference of the record that has the sentence. */
   readonly ref: string;
   /** Milliseconds since 1970. */
   readonly at: number;
@@ -54,9 +54,8 @@ export interface DeskRule {
 }
 
 export interface RuleChange {
-  /** A rule's id. */
   readonly id: string;
-  /** Undefined: the rule holds unless a later sentence replaces it. */
+  /** The mark; undefined: the rule holds unless a later sentence replaces it. */
   readonly mark: 'retired' | 'pinned' | undefined;
   readonly at: number;
 }
@@ -74,7 +73,7 @@ export interface Shelf {
 }
 
 export interface ShelfDay {
-  /** In local time: 2026-11-20. */
+  /** The day in local time: 2026-11-20. */
   readonly day: string;
   readonly memories: number;
 }
@@ -83,7 +82,7 @@ export interface DeskRecord extends SpokenRecord {
   readonly pin?: Pin;
   /** Milliseconds since 1970. */
   readonly editedAt?: number;
-  /** When it was imported, in milliseconds since 1970. Absent for a record that svc saw live. */
+  /** When it was imported, in milliseconds since 1970; undefined for a record that svc saw live. */
   readonly importedAt?: number;
 }
 
@@ -105,18 +104,18 @@ export interface DeskFilter {
 }
 
 export interface DeskPage {
-  /** Newest first. */
+  /** The records, newest first. */
   readonly records: readonly DeskRecord[];
   readonly total: number;
 }
 
 export interface RecallLook {
   readonly isQuestion: boolean;
-  /** The score that the best one needs. */
+  /** The score that the best memory needs. */
   readonly needed: number;
-  /** The highest score first. */
+  /** The candidates, the highest score first. */
   readonly weighed: readonly WeighedMemory[];
-  /** The lines that an agent would get. */
+  /** The exchanges that an agent would get. */
   readonly exchanges: readonly RecalledExchange[];
   /** What an agent would get, and why; undefined if nothing is stored. */
   readonly agent?: AgentLook | undefined;
@@ -129,7 +128,7 @@ export interface WeighedMemory {
   readonly text: string;
   readonly at: number;
   readonly client: string;
-  /** From 0 to about 1. */
+  /** The score, from 0 to about 1. */
   readonly score: number;
   /**
    * 'added': recall would quote it. 'no_room': it fits the prompt, but better ones fill the block. 'weak': it shares
@@ -140,7 +139,6 @@ export interface WeighedMemory {
 }
 
 export interface Sighting {
-  /** The request's id. */
   readonly id: string;
   readonly at: number;
   readonly client: string;
@@ -149,7 +147,7 @@ export interface Sighting {
 export interface PinChange {
   readonly space: string;
   readonly ref: string;
-  /** Undefined: recalled when it fits. */
+  /** The mark; undefined: recalled when it fits. */
   readonly pin: Pin | undefined;
 }
 

@@ -43,7 +43,7 @@ export interface Memory {
   forget(
     filter: ForgetFilter,
     signal: AbortSignal,
-    /** Hears of each part. */
+    /** Called after each part of the work. */
     progress?: (forgotten: number, all: number) => void,
   ): Promise<number>;
   /**
@@ -72,23 +72,23 @@ export interface Memory {
   close(): Promise<void>;
 }
 
-/** The part of a memory that a request asks. */
+/** The methods of a memory that a model request uses. */
 export type RequestMemory = Pick<
   Memory,
   'supports' | 'recall' | 'capture' | 'hold' | 'holdVersion' | 'distrust'
 >;
 
-/** More than a person would choose from. */
+/** Bound on references: more than a user would choose from. */
 export const REFERENCES_MAX = 10;
 
 export interface SpaceMove {
   readonly from: string;
   readonly to: string;
-  /** Moves only these memories, which later captures do not bring back to `from`; absent: the whole space. */
+  /** The memories to move, which later captures do not bring back to `from`; undefined: the whole space. */
   readonly refs?: readonly string[];
 }
 
-/** How many left their space. */
+/** The number of memories that have left their space. */
 export interface SpaceMoved {
   readonly memories: number;
   readonly outputs: number;
@@ -97,7 +97,7 @@ export interface SpaceMoved {
 export interface HoldQuestion {
   readonly space: string;
   readonly digests: readonly string[];
-  /** 32 fresh random bytes, so that an earlier answer proves nothing. */
+  /** The key of the proofs: 32 fresh random bytes, so that an earlier answer proves nothing. */
   readonly nonce: Uint8Array;
 }
 
@@ -107,7 +107,7 @@ export interface Holding {
   readonly proof: string;
 }
 
-/** What the memory can do. It may change while the proxy runs: a hosted memory's rights depend on its key. */
+/** What the memory can do. It may change while the proxy runs: the rights of a hosted memory depend on its key. */
 export interface MemorySupport {
   readonly kind: 'embedded' | 'hosted' | 'fake';
   readonly read: boolean;
@@ -142,7 +142,7 @@ export interface RecallAnswer {
   readonly exchanges?: readonly LocatedExchange[];
   /** For an agent's question that asks for a list: sessions that most likely matter, best first. */
   readonly sessions?: readonly RecalledSession[];
-  /** The generation of the searched space; absent for a memory without generations. */
+  /** The generation of the searched space; undefined for a memory without generations. */
   readonly generation?: string;
 }
 
@@ -156,7 +156,7 @@ export interface LocatedExchange extends RecalledExchange {
 
 export type RecalledProvenance = Pick<Provenance, 'root' | 'files'>;
 
-/** 'forgotten': a tombstone keeps it out. */
+/** The result for one record. 'forgotten': a tombstone prevents storing it. */
 export type CaptureState = 'stored' | 'duplicate' | 'forgotten' | 'rejected';
 
 export type RecordKey =
@@ -164,38 +164,38 @@ export type RecordKey =
   | { readonly digest: string; readonly space: string };
 
 export interface ListFilter {
-  /** All spaces when absent. */
+  /** The space; undefined means all spaces. */
   readonly space?: string;
-  /** Words to find, best matches first; absent: newest first. */
+  /** Words to find, best matches first; undefined: list the newest first. */
   readonly words?: string;
   readonly role?: SpeakerRole;
   readonly conversation?: string;
-  /** Only these references; one may name a record in each of several spaces. */
+  /** Lists only these references. One may name a record in each of several spaces. */
   readonly refs?: readonly string[];
   readonly since?: number;
   readonly until?: number;
-  /** At most 1,000. */
+  /** Bound on records, at most 1,000. */
   readonly limit: number;
   readonly offset?: number;
 }
 
 export interface PageFilter {
-  /** All spaces when absent. */
+  /** The space; undefined means all spaces. */
   readonly space?: string;
-  /** The `next` of the page before. */
+  /** The `next` of the previous page. */
   readonly before?: number;
-  /** At most 1,000. */
+  /** Bound on records, at most 1,000. */
   readonly limit: number;
 }
 
 export interface RecordPage {
   readonly records: readonly (SpokenRecord & MemoryMarks)[];
-  /** Undefined for an empty page. */
+  /** Where the next page begins; undefined for an empty page. */
   readonly next: number | undefined;
 }
 
 export type ForgetFilter =
-  /** In every space when `space` is absent. */
+  /** Forgets these references, in every space if `space` is undefined. */
   | { readonly refs: readonly string[]; readonly space?: string }
   | { readonly space: string }
   | { readonly space?: string; readonly words: string };

@@ -20,8 +20,8 @@ export interface Project {
    * another machine.
    */
   readonly root?: string;
-  /** The branch that is checked out there. */
+  /** The branch that is checked out in the root. */
   readonly branch?: string;
-  /** The user switched memory off for this project: nothing new is recalled or captured. */
+  /** True if the user switched memory off for this project: nothing new is recalled or captured. */
   readonly isMemoryOff?: true;
 }

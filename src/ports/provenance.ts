@@ -22,7 +22,7 @@ export interface FileState {
 }
 
 export interface ConcernedFile extends FileState {
-  /** Relative to the root, with `/` between its parts. */
+  /** The path relative to the root, with `/` between its parts. */
   readonly path: string;
 }
 
@@ -42,11 +42,11 @@ export interface ProvenanceNote extends Provenance {
 
 export interface ProvenanceFilter {
   readonly space?: string;
-  /** Only the exchanges of these records. */
+  /** Lists only the exchanges of these records. */
   readonly refs?: readonly string[];
-  /** `place` of the last one of the page before. */
+  /** The `place` of the last element of the previous page. */
   readonly after?: number;
-  /** At most 1,000. */
+  /** Bound on elements, at most 1,000. */
   readonly limit: number;
 }
 
@@ -81,9 +81,9 @@ export interface Code {
 
 /** The folder in which a client works, on this machine. */
 export interface Workplace {
-  /** As the client states it. */
+  /** The folder as the client states it. */
   readonly folder: string;
-  /** The real path of the working tree around it; nothing outside is read. */
+  /** The real path of the working tree that contains it; nothing outside is read. */
   readonly root: string;
 }
 

@@ -1,5 +1,5 @@
 /**
- * A line for the user who runs svc: a constant code, and fields that cannot hold a key, a header, a body or a
+ * A line for the user who runs svc: a constant code, with fields that cannot contain a key, a header, a body or a
  * prompt.
  */
 export interface SafeLine {

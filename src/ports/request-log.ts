@@ -20,11 +20,11 @@ export interface RequestLog {
   addQuota(row: QuotaRow): void;
   /** Returns how much of each login's plan is used, newest first. `now`: milliseconds since 1970. */
   quota(now: number): Promise<readonly QuotaReport[]>;
-  /** Both groups of the hold-out since then. */
+  /** Returns both groups of the hold-out experiment since this time. */
   trial(since: number): Promise<TrialReport>;
-  /** Newest first. */
+  /** Lists requests, newest first. */
   list(filter: RequestList): Promise<readonly RequestRow[]>;
-  /** Newest first, of model requests alone. */
+  /** Finds model requests, newest first. */
   find(filter: RequestFilter): Promise<readonly RequestRow[]>;
   /** Returns rows of one conversation, newest first. Rows of the last moment may be missing. */
   conversation(filter: ConversationFilter): Promise<readonly RequestRow[]>;
@@ -34,13 +34,13 @@ export interface RequestLog {
 
 export interface RequestList {
   readonly limit: number;
-  /** Those whose id is this or begins so. */
+  /** Only requests whose id begins with this text. */
   readonly id?: string;
-  /** Milliseconds since 1970: of the newest `limit` rows, those that are not older. */
+  /** Of the newest `limit` rows, only those that are not older; milliseconds since 1970. */
   readonly since?: number;
 }
 
-/** Every member that is there must fit. */
+/** A filter. A request must match every member that is set. */
 export interface RequestFilter {
   readonly conversation?: string;
   readonly space?: string;
@@ -50,7 +50,7 @@ export interface RequestFilter {
   readonly words?: string;
   /** Only requests that the provider's cache should have served. */
   readonly isMiss?: true;
-  /** Milliseconds since 1970: from the first, before the second. */
+  /** The period in milliseconds since 1970: `since` is included, `until` is not. */
   readonly since?: number;
   readonly until?: number;
   readonly limit: number;
@@ -63,7 +63,7 @@ export interface ConversationFilter {
 }
 
 export interface SumFilter {
-  /** Milliseconds since 1970: from the first, before the second. */
+  /** The period in milliseconds since 1970: `since` is included, `until` is not. */
   readonly since: number;
   readonly until?: number;
 }
@@ -73,12 +73,12 @@ export interface SumFilter {
  * svc's estimates, except `usage`.
  */
 export interface RequestSum {
-  /** In local time: 2026-11-20. */
+  /** The day in local time: 2026-11-20. */
   readonly day: string;
   readonly client: string;
   readonly space: string;
   readonly model: string;
-  /** 1 where the client's own login paid. */
+  /** 1 if the client's own login paid. */
   readonly isLogin: number;
   readonly requests: number;
   /** Requests that ended in an error, were cut, or were given up by the client. */
@@ -87,7 +87,7 @@ export interface RequestSum {
   readonly forwardedInputTokens: number;
   readonly recalledTokens: number;
   readonly elidedTokens: number;
-  /** Requests for which the memory was asked, and those for which it was quoted. */
+  /** The number of requests for which the memory was asked, and of those that got a block. */
   readonly asked: number;
   readonly recalled: number;
   /** Requests of prompts that only got the list of earlier sessions. */
@@ -96,20 +96,20 @@ export interface RequestSum {
   readonly looks: number;
   readonly lookTokens: number;
   readonly lookTokensRepeated: number;
-  /** Requests without memory because it failed. */
+  /** The number of requests without memory because it failed. */
   readonly degraded: number;
-  /** Those of them for which the memory did not answer in time. */
+  /** The part of `degraded` for which the memory did not answer in time. */
   readonly late: number;
-  /** The provider's own counts, of the requests that have them. */
+  /** The token counts that providers reported, over the requests that have them. */
   readonly usage: Usage;
-  /** Price of the requests that `usage` counts. */
+  /** The price of the requests in `usage`. */
   readonly price: Price;
-  /** Calls with which a model read left-out outputs again. */
+  /** The number of calls with which a model read left-out outputs again. */
   readonly readings: number;
   /** The part of the direct price for requests with such calls, which would not exist without svc. */
   readonly againPrice: number;
   readonly thoughts: ThoughtSums;
-  /** Prompts that got a block, and those whose block the model used. */
+  /** The number of prompts that got a block, and of those whose block the model used. */
   readonly prompts: number;
   readonly promptsUsed: number;
 }
@@ -117,11 +117,11 @@ export interface RequestSum {
 /** The totals of one session with one model. */
 export interface SessionSum {
   readonly model: string;
-  /** 1 where the client's own login paid. */
+  /** 1 if the client's own login paid. */
   readonly isLogin: number;
-  /** Prompts that got memories. */
+  /** The number of prompts that got memories. */
   readonly prompts: number;
-  /** In input tokens at full price. */
+  /** The price of the input, in input tokens at full price. */
   readonly paid: number;
   readonly direct: number;
 }
@@ -151,41 +151,41 @@ export interface RequestRow {
   readonly elidedTokens: number;
   /** References of the newest left-out outputs. */
   readonly elidedRefs?: readonly string[];
-  /** The items and what became of each; absent if all were sent unchanged. */
+  /** The items with what became of each; undefined if all were sent unchanged. */
   readonly items?: readonly ItemNote[];
   /** The recall for the newest prompt, and whether the model used it. */
   readonly recall?: RecallUse;
-  /** The tokens of the blocks of second looks; absent if there are none. */
+  /** The tokens of the blocks of second looks; undefined if there are none. */
   readonly secondLooks?: SecondLooks;
-  /** The client's own login paid, not a key. */
+  /** True if the client's own login paid, and not a key. */
   readonly isLogin?: true;
   /** The conversation's group, if the hold-out experiment is on. */
   readonly trial?: Trial;
-  /** The newest text begins like a correction; only set together with `trial`. */
+  /** True if the newest text begins like a correction; only set together with `trial`. */
   readonly isCorrection?: true;
   /** The window of the plan for which the provider refused the request. */
   readonly planLimit?: PlanLimit;
-  /** The provider's own counts, if it reported any. */
+  /** The token counts that the provider reported. */
   readonly usage?: Usage;
-  /** Thinking blocks that the provider dropped or flagged; absent if none. */
+  /** Thinking blocks that the provider dropped or flagged; undefined if none. */
   readonly lostThoughts?: LostThoughts;
   /** Tool outputs that the provider itself cleared; 0 if svc asked for it and none were. */
   readonly cleared?: Cleared;
-  /** Why the provider's cache did not serve its entry; absent if it did, or if that is unknown. */
+  /** Why the provider's cache did not serve its entry; undefined if it did, or if that is unknown. */
   readonly miss?: CacheMiss;
-  /** Thinking blocks that the client sent earlier and dropped here; absent if none. */
+  /** The number of thinking blocks that the client sent earlier and dropped here; undefined if none. */
   readonly droppedThoughts?: number;
   /** Who first changed the prefix of the thinking; only set together with `lostThoughts`, if known. */
   readonly prefixChangedBy?: 'client' | 'svc';
-  /** How long the provider caches the prompt, in milliseconds; absent for the default. */
+  /** How long the provider caches the prompt, in milliseconds; undefined for the default. */
   readonly cacheMs?: number;
   /** The price of the input, with svc and direct; see core/shortening/meter.ts. */
   readonly price?: Price;
-  /** Calls answered in this request that read left-out outputs again; absent if none. */
+  /** The number of calls in this answer that read left-out outputs again; undefined if none. */
   readonly readings?: number;
-  /** The conversation holds thinking that is bound to its prefix, so nothing already sent may change. */
+  /** True if the conversation has thinking that is bound to its prefix, so that nothing already sent may change. */
   readonly isBound?: true;
-  /** No block may be added any more, because the conversation was continued without svc. */
+  /** True if no block may be added any more, because the conversation was continued without svc. */
   readonly isForeign?: true;
   /** Milliseconds of each step, by name. */
   readonly ms: Readonly<Record<string, number>>;

@@ -49,12 +49,12 @@ export interface WrittenBlock extends RecallBlock {
   readonly quoted: readonly QuotedRecord[];
 }
 
-/** An answer of the memory, in which exchanges may be marked as outdated. */
+/** An answer of the memory whose exchanges may be marked as outgrown. */
 export interface QuotedAnswer extends RecallAnswer {
   readonly exchanges?: readonly QuotedExchange[];
 }
 
 interface QuotedExchange extends LocatedExchange {
-  /** One of its files has changed since then. */
+  /** True if one of the exchange's files has changed since then. */
   readonly isOutgrown?: true;
 }

@@ -14,20 +14,20 @@ export interface About {
 
 export interface NowAnswer {
   readonly open: readonly RequestRow[];
-  /** Newest first: the last day, or more if that has few conversations. */
+  /** Requests, newest first: the last day, or more if that has few conversations. */
   readonly recent: readonly RequestRow[];
 }
 
-/** What happened since midnight. */
+/** The sums since midnight. */
 export interface TodayAnswer {
   /** Milliseconds since 1970. */
   readonly since: number;
   readonly requests: number;
-  /** Prompts for which the memory was asked, and those that got memories. */
+  /** The number of prompts for which the memory was asked, and of those that got memories. */
   readonly asked: number;
   readonly recalled: number;
   readonly degraded: number;
-  /** In input tokens at full price. */
+  /** The price of the input, in input tokens at full price. */
   readonly paid: number;
   readonly direct: number;
   readonly misses: {
@@ -41,7 +41,7 @@ export interface TodayAnswer {
     readonly times: number;
     readonly tokens: number;
   }[];
-  /** The plans of the logins, the newest first. */
+  /** The plans of the logins, the newest reading first. */
   readonly quota: readonly {
     readonly provider: 'claude' | 'codex';
     readonly at: number;
@@ -58,18 +58,18 @@ export interface TodayWindow {
   readonly fullAt: number | null;
 }
 
-/** Server-sent; `finished` since the last one. */
+/** A server-sent event. `finished` has the requests that finished since the last event. */
 export interface NewsEvent {
   readonly open: readonly RequestRow[];
   readonly finished: readonly RequestRow[];
 }
 
-/** Beginnings of first prompts, by conversation. */
+/** Beginnings of the first prompts, by conversation. */
 export interface TitlesAnswer {
   readonly titles: Readonly<Record<string, string>>;
 }
 
-/** A memory as a quote of it names it. */
+/** What identifies a memory that a block quotes. */
 export interface MemoryOrigin {
   readonly ref: string;
   readonly at: number;
@@ -85,9 +85,9 @@ export interface BlockLine {
 }
 
 export interface BlockText {
-  /** As the row's notes name it. */
+  /** The fingerprint of the block's item, as in the row's notes. */
   readonly fingerprint: string;
-  /** Empty where it was forgotten since. */
+  /** The lines of the block; empty if it was forgotten since. */
   readonly lines: readonly BlockLine[];
 }
 
@@ -111,12 +111,12 @@ export interface TextAnswer {
   readonly role: 'user' | 'assistant' | 'tool';
   readonly text: string;
   readonly isCut: boolean;
-  /** The stub that replaces an output. */
+  /** The stub that replaces the output. */
   readonly stub: string | null;
 }
 
 export interface ShelvesAnswer {
-  /** Null where a memory service holds them. */
+  /** The spaces; null if a memory service has the memories. */
   readonly shelves: readonly Shelf[] | null;
 }
 
@@ -129,7 +129,7 @@ export type MemoriesAnswer = DeskPage;
 export interface MemoryAnswer {
   readonly record: DeskRecord;
   readonly sightings: readonly Sighting[];
-  /** The beginning of its session's first words. */
+  /** The beginning of the first prompt in its session. */
   readonly session: string;
 }
 
@@ -156,12 +156,12 @@ export interface SavingsSum extends RequestSum {
   readonly money: { readonly paid: number; readonly direct: number } | null;
 }
 
-/** One thing that doctor looked at. */
+/** The result of one of doctor's checks. */
 export interface HealthCheck {
   readonly level: 'ok' | 'warning' | 'problem';
   readonly subject: string;
   readonly found: string;
-  /** The remedy, a command where there is one. */
+  /** What the user can do; a command if there is one. */
   readonly fix?: string;
 }
 
@@ -177,7 +177,7 @@ export interface StoreAnswer {
   readonly passages: number;
   readonly bytes: number;
   readonly engine: string;
-  /** Records that wait for the memory. */
+  /** The number of records that wait for the memory. */
   readonly waiting: number;
   readonly service: string;
   readonly svc: string;

@@ -1,6 +1,6 @@
 import type { RawHeaders } from '../core/http/header-rules.ts';
 
-/** The provider, as the proxy uses it: one request out, one answer back, bytes unchanged. */
+/** Sends requests to a provider: one request out, one answer back, bytes unchanged. */
 export interface Upstream {
   /**
    * Sends a request. It resolves when the response head has come; a provider's 4xx or 5xx is an answer, not a
@@ -42,6 +42,6 @@ export interface AnswerSink {
   /** Receives a chunk. False: send no more until `resume()`; chunks already read may still come. */
   data(chunk: Uint8Array): boolean;
   end(): void;
-  /** The provider's connection broke before the end of its body. */
+  /** Called if the provider's connection broke before the end of the body. */
   cut(): void;
 }

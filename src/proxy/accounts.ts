@@ -62,7 +62,7 @@ export function comparePrefix(
   state.sent ??= new PrefixHistory();
   const comparison = state.sent.compare(sketchOf(view), startedAt);
   const { before, difference } = comparison;
-  // Without thinking blocks a changed prefix harms nothing: the conversation is new, or was compacted.
+  // Without thinking blocks a changed prefix does no harm: the conversation is new, or was compacted.
   if (!view.items.some(({ hasReasoning }) => hasReasoning)) state.prefixChangedBy = undefined;
   else if (before !== undefined && difference !== undefined) {
     const isBehind = view.items
@@ -111,7 +111,7 @@ function missed(
 }
 
 /**
- * The prefix that an earlier process sent: everything in front of its last answer. The client sends that answer back
+ * Returns the prefix that an earlier process sent: everything before its last answer, which the client sends back
  * now.
  */
 function resumedPrefix({ view, state }: Reading): ResumedPrefix | undefined {

@@ -7,7 +7,10 @@ import { withinDeadline } from './deadline.ts';
  * send no further request, or come back compacted, so shutdown drains the queue.
  */
 
-/** Kinds of work: outputs and history. Both kinds of one conversation hold the same body. */
+/**
+ * Factor of the bounds below: the usual kinds of work are outputs and history, and both of one conversation hold the
+ * same body.
+ */
 const KINDS = 2;
 /** Bound on the bodies that queued work keeps in memory: as much as the cache of recent bodies. */
 const BYTES_MAX = KINDS * 24 * 1024 * 1024;
@@ -20,17 +23,17 @@ const WORKS_MAX = KINDS * 128;
 /** Work of one conversation. */
 interface QueuedWork {
   readonly kind: 'outputs' | 'history' | 'files';
-  /** One piece; says whether there was one. */
+  /** Does one piece. Returns whether there was one. */
   readonly doOne: () => boolean | Promise<boolean>;
-  /** At most so many pieces. */
+  /** The maximum number of pieces. */
   readonly times: number;
-  /** Bytes that it holds on to while it waits. */
+  /** Bytes that the work keeps in memory while it waits. */
   readonly bytes: number;
 }
 
 export class BackgroundQueue {
   readonly #pace: BackgroundPace;
-  /** The queue, by kind and conversation, oldest first. */
+  /** Queued work by kind and conversation, oldest first. */
   readonly #waiting = new Map<string, QueuedWork>();
   #bytes = 0;
   #isClosed = false;
@@ -40,7 +43,7 @@ export class BackgroundQueue {
     this.#pace = pace;
   }
 
-  /** Bytes that the waiting work holds on to. */
+  /** Bytes that the queued work keeps in memory. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -110,7 +113,8 @@ export class BackgroundQueue {
   }
 }
 
-// No caller awaits this promise, so an uncaught error would end the process and cut every answer.
+// Runs one piece and catches its error. No caller awaits this promise, so an uncaught error would end the process and
+// cut every answer.
 async function tryOne({ doOne }: QueuedWork): Promise<boolean> {
   try {
     return await doOne();
@@ -126,25 +130,25 @@ async function tryOne({ doOne }: QueuedWork): Promise<boolean> {
  */
 export class BackgroundPace {
   readonly #paceMs: number;
-  /** Milliseconds of rest for each millisecond of work. */
+  /** Milliseconds of rest after each millisecond of work. */
   readonly #restRatio: number;
   /** Queues with work, the least recently served first. */
   readonly #queues = new Set<BackgroundQueue>();
   #isPlanned = false;
 
-  /** `paceMs`: milliseconds before each piece. `share`: the most of the time that pieces and their rests may take. */
+  /** `paceMs`: milliseconds before each piece. `share`: largest share of the time that pieces may take. */
   constructor({ paceMs, share }: { readonly paceMs: number; readonly share: number }) {
     this.#paceMs = paceMs;
     this.#restRatio = 1 / share - 1;
   }
 
-  /** The queue has work. */
+  /** Notes that a queue has work. */
   wants(queue: BackgroundQueue): void {
     this.#queues.add(queue);
     this.#plan(this.#paceMs);
   }
 
-  // The process may end in between.
+  // Plans the next piece. The timer does not keep the process alive.
   #plan(ms: number): void {
     if (this.#isPlanned) return;
     this.#isPlanned = true;

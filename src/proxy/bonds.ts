@@ -157,7 +157,7 @@ export interface Relayed {
   readonly reading: Reading;
   readonly bond: Bond | undefined;
   readonly placements: readonly Placement[];
-  /** The accepted request left something out. */
+  /** True if the accepted request left something out. */
   readonly isShortened: boolean;
 }
 
@@ -208,7 +208,7 @@ function givenBefore({ items }: RequestView, index: number): string {
   return items[lastGiven(items, index)]?.fingerprint ?? '';
 }
 
-/** The index of the last item before `end` that no model made; -1 without one. */
+/** Returns the index of the last item before `end` that no model made; -1 if there is none. */
 function lastGiven(items: readonly Item[], end: number): number {
   let at = end - 1;
   while (at >= 0 && !GIVEN.has(items[at]?.role ?? '')) at -= 1;
@@ -223,7 +223,7 @@ function saidId(text: string, behind: string): string {
   return `said-${textDigest('assistant', text.trim())}-${behind}`;
 }
 
-/** The visible text of the answer that holds the item at `index`. */
+/** Returns the visible text of the answer that has the item at `index`. */
 function textOf({ items }: RequestView, index: number): string {
   const start = lastGiven(items, index) + 1;
   let end = index + 1;

@@ -18,7 +18,7 @@ import type { Reading } from './conversations.ts';
 interface Pause {
   /** Milliseconds since the conversation's last request. */
   readonly idleMs: number;
-  /** The provider's prompt cache has forgotten it. */
+  /** True if the provider's prompt cache has dropped the conversation. */
   readonly isCold: boolean;
 }
 
@@ -71,7 +71,7 @@ export class CacheWatch {
     return notedMs;
   }
 
-  /** No request waits for it. */
+  /** Writes a note about the last request. No request waits for it. */
   #note({ state, place }: Reading, now: number): void {
     const { clock, ledger } = this.#dependencies;
     if (now - (state.notedAt ?? -Infinity) < NOTED_MS) return;

@@ -36,7 +36,7 @@ export class CaptureKeeper {
   #heldChars = 0;
   #retry: NodeJS.Timeout | undefined;
 
-  /** `onFinished`: called with each finished exchange once its records are in the outbox. */
+  /** `onFinished` is called with each finished exchange once its records are in the outbox. */
   constructor(dependencies: KeeperDependencies, onFinished: OnFinished = () => undefined) {
     this.#dependencies = dependencies;
     this.#onFinished = onFinished;
@@ -47,7 +47,7 @@ export class CaptureKeeper {
     const { items } = reading.view;
     const last = items[(items.at(-1)?.soFar.exchange.start ?? 0) - 1];
     if (last === undefined || reading.identity.kind !== 'main') return false;
-    // A system message alone is no exchange.
+    // A system message without a prompt is no exchange.
     const { hasHuman, isAnswered } = last.soFar.exchange;
     const isExchange = hasHuman || isAnswered;
     return isExchange && !this.#keptOf(reading).keptHistories.has(last.fingerprint);
@@ -111,7 +111,7 @@ export class CaptureKeeper {
       this.noteCut(reading);
       return 0;
     }
-    // The exchange continues with a tool call; its question was stored in the first round.
+    // If the answer calls a tool, the exchange continues; its question was stored in the first round.
     const goesOn = answer.callsTools && !answer.isCutShort;
     const isLaterRound = reading.view.items.at(-1)?.soFar.exchange.isAnswered === true;
     const place = goesOn && isLaterRound ? undefined : placeOf(reading);
@@ -157,7 +157,7 @@ export class CaptureKeeper {
     void this.#dependencies.ledger.record([{ ...cutAddress(reading, fingerprint), at }]);
   }
 
-  /** Undefined when it could not be found out. */
+  /** Says whether an answer was cut; undefined if the ledger did not answer. */
   async #wasCut(reading: Reading, fingerprint: string): Promise<boolean | undefined> {
     const address = cutAddress(reading, fingerprint);
     const found = await this.#dependencies.ledger.find([address], LEDGER_MS);
@@ -215,7 +215,7 @@ export class CaptureKeeper {
     if (this.#dependencies.outbox.keep(records)) return true;
     this.#held.push(records);
     this.#heldChars += charsIn(records);
-    // The newest matter most.
+    // Drop the oldest captures, because the newest matter most.
     while (this.#heldChars > HELD_CHARS_MAX) this.#heldChars -= charsIn(this.#held.shift() ?? []);
     this.#retryLater();
     return false;
@@ -276,11 +276,11 @@ interface Kept {
 
 interface ExchangePlace {
   readonly exchange: Exchange;
-  /** Counts from 0 in its conversation. */
+  /** The number of the exchange in its conversation, from 0. */
   readonly number: number;
 }
 
-/** The newest exchange of a request that memory may keep. */
+/** Returns the newest exchange of a request, if the memory may store it. */
 function placeOf({ identity, view }: Reading): ExchangePlace | undefined {
   if (identity.kind !== 'main') return undefined;
   const exchange = currentExchange(view.items);
@@ -332,12 +332,12 @@ function recordsOf(
   });
 }
 
-/** The records reach the store before. */
+/** Deadline for delivering the records, which must be in the store before their provenance. */
 const FLUSH_MS = 10_000;
 
 export interface FinishedExchange {
   readonly exchange: Exchange;
-  /** Its records, the one that states most first. */
+  /** The records of the exchange, the most informative one first. */
   readonly records: readonly MemoryRecord[];
 }
 

@@ -36,10 +36,10 @@ const BYTES_MAX = 24 * 1024 * 1024;
 
 export class Conversations {
   readonly states = new ConversationStates();
-  /** The newest first. */
+  /** Cached views, newest first. */
   #views: readonly RequestView[] = [];
 
-  /** An estimate of the memory that the cached bodies take. */
+  /** Estimates the memory that the cached bodies take. */
   get bytes(): number {
     return this.#views.reduce((sum, view) => sum + heldBytes(view), this.states.bytes);
   }
@@ -84,15 +84,15 @@ export class Conversations {
   }
 }
 
-/** Measured: memory that the facts of one item take besides its bytes, with texts of 2 kB. */
+/** Bytes that the facts of one item take beside its own bytes; measured with texts of 2 kB. */
 const FACT_BYTES = 1_600;
 
-/** The memory that a view takes, with the facts that are read of its items. */
+/** Returns the memory that a view takes, with the facts that are read of its items. */
 export function heldBytes({ bytes, items }: RequestView): number {
   return bytes.length + items.length * FACT_BYTES;
 }
 
-// Two different texts are hardly ever equal over this many bytes at the same place.
+// Bytes that are compared first: two different texts are hardly ever equal over this many bytes at the same place.
 const PROBE_BYTES = 64;
 
 /**
@@ -104,8 +104,8 @@ function agreeAt(at: number, one: Buffer, other: Buffer): boolean {
   return at < end && one.compare(other, at, end, at, end) === 0;
 }
 
-// Items at the end that a client may still change: a step adds a call and its results, and the client may remove or
-// re-mark the last ones.
+// The number of last items that a client may still change: a step adds a call and its results, and the client may
+// remove or re-mark the last ones.
 const UNSETTLED_ITEMS = 4;
 
 /**
@@ -205,7 +205,7 @@ export class ConversationState {
    */
   prefixChangedBy: PrefixChanger | undefined;
 
-  /** An estimate of the memory that it takes. */
+  /** Estimates the memory that the state takes. */
   get bytes(): number {
     const names = this.keptExchanges.size + this.keptHistories.size + (this.sent?.size ?? 0);
     let texts = 0;
@@ -219,11 +219,11 @@ export class ConversationState {
   }
 }
 
-/** Measured: the state of a conversation of one exchange. */
+/** Bytes that the state of a conversation with one exchange takes; measured. */
 const STATE_BYTES = 2_048;
-/** A fingerprint and its place in a map. */
+/** Bytes that a fingerprint takes in a map. */
 const NAME_BYTES = 150;
-/** Bytes of a character in a string that is not all Latin. */
+/** Bytes of a character in a string that is not only Latin. */
 const CHARACTER_BYTES = 2;
 
 // Bound on remembered prompts. A user goes back a few prompts at most, and each round asks about the same prompt.
@@ -239,14 +239,14 @@ const HISTORIES_MAX = 64;
 // Bound on conversations, some kilobytes each. One user's agents work on a few dozen a day.
 const CONVERSATIONS_MAX = 1_024;
 
-/** Blocks with the indexes of their items, without the items' bytes. */
+/** Blocks with the indexes of their items. They do not keep the items' bytes in memory. */
 export interface KnownBlocks {
   /** The ledger's generation when the blocks were placed. If it has changed, some of them may have been forgotten. */
   readonly generation: number;
   readonly blocks: readonly KnownBlock[];
-  /** The newest thinking was made without svc, and the ledger has no block for the part in front of it. */
+  /** True if the newest thinking was made without svc, and the ledger has no block for the part before it. */
   readonly isForeign: boolean;
-  /** No second look has happened in this tool loop, and one is still allowed. */
+  /** True if a second look is allowed in this tool loop and has not happened yet. */
   readonly mayLook: boolean;
 }
 
@@ -268,19 +268,19 @@ export type PrefixChanger = 'client' | 'svc';
 
 export interface KnownLongCache {
   readonly state: LongCache | undefined;
-  /** The newest request came after a pause that the long cache lifetime should have covered. */
+  /** True if the newest request came after a pause that the long cache lifetime should have covered. */
   readonly isBridging: boolean;
 }
 
 /** The states of all conversations. The least recently used one is dropped first. */
 export class ConversationStates {
-  /** The longest unused first. */
+  /** States, from the least to the most recently used. */
   readonly #states = new Map<string, WeighedState>();
   /** States that may have grown since their size was last computed. */
   readonly #touched = new Set<WeighedState>();
   #bytes = 0;
 
-  /** An estimate of the memory that all states take. */
+  /** Estimates the memory that all states take. */
   get bytes(): number {
     for (const weighed of this.#touched) {
       const { bytes } = weighed.state;
@@ -319,7 +319,7 @@ export class ConversationStates {
 
 interface WeighedState {
   readonly state: ConversationState;
-  /** Its part of the sum. */
+  /** The bytes of this state that are included in the sum. */
   bytes: number;
 }
 
@@ -338,12 +338,12 @@ export interface Reading {
   readonly branch: string | undefined;
   /** The folder in which the client works, if it is on this machine. */
   readonly workplace: Workplace | undefined;
-  /** The provider keeps the history, or items of it, so svc may neither add nor leave out anything. */
+  /** True if the provider keeps the history, or items of it, so that svc may neither add nor leave out anything. */
   readonly hasProviderState: boolean;
-  /** The request may use no memory: no space is allowed, or the user switched memory off for the project. */
+  /** True if the request may use no memory: no space is allowed, or the user switched memory off for the project. */
   readonly hasNoSpace?: true;
-  /** The request lacks the beginning of its conversation, which the provider keeps. */
+  /** True if the request lacks the beginning of its conversation, which the provider keeps. */
   readonly hasProviderHistory: boolean;
-  /** The request asks for the longest window that its model has. */
+  /** True if the request asks for the longest window of its model. */
   readonly asksForLongWindow: boolean;
 }

@@ -15,7 +15,7 @@ export class Deadline {
     this.#at = clock.monotonic() + ms;
   }
 
-  /** Milliseconds, never negative. */
+  /** Milliseconds until the deadline; 0 if it has passed. */
   get msLeft(): number {
     return Math.max(0, this.#at - this.#clock.monotonic());
   }
@@ -51,7 +51,7 @@ export async function withinDeadline<Result>(
  */
 export class Slices {
   readonly #clock: Clock;
-  /** Works that wait for a slice, the oldest first. */
+  /** Works that wait for a slice, oldest first. */
   readonly #waiting: (() => void)[] = [];
 
   constructor(clock: Clock) {

@@ -26,7 +26,7 @@ import type { RawHeaders } from '../core/http/header-rules.ts';
 import type { Encoding } from '../core/http/http-form.ts';
 import type { Route } from '../core/http/routes.ts';
 
-/** An upstream as the proxy uses it: the connection, and the settings for its requests. */
+/** An upstream: its connection, and the settings for its requests. */
 export interface ConfiguredUpstream {
   readonly settings: UpstreamSettings;
   readonly upstream: Upstream;
@@ -45,7 +45,7 @@ export interface ChosenUpstream {
   readonly body?: Buffer;
 }
 
-/** Throws ProxyError if the request has no upstream. Nothing has been sent by then. */
+/** Chooses the upstream of a request before anything is sent. Throws ProxyError if there is none. */
 export type ChooseUpstream = (asked: UpstreamQuestion) => ChosenUpstream | Promise<ChosenUpstream>;
 
 /** Everything that the handler of a request needs. The entry point that starts the proxy builds it once. */
@@ -53,16 +53,16 @@ export interface ProxyDependencies {
   readonly issuer: Issuer;
   /** The owner of all memories and notes of this proxy. */
   readonly tenant: string;
-  /** Settings can change while the proxy runs, so each request reads them once, at its start. */
+  /** Returns the settings. They can change while the proxy runs, so each request reads them once, at its start. */
   readonly settings: () => HandlerSettings;
   readonly choose: ChooseUpstream;
   /**
-   * The space in which a request may use memory, given the one that it names or that was derived for
-   * it. Undefined: it has no memory. Throws for a named space that it may not use. Absent:
+   * Returns the space in which a request may use memory, given the one that it names or that was derived for it.
+   * Returns undefined if it has no memory. Throws for a named space that it may not use. If this member is undefined,
    * every space is allowed.
    */
   readonly placeIn?: (space: string, isNamed: boolean) => string | undefined;
-  /** Whether the caller may read memories of this space. Absent: it may read all spaces. */
+  /** Says whether the caller may read memories of this space. If this member is undefined, it may read all spaces. */
   readonly mayRead?: (space: string) => boolean;
   readonly memory: RequestMemory;
   /**
@@ -71,7 +71,7 @@ export interface ProxyDependencies {
    */
   readonly holdBack?: {
     readonly ms: number;
-    /** Asked once the answer is whole. Absent: every answer is delayed. */
+    /** Called once the answer is whole. If this member is undefined, every answer is delayed. */
     isNeeded?(): boolean;
     stored(facts: RequestFacts, msLeft: number): Promise<void>;
   };
@@ -79,7 +79,7 @@ export interface ProxyDependencies {
   readonly outbox: Outbox;
   readonly texts: Texts;
   readonly accounts: Accounts;
-  /** The limits and list prices of a model, if known. */
+  /** Returns the limits and list prices of a model, if they are known. */
   readonly factsOf: (model: string) => ModelFacts | undefined;
   readonly clock: Clock;
   /**
@@ -92,15 +92,15 @@ export interface ProxyDependencies {
   /** The secret with which recalled blocks are marked. */
   readonly blockKey: string;
   /**
-   * The secret for the marks of svc's hooks; undefined while no hook has run. Absent: no client here uses svc's
-   * hooks.
+   * Returns the secret for the marks of svc's hooks; undefined while no hook has run. If this member is undefined, no
+   * client here uses svc's hooks.
    */
   readonly hookKey?: () => string | undefined;
   /** The folder that holds left-out texts as files; undefined if there is none. */
   readonly outputFolder: string | undefined;
   /** The address at which a service returns a left-out text by its reference. */
   readonly objectsUrl?: string | undefined;
-  /** The requests being answered, for the terminal's live view. */
+  /** The requests that are being answered, for the terminal's live view. */
   readonly inFlight?: InFlight;
   /** Keeps the last requests whole, if the settings ask for it. */
   readonly kept?: KeptRequests;
@@ -139,11 +139,11 @@ export interface ClientRequest {
   /** Path and query exactly as received. */
   readonly target: string;
   readonly headers: RawHeaders;
-  /** Decoded; undefined when the request had none. */
+  /** The decoded body; undefined if the request had none. */
   readonly body: Buffer | undefined;
   /** The body in the client's own content encoding; undefined if the client did not compress it. */
   readonly encoded?: EncodedBody | undefined;
-  /** Clock.monotonic() when the request's head had arrived. */
+  /** When the head of the request had arrived, by Clock.monotonic(). */
   readonly startedAt: number;
 }
 
@@ -157,7 +157,7 @@ export interface EncodedBody {
  */
 export type Handler = (request: ClientRequest, outgoing: ServerResponse) => Promise<void>;
 
-/** How many records the outbox took; 'failed' if it could not take them. */
+/** The number of records that the outbox took; 'failed' if it could not take them. */
 export type Captured = number | 'failed';
 
 /** Everything known about one request, collected once. The request log's row and the receipt are both made from it. */
@@ -168,9 +168,9 @@ export interface RequestFacts extends KnownFacts {
 /** The same facts without the row, which exists only after the request has ended. */
 export interface KnownFacts {
   readonly request: ClientRequest;
-  /** Undefined for a request that svc does not read. */
+  /** The place of the conversation; undefined for a request that svc does not read. */
   readonly place: ConversationPlace | undefined;
-  /** Undefined while they are not decided. */
+  /** The modes; undefined until they are decided. */
   readonly modes: Modes | undefined;
   readonly plan: Plan;
   readonly memoryState: MemoryState;
@@ -178,13 +178,13 @@ export interface KnownFacts {
   readonly memoryGeneration: string | undefined;
   /** Records that the outbox took; 'failed' if it could not take them. */
   readonly captured: Captured;
-  /** Milliseconds that storing them took; undefined if there was nothing to store. */
+  /** Milliseconds for storing the records; undefined if there was nothing to store. */
   readonly captureMs: number | undefined;
-  /** Recalled blocks that the request carried. */
+  /** The number of recalled blocks in the request. */
   readonly recalledBlocks: number;
-  /** The client asked for an answer in events. */
+  /** True if the client asked for a stream of events. */
   readonly isStreamed: boolean;
-  /** Undefined where none was chosen. */
+  /** The upstream; undefined if none was chosen. */
   readonly upstream: UpstreamSettings | undefined;
   /** The head of the provider's answer. */
   readonly head: { readonly status: number; readonly headers: RawHeaders } | undefined;
@@ -193,11 +193,11 @@ export interface KnownFacts {
   readonly uncountedTokens: number | undefined;
   /** The error that ended the request. */
   readonly error: unknown;
-  /** Undefined where they are not asked for. */
+  /** Hashes of the bodies; undefined if no receipt needs them. */
   readonly hashes: KnownHashes | undefined;
 }
 
-/** In hex. The texts are nowhere. */
+/** Hashes in hex. The texts are stored nowhere. */
 export interface KnownHashes {
   readonly request: string | undefined;
   readonly forwarded: string | undefined;
@@ -230,7 +230,7 @@ export interface Accounts {
 }
 
 export interface EndedRequest {
-  /** Undefined for a request that svc does not read. */
+  /** What svc read of the request; undefined if svc does not read it. */
   readonly reading: Reading | undefined;
   readonly plan: Plan;
   readonly placements: readonly Placement[];

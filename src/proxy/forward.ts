@@ -14,9 +14,9 @@ import type { ClientRequest, ConfiguredUpstream } from './dependencies.ts';
 
 /** One form of a request: with all edits, with the accepted ones, or as the client wrote it. */
 export interface Form {
-  /** Undefined for the client's own bytes. */
+  /** The body; undefined: the client's own bytes. */
   readonly body: readonly Uint8Array[] | undefined;
-  /** The value of `anthropic-beta` that its edits need. */
+  /** The value of `anthropic-beta` that the edits need. */
   readonly beta?: string | undefined;
   /**
    * True if this form leaves out edits before bound thinking. It is sent only if the provider refused the request
@@ -51,8 +51,8 @@ export async function forwardPlanned(call: ForwardCall): Promise<UpstreamAnswer>
   let isBondBroken = speaksOfBond(first);
   for (const [at, form] of others.entries()) {
     if (form.breaksBond === true && !isBondBroken) continue;
-    // One form after the other: each is sent only because the one before was refused.
-    // oxlint-disable-next-line no-await-in-loop
+    // One form after the other, because each is sent only if the previous one was refused. oxlint-disable-next-line
+    // no-await-in-loop
     const next = await tryForm(call, form);
     if (next === undefined) break;
     if (!isRefusal(next)) {
@@ -83,7 +83,7 @@ async function tryForm(call: ForwardCall, form: Form): Promise<UpstreamAnswer | 
 
 type SendCall = Pick<ForwardCall, 'configured' | 'request' | 'signal'> & Pick<Form, 'beta'>;
 
-/** Sends one form of a request. `body`: undefined for the client's own bytes. */
+/** Sends one form of a request. If `body` is undefined, sends the client's own bytes. */
 export function sendForm(
   body: readonly Uint8Array[] | undefined,
   { configured, request, signal, beta }: SendCall,
@@ -146,10 +146,10 @@ function isRateHeader(name: string): boolean {
  * Bytes of a refusal that are read ahead. An error body is shorter; the rest of a longer one is relayed as it comes.
  */
 const PEEKED_BYTES_MAX = 64 * 1024;
-/** A provider sends an error in one piece. */
+/** Deadline for reading ahead. A provider sends an error in one piece, so it seldom takes that long. */
 const PEEK_MS = 2_000;
 
-/** A provider's answer whose beginning was read. It can still be relayed whole. */
+/** A provider's answer whose beginning was read ahead. It can still be relayed whole. */
 export class PeekedAnswer implements UpstreamAnswer {
   readonly status: number;
   readonly headers: RawHeaders;
@@ -179,7 +179,7 @@ export class PeekedAnswer implements UpstreamAnswer {
     });
   }
 
-  /** The beginning of the body as text. */
+  /** The bytes that were read ahead, as text. */
   get start(): string {
     return Buffer.concat(this.#chunks).toString('utf8');
   }

@@ -87,7 +87,7 @@ export class ProxyHandler {
     return this.#keeper.keepLast();
   }
 
-  /** An estimate of the memory that its caches and its background work hold. */
+  /** Estimates the memory that the handler's caches and background work hold. */
   heldBytes(): number {
     return this.#conversations.bytes + this.#shortener.heldBytes + this.#background.bytes;
   }
@@ -109,7 +109,7 @@ export class ProxyHandler {
     } catch (error) {
       if (gone.aborted) record.note({ end: 'client-gone' }, 'relay');
       else record.failed(error);
-      // An error response of svc carries the evidence headers too, as far as they are known.
+      // An error response of svc also has the evidence headers, as far as they are known.
       if (!outgoing.headersSent) setHeaders(outgoing, record.evidence());
       throw error;
     } finally {
@@ -143,7 +143,7 @@ export class ProxyHandler {
     // Steps 7 to 9: recall, prove what may be left out, plan, and edit byte ranges of the body.
     const upstream = configured.settings;
     const change = await this.#change({ request, read, modes, settings, upstream });
-    // The form that the provider accepted: the planned one unless it is refused.
+    // The form that the provider accepted. It is the planned one unless that is refused.
     let taken: TakenForm = change;
     const { bond, plan, recalled } = change;
     record.note({ ...notedOf(change), memoryGeneration: recalled.generation }, 'recall');
@@ -260,7 +260,7 @@ export class ProxyHandler {
     record.hashes?.forwarded(changed);
     const answer = await answering;
     record.answered(answer);
-    // svc does not read these answers; it only counts bytes, for budgets.
+    // svc does not read these answers; it only counts their bytes, for budgets.
     const watch = new AnswerWatch(request, answer, { onAnswer: () => undefined });
     const evidence = [
       ...relayedEvidence({ issuer, requestId: request.id, modes }),
@@ -269,7 +269,10 @@ export class ProxyHandler {
     await this.#relay(context, { answer, watch, configured, evidence });
   }
 
-  /** A request over its limits causes no recall, and its receipt reports none. */
+  /**
+   * Checks the limits of the request. It runs before recall, so a refused request causes none and its receipt reports
+   * none.
+   */
   async #admit(record: RequestRecord): Promise<void> {
     const { admit } = this.#dependencies;
     if (admit === undefined) return;
@@ -396,7 +399,7 @@ export class ProxyHandler {
     const { placements } = taken.recalled;
     this.#shortener.measured(reading, said.usage);
     this.#longCaches.measured(reading, said.usage);
-    // Without this entry a fork may get another block, which is the only harm.
+    // If this entry cannot be written, the only harm is that a fork may get another block.
     if (said.isComplete) {
       this.#bonds.answered(said, {
         reading,
@@ -507,11 +510,11 @@ interface ChangeCall {
   readonly read: Reading | Unread;
   readonly modes: Modes;
   readonly settings: HandlerSettings;
-  /** Undefined for a side request. */
+  /** The settings of the upstream; undefined for a side request. */
   readonly upstream?: ConfiguredUpstream['settings'];
 }
 
-/** A form of the request, with what it carries. */
+/** A form of the request, with the blocks and batches that it carries. */
 interface TakenForm extends Form {
   readonly recalled: Recalled;
   readonly plan: Plan;

@@ -36,9 +36,9 @@ interface HookDependencies extends Pick<
 > {
   readonly memory: Memory;
   readonly projects: NonNullable<ProxyDependencies['projects']>;
-  /** The secret for the marks of hooks; undefined if there is none, and then svc returns nothing. */
+  /** Returns the secret for the marks of hooks. If there is none, svc answers hooks with nothing. */
   readonly hookKey: () => string | undefined;
-  /** Deadline of an answer in milliseconds; absent: ANSWER_MS. */
+  /** Deadline of an answer in milliseconds; undefined: ANSWER_MS. */
   readonly answerMs?: number | undefined;
 }
 
@@ -59,12 +59,12 @@ const ANSWER_MS = 700;
 const START_BRIEF_TOKENS = 88;
 /** Attempts to fit a block into the byte limit of a hook, each with a quarter less room. */
 const FITS_MAX = 6;
-/** More blocks than one session has room for. */
+/** Bound on blocks of a session: more than it has room for. */
 const BLOCKS_MAX = 32;
 
-/** What svc has given to a session since it began or was last compacted. */
+/** What svc has given to a session since the session began or was last compacted. */
 interface Session {
-  /** Counts compactions. */
+  /** The number of compactions. */
   readonly epoch: number;
   /** When the session was compacted, in milliseconds since 1970; 0 if never. */
   readonly since: number;
@@ -85,7 +85,7 @@ export class HookMemory {
     this.#guard = new RecallGuard(dependencies.memory, dependencies.clock);
   }
 
-  /** What the hook prints; '' says nothing. */
+  /** Returns what the hook prints; '' for nothing. */
   async answer({ client: name, event: named, input, folder, tail }: HookRequest): Promise<string> {
     try {
       const client = hookClient(name);
@@ -146,7 +146,7 @@ export class HookMemory {
     }
     const { block, entry } = said;
     const next = { ...counted, blocks: session.blocks + 1 };
-    // Without these entries a later event would repeat the text.
+    // If these entries cannot be written, return nothing: a later event would repeat the text.
     const isKnown = await this.#dependencies.ledger.commit([entry, this.#noteOf(question, next)]);
     return isKnown ? block.text : '';
   }
@@ -234,7 +234,7 @@ export class HookMemory {
       briefTokensMax,
       ...(action !== undefined && { action }),
     };
-    // A service is sent words alone.
+    // A memory service gets the words of the action and nothing else.
     const isWordsOnly = action !== undefined && memory.supports.kind === 'hosted';
     return {
       space,
@@ -331,7 +331,7 @@ function blockName({ epoch }: Session, at: number): string {
   return `hook-${epoch}-${at}`;
 }
 
-/** No item of a request has such a fingerprint. */
+/** Makes an address with a made-up fingerprint, which no item of a request has. */
 function addressIn({ session }: InSession, fingerprint: string) {
   return { tenant: LOCAL_TENANT, conversation: session, fingerprint } as const;
 }

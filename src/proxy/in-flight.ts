@@ -28,7 +28,7 @@ export class InFlight {
     this.#tell(row);
   }
 
-  /** Until the returned function is called. */
+  /** Registers a watcher. The returned function removes it. */
   watch(watcher: Watcher): () => void {
     this.#watchers.add(watcher);
     return () => this.#watchers.delete(watcher);
@@ -38,7 +38,7 @@ export class InFlight {
     for (const watcher of this.#watchers) watcher(row);
   }
 
-  /** Oldest first. */
+  /** Returns the rows of the open requests, oldest first. */
   rows(): readonly RequestRow[] {
     return [...this.#requests].map((request) => request.soFar());
   }
@@ -75,7 +75,7 @@ export class KeptRequests {
     return this.#kept.find((one) => one.id === id);
   }
 
-  /** The setting was turned off. */
+  /** Drops all kept requests, because the setting was turned off. */
   clear(): void {
     this.#kept = [];
   }

@@ -16,26 +16,26 @@ import { withinDeadline } from './deadline.ts';
 
 /** A text of the request that the memory is to prove. */
 export interface AskedText {
-  /** textDigest() of it. */
+  /** The digest of the text: textDigest(). */
   readonly digest: string;
   readonly role: TextRole;
   readonly text: string;
 }
 
-/** `unproven`: one answer of the memory was wrong, so all its answers are ignored. */
+/** What the memory has proven. `unproven`: one answer was wrong, so all its answers are ignored. */
 export type Possession =
   | { readonly kind: 'proven'; readonly digests: ReadonlySet<string> }
   | { readonly kind: 'unproven' }
   | { readonly kind: 'degraded' };
 
-/** An answer that is on its way. */
+/** A proof that the memory is computing. */
 export interface Proof {
   readonly texts: readonly AskedText[];
-  /** Never rejects. */
+  /** Resolves with the result. Never rejects. */
   readonly possession: Promise<Possession>;
 }
 
-/** All that these outputs and exchanges say. */
+/** Returns all texts of these outputs and exchanges. */
 export function textsOf(removal: Removal): readonly AskedText[] {
   const { repeated, batch, omitted, omissions } = removal;
   return [

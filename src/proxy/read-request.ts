@@ -114,7 +114,7 @@ interface StatedFacts {
   readonly space: string;
   readonly branch: string | undefined;
   readonly conversation: string;
-  /** The client named the conversation. */
+  /** True if the client named the conversation. */
   readonly isStated: boolean;
   readonly hasProviderState: boolean;
   readonly hasProviderHistory: boolean;

@@ -68,7 +68,7 @@ import { MemoryError, type MemoryFailure } from '../core/errors.ts';
 export interface Recalled {
   readonly placements: readonly Placement[];
   readonly state: MemoryState;
-  /** No block may be placed any more, because the conversation was continued without svc. */
+  /** True if no block may be placed any more, because the conversation was continued without svc. */
   readonly isForeign?: boolean;
   /** The generation of the memory when it answered; undefined if it was not asked or has none. */
   readonly generation?: string | undefined;
@@ -80,7 +80,7 @@ export const QUESTION_CHARS_MAX = 4_096;
 // prompt is about.
 const AROUND_CHARS = 1_500;
 const PROMPTS_AROUND = 2;
-// Fence included: four earlier sessions.
+// Bound on tokens of the list of earlier sessions, with its fence: four sessions.
 export const BRIEF_TOKENS_MAX = 125;
 
 // Deadline for pins. Their entries were just recorded or used, so the ledger has them in memory.
@@ -96,7 +96,7 @@ const NOTHING: readonly Placement[] = [];
 const BY_HOOK = 'recalled_by_hook';
 const UNREADABLE: Recalled = { placements: NOTHING, state: 'degraded_unavailable' };
 const DENIED = { state: 'degraded_denied' } as const;
-/** Of this request alone. */
+/** A result for this request only. */
 const PASSING = { isLasting: false, mayLook: false } as const;
 const NOTHING_LEAVES: Leaving = { gone: [], going: [] };
 
@@ -112,7 +112,7 @@ export interface RecallCall {
 interface ReadCall extends RecallCall {
   readonly reading: Reading;
   readonly bond: Bond;
-  /** Why no new block is placed; undefined if one may be. */
+  /** Why no new block may be placed; undefined if one may be. */
   readonly silence: MemoryState | undefined;
   readonly leaving: () => Promise<Leaving>;
 }
@@ -133,16 +133,16 @@ interface Open {
   readonly placements: readonly Placement[];
   readonly leaving: Leaving;
   readonly isForeign: boolean;
-  /** The ledger's, before it was asked. */
+  /** The ledger's generation before the memory was asked. */
   readonly generation: number;
-  /** A refusal took back the decision that other conversations share, so svc decides again. */
+  /** True if a refusal took back the decision that other conversations share, so that svc decides again. */
   readonly isReopened?: boolean;
 }
 
 /** A prompt's one second look is due in this request. */
 interface Look extends Open {
   readonly action: Action;
-  /** The text of the prompt. */
+  /** The prompt's text. */
   readonly humanText: string;
 }
 
@@ -247,7 +247,7 @@ export class Recaller {
     if (tokensMax === undefined) await this.#settle(look, placements, undefined);
     else {
       const agent = this.#agentFactsOf(reading, call.settings);
-      // A service is sent words alone.
+      // A memory service gets the words of the action and nothing else.
       const asked =
         this.#dependencies.memory.supports.kind === 'hosted' || agent === undefined
           ? { humanText: wordsOf(action), tokensMax, agent: undefined }
@@ -390,7 +390,7 @@ export class Recaller {
     const { placements, isSettled, isWhole, pins, isForeign } = replay;
     const prompt = isSettled ? undefined : carriers.find(({ item }) => item === unanswered);
     if (found.missing !== undefined && !(isWhole && prompt === undefined)) {
-      // Some earlier blocks are unknown. A new block beside them would break the cached prefix twice.
+      // Some earlier blocks are unknown. A new block beside them would break the cached prefix a second time.
       const recalled = { placements, state: stateOfMiss(found.missing) };
       return { replayed: settled(recalled), ...PASSING };
     }
@@ -539,7 +539,7 @@ export class Recaller {
     return aroundPrompt(this.#dependencies.texts, answer, humans.slice(0, -1));
   }
 
-  /** Undefined for a chat without tools. */
+  /** Returns the facts about an agent; undefined for a chat without tools. */
   #agentFactsOf(
     reading: Reading,
     { sessionBrief, recallQuietPercent }: HandlerSettings,
@@ -570,7 +570,7 @@ function isAgent({ identity, view }: Reading): boolean {
 
 /** Bytes that are searched for the client's instructions, in front of the first answer and behind the messages. */
 const STATED_BYTES_MAX = 256 * 1024;
-/** Fewer characters are in a text by chance. */
+/** Least characters of the client's instructions; a shorter text may occur by chance. */
 const STATED_CHARS_MIN = 12;
 
 /**
@@ -631,7 +631,7 @@ interface Asked {
   readonly tokensMax: number;
 }
 
-/** The blocks that the model still reads. */
+/** Returns the blocks that the model still reads. */
 function toldBy(placements: readonly Placement[], { going }: Leaving): readonly string[] {
   return placements.flatMap(({ item, block }) => (isOmitted(item, going) ? [] : [block]));
 }
@@ -738,7 +738,7 @@ export class RecallGuard {
     this.#clock = clock;
   }
 
-  /** Never throws. Resolves within `deadlineMs`. */
+  /** Asks the memory. Never rejects. Resolves within `deadlineMs`. */
   async recall(question: RecallQuestion, deadlineMs: number): Promise<Answered> {
     if (this.#isPaused()) return { answer: NO_ANSWER, state: this.#pausedState };
     try {

@@ -15,7 +15,7 @@ export interface RelayOptions {
   readonly outgoing: ServerResponse;
   readonly watcher?: AnswerWatcher | undefined;
   readonly holdBack?: HoldBack | undefined;
-  /** As the client gets it, evidence included. */
+  /** The head as the client gets it, including the evidence headers. */
   readonly head: { readonly status: number; readonly headers: RawHeaders };
 }
 
@@ -23,7 +23,7 @@ export interface RelayOptions {
 export interface HoldBack {
   /** Longest delay after the terminal event, in milliseconds; then the end is sent anyway. */
   readonly ms: number;
-  /** Asked once, when the answer is whole. */
+  /** Called once, when the answer is whole. If this member is undefined, the end is always delayed. */
   isNeeded?(): boolean;
   /** Called once when the provider has sent every byte. `msLeft`: what is left of the delay. Never rejects. */
   stored(msLeft: number): Promise<void>;
@@ -68,14 +68,14 @@ class Relay implements AnswerSink {
   #isOver = false;
   #graceTimer: NodeJS.Timeout | undefined;
   readonly #holdBack: HoldBack | undefined;
-  /** The end of the answer, while it is held back. */
+  /** The end of the answer while it is held back. */
   #held: Uint8Array[] | undefined;
   #heldBytes = 0;
   #hasHeld = false;
   #heldUntil = 0;
   #holdTimer: NodeJS.Timeout | undefined;
   #hasEnded = false;
-  /** Chunks that the client has and the watcher has not. */
+  /** Chunks that were sent to the client and that the watcher has not read yet. */
   #unwatched: Uint8Array[] = [];
   readonly #watchWritten = (): void => this.#watchNow();
 
@@ -160,7 +160,7 @@ class Relay implements AnswerSink {
     this.#settle('complete');
   }
 
-  /** True: the end waits from now on. */
+  /** Holds the end of the answer back. Returns false if it is sent at once. */
   #hold(chunks: Uint8Array[]): boolean {
     if (this.#holdBack === undefined || this.#watcher === undefined) return false;
     // Hold back only once: after the deadline the facts no longer matter.
@@ -289,7 +289,7 @@ export class AnswerWatch implements AnswerWatcher {
   readonly #reader: AnswerReader | undefined;
   readonly #onAnswer: (answer: Answer) => void;
   #isTold = false;
-  /** Whether the provider has reported the tokens of the whole answer. */
+  /** True if the provider has reported the tokens of the whole answer. */
   #isCounted = false;
   /** Bytes of a successful answer in an encoding that svc does not read. */
   #unreadBytes = 0;
@@ -374,8 +374,8 @@ export class AnswerWatch implements AnswerWatcher {
   }
 
   /**
-   * Whether svc could read the answer and its end did not come. False for an answer that is too large to read: it
-   * may be whole. Valid after the relay has ended.
+   * True if svc could read the answer and its end did not come. False for an answer that is too large to read,
+   * because it may be whole. Valid after the relay has ended.
    */
   get isCut(): boolean {
     return this.#reader !== undefined && !this.#reader.gaveUp && !this.#isTold;

@@ -25,17 +25,17 @@ interface Noted extends Omit<
   'request' | 'place' | 'plan' | 'recalledBlocks' | 'isStreamed' | 'hashes'
 > {
   readonly reading: Reading | undefined;
-  /** Its group where the hold-out is on. */
+  /** The conversation's group; undefined if the hold-out experiment is off. */
   readonly trial: Trial | undefined;
   readonly placements: readonly Placement[];
   readonly plan: Plan | undefined;
   readonly isBound: boolean;
-  /** No block may be placed, because the conversation was continued without svc. */
+  /** True if no block may be placed, because the conversation was continued without svc. */
   readonly isForeign: boolean;
   readonly status: number;
   /** When the answer began, by the monotonic clock. */
   readonly answeredAt: number;
-  /** Thinking blocks of the request that the provider ignored or changed. */
+  /** Thinking blocks of the request that the provider dropped or flagged. */
   readonly lostThoughts: LostThoughts | undefined;
   readonly end: string;
 }
@@ -86,7 +86,7 @@ export class RequestRecord {
     Object.assign(this.#noted, facts);
     if (step === undefined) return;
     const now = this.#dependencies.clock.monotonic();
-    // Two decimals: microseconds are noise in a log that people read.
+    // Round to two decimals: microseconds are noise in a log that people read.
     this.#ms[step] = Math.round((now - this.#lastMark) * 100) / 100;
     this.#lastMark = now;
   }
@@ -136,7 +136,7 @@ export class RequestRecord {
     this.#dependencies.note(this.facts(row));
   }
 
-  /** The facts with a row, as they are now. */
+  /** Returns the facts of the request, with its row as it is now. */
   facts(row = this.#row()): RequestFacts {
     return { ...this.known(), row };
   }
@@ -227,7 +227,7 @@ function kindUnread({ route, target }: ClientRequest): string {
   return route.kind === 'model' ? 'main' : (kindOfPath(target) ?? 'relayed');
 }
 
-/** Shadow sends none of them. */
+/** Returns the tokens of second looks; nothing in shadow mode, which sends no block. */
 function secondLooksOf(
   placements: readonly Placement[],
   { recalledTokens }: Plan,
@@ -242,11 +242,11 @@ function clearedIn(plan: Plan, answer: Answer | undefined): { readonly cleared?:
   return cleared === undefined ? {} : { cleared };
 }
 
-/** Said where it is not the default. */
+/** Returns the cache lifetime if it differs from the default. */
 function cacheOf(reading: Reading | undefined): Pick<RequestRow, 'cacheMs'> {
   const cacheMs = reading === undefined ? CACHE_DEFAULT_MS : cacheLifetimeMs(reading.view);
   return cacheMs === CACHE_DEFAULT_MS ? {} : { cacheMs };
 }
 
-// The longest model names of real providers are under 100 characters.
+// Longest model name in the log; the longest names of real providers are under 100 characters.
 const MODEL_CHARS_MAX = 128;

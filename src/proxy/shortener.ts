@@ -83,15 +83,15 @@ interface ShorteningCall {
   readonly settings: HandlerSettings;
   readonly deadline: Deadline;
   readonly isCacheCold: boolean;
-  /** Undefined if the ledger could not be read: then svc sends the client's own bytes. */
+  /** The bond; undefined if the ledger could not be read, and then svc sends the client's own bytes. */
   readonly bond: Bond | undefined;
 }
 
-/** `firstUnsent`: as firstUnsentItem() says. */
+/** A call after the recall. `firstUnsent` is the result of firstUnsentItem(). */
 type SettleCall = ShorteningCall & Pick<BatchMoment, 'firstUnsent'>;
 
 interface SettledShortening extends Shortening {
-  /** False if the ledger recorded nothing new: then nothing is left out for the first time. */
+  /** False if the ledger recorded nothing new; then nothing is left out for the first time. */
   readonly isRecorded: boolean;
 }
 
@@ -128,13 +128,13 @@ interface Found {
   /** The proof, already begun; undefined while it depends on what is recalled. */
   readonly proof: Proof | undefined;
   /**
-   * What is left out if recall finds nothing, with its proof already begun: a late recall leaves no time for that.
-   * Undefined if the choice does not depend on recall.
+   * What is left out if recall finds nothing, with its proof already begun, because a late recall leaves no time for
+   * that. Undefined if the choice does not depend on recall.
    */
   readonly rest?: Found;
 }
 
-/** The exchanges that recall must treat as absent from the request. */
+/** Returns the exchanges that recall must treat as absent from the request. */
 export function leavingOf(candidates: Candidates): Leaving {
   if (candidates.outcome !== undefined) return { gone: [], going: [] };
   return { gone: candidates.removal.omitted, going: candidates.removal.omissions };
@@ -143,8 +143,8 @@ export function leavingOf(candidates: Candidates): Leaving {
 interface KnownBatches {
   readonly batches: readonly LeftOut[];
   /**
-   * New texts may be left out: all batches are known, and none was made at the newest item, so this is no repeated
-   * request.
+   * True if new texts may be left out: all batches are known, and none was made at the newest item, so this is no
+   * repeated request.
    */
   readonly takesNew: boolean;
 }
@@ -167,7 +167,7 @@ export class Shortener {
     this.#keeper = new OutputKeeper(dependencies, () => dependencies.ledger.generation());
   }
 
-  /** An estimate of the memory that the known outputs take. */
+  /** Estimates the memory that the known outputs take. */
   get heldBytes(): number {
     return this.#keeper.bytes;
   }
@@ -334,7 +334,7 @@ export class Shortener {
     if (!isWanted || !isMain || !settings.elisionEnabled) return;
     await this.#slices.run(this.#read.readSteps(reading.view));
     const outputs = this.#read.outputsOf(reading.view);
-    // The provider clears short outputs too.
+    // Store short outputs too, because the provider may clear them.
     const keepsShort =
       settings.boundShortening === 'provider' && reading.state.boundFrom !== undefined;
     const limit = settings.elisionCaptureLimit;
@@ -536,7 +536,7 @@ const KNOWN_BYTES = 200;
 
 interface KeepOptions {
   readonly limit: number;
-  /** Outputs that are too short to be left out are stored too. */
+  /** True: also store outputs that are too short to be left out. */
   readonly keepsShort: boolean;
 }
 
@@ -588,7 +588,7 @@ class OutputKeeper {
     if (this.#fates.get(key) === 'stored') this.#fates.delete(key);
   }
 
-  /** An estimate of the memory that it takes. */
+  /** Estimates the memory that the keeper takes. */
   get bytes(): number {
     return KNOWN_BYTES * this.#fates.size;
   }
@@ -601,8 +601,8 @@ class OutputKeeper {
     for (const { digest } of chosen) this.#fates.set(space + digest, 'underway');
     const clean: ToolOutput[] = [];
     for (const output of chosen) {
-      // One a round of the event loop: looking for secrets takes 25 ms in 100 kB.
-      // oxlint-disable-next-line no-await-in-loop
+      // Search one output in each round of the event loop: 100 kB take 25 ms. oxlint-disable-next-line
+      // no-await-in-loop
       await new Promise((resolve) => setImmediate(resolve));
       if (this.#texts.hasSecret(output.text)) this.#fates.set(space + output.digest, 'refused');
       else clean.push(output);
@@ -643,7 +643,7 @@ class OutputKeeper {
         this.#fates.set(spaceKeyOf(place) + digest, isStored ? 'stored' : 'refused');
       }
     } catch {
-      // Tried again at the next request.
+      // The next request tries again.
       for (const { digest } of outputs) this.#fates.delete(spaceKeyOf(place) + digest);
     }
   }

@@ -2,7 +2,7 @@ import { two } from '../core/meter/figures.ts';
 
 /** Writes numbers and times for the page, every number with its unit. */
 
-/** 71,240 */
+/** Writes a whole number: "71,240". */
 export function whole(value: number): string {
   return grouped(String(Math.round(value)));
 }
@@ -12,7 +12,7 @@ function grouped(digits: string): string {
   return digits.replaceAll(/\B(?=(?:\d{3})+(?!\d))/g, ',');
 }
 
-/** A number and its unit stay on one line. */
+/** A no-break space, so that a number and its unit stay on one line. */
 const SPACE = '\u00A0';
 
 /** Writes `−24 %`, `+3 %`, `0 %`; a dash if unknown. */
@@ -57,7 +57,7 @@ const MONTHS =
   );
 const WEEKDAYS = 'Sunday Monday Tuesday Wednesday Thursday Friday Saturday'.split(' ');
 
-/** 14:32, in local time, as all times here. */
+/** Writes a time: "14:32". All times here are local. */
 export function clock(at: number): string {
   const date = new Date(at);
   return `${two(date.getHours())}:${two(date.getMinutes())}`;
@@ -75,13 +75,13 @@ export function day(at: number): string {
   return year === new Date().getFullYear() ? text : `${text} ${year}`;
 }
 
-/** Thursday 19 November */
+/** Writes a day: "Thursday 19 November". */
 export function longDay(at: number): string {
   const date = new Date(at);
   return `${weekdayOf(date)} ${date.getDate()} ${monthOf(date)}`;
 }
 
-/** Thu 19 */
+/** Writes a day: "Thu 19". */
 export function narrowDay(at: number): string {
   const date = new Date(at);
   return `${weekdayOf(date).slice(0, 3)} ${date.getDate()}`;
@@ -95,7 +95,7 @@ function weekdayOf(date: Date): string {
   return WEEKDAYS[date.getDay()] ?? '';
 }
 
-/** 14:32 today, else the day with the time. */
+/** Writes a time: "14:32" today, else the day with the time. */
 export function moment(at: number): string {
   const isToday = new Date(at).toDateString() === new Date().toDateString();
   return isToday ? `Today ${clock(at)}` : `${day(at)} ${clock(at)}`;

@@ -3,7 +3,7 @@ import './app.css';
 import { App } from './app.tsx';
 import { startSession } from './client/session.ts';
 
-/** The page of `svc ui`. */
+/** Entry point of the page of `svc ui`. */
 
 const root = document.getElementById('app');
 if (root !== null) {

@@ -11,7 +11,7 @@ interface HealthParts {
 export function healthRoutes({ check, store }: HealthParts): readonly UiRoute[] {
   let running: Promise<HealthAnswer> | undefined;
   const once = (isLive: boolean): Promise<ApiAnswer> => {
-    // Two pages that ask at once share one look.
+    // If two pages ask at the same time, they share one run of the checks.
     if (isLive) return check(true);
     running ??= check(false).finally(() => {
       running = undefined;

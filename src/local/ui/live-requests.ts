@@ -57,12 +57,12 @@ export class LiveRequests {
   }
 }
 
-/** A person sees no difference below this. */
+/** Time in which changes are gathered into one message: users see no difference below this. */
 const TOGETHER_MS = 250;
 /** How often a message tells the page that the proxy is alive, and streams of ended sessions are closed. */
 const BEAT_MS = 15_000;
 const STREAMS_MAX = 32;
-/** Bound on unread bytes: a page that has not read so much is gone. */
+/** Bound on unread bytes: a page that has not read so many is gone. */
 const UNREAD_BYTES_MAX = 1 << 20;
 
 /**

@@ -33,9 +33,9 @@ import {
 /** The calls about memories: searching, reading and managing them. */
 interface MemoryCallParts {
   readonly memory: Memory;
-  /** Undefined where a memory service holds them. */
+  /** The store's calls for managing memories; undefined if a memory service has the memories. */
   readonly desk: MemoryDesk | undefined;
-  /** From the request log, which is always on this machine. */
+  /** Finds requests that quoted a memory, in the request log, which is always on this machine. */
   readonly sightings: MemoryDesk['sightings'];
   readonly now: () => number;
   readonly settings: () => ProxySettings;
@@ -54,7 +54,7 @@ export interface SpaceChange {
 
 const PAGE_MAX = 100;
 const SPACE_CHARS = 1024;
-/** As many as `svc memory add` takes. */
+/** Longest text, as in `svc memory add`. */
 const TEXT_CHARS_MAX = 32_768;
 const PROMPT_CHARS_MAX = 8_000;
 /** Longest memory that may always be recalled: a longer one would displace everything else. */
@@ -119,14 +119,14 @@ async function memories(
     limit: numberIn(query, 'limit', { fallback: 50, max: PAGE_MAX }),
   };
   if (desk !== undefined) {
-    // Only the files on disk show it; the store does not know.
+    // Whether a memory is outdated shows only in the files on disk, not in the store.
     const isStale = query.get('kind') === 'stale';
     const refs = isStale ? { refs: await stale(textIn(query, 'space', SPACE_CHARS)) } : {};
     return desk.browse({ ...paged, ...refs });
   }
   const asked = withoutDesk(paged);
   const { limit } = asked;
-  // Asks for one more, which shows whether there are more, because a service returns no total.
+  // Request one more record, which shows whether there are more, because a service returns no total.
   const records = await memory.list({ ...asked, limit: limit + 1 }, deadline());
   return { records: records.slice(0, limit), total: records.length };
 }
@@ -175,7 +175,7 @@ async function exchangeRefs(
   return beside.filter((one) => one.exchange === exchange).map(({ ref }) => ref);
 }
 
-/** The whole reference, or the beginning of one. */
+/** Finds a record by its whole reference or by the beginning of it. */
 async function recordOf(
   { desk, memory }: MemoryCallParts,
   ref: string,
@@ -289,7 +289,7 @@ function withoutDesk<Filter extends Omit<DeskFilter, 'limit'>>(given: Filter) {
   return filter;
 }
 
-/** Half a million memories take less. */
+/** Deadline of forgetting; half a million memories take less. */
 const FORGET_MS = 600_000;
 
 async function forget(
@@ -366,7 +366,7 @@ class ForgottenRecords {
     this.#now = now;
   }
 
-  /** The name by which they are taken back. */
+  /** Keeps records for a minute. Returns the name by which take() finds them. */
   keep(records: readonly DeskRecord[]): string {
     const name = randomUUID();
     this.#lists.set(name, { records, at: this.#now() });
@@ -376,7 +376,7 @@ class ForgottenRecords {
     return name;
   }
 
-  /** Once. Undefined when the minute is over. */
+  /** Returns the records and drops them. Undefined if the minute is over. */
   take(name: string): readonly DeskRecord[] | undefined {
     const list = this.#lists.get(name);
     this.#lists.delete(name);

@@ -9,7 +9,7 @@ import { UI_PATH } from '../../core/http/ui-gate.ts';
 interface PageFile {
   readonly type: string;
   readonly body: Buffer;
-  /** The name changes with the content. */
+  /** True if the name contains a hash of the content, so that the file may be cached. */
   readonly isHashed: boolean;
 }
 
@@ -70,7 +70,7 @@ const POLICY = [
   "trusted-types 'none'",
 ].join('; ');
 
-/** On every answer of the page and its API. */
+/** Headers of every answer of the page and its API. */
 export const SAFE_HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy': POLICY,
   'x-frame-options': 'DENY',

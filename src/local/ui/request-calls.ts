@@ -27,12 +27,12 @@ interface RequestCallParts {
   readonly live: LiveRequests;
   readonly requestLog: RequestLog;
   readonly memory: Memory;
-  /** Undefined if a memory service has the memories. */
+  /** Reads the beginnings of conversations; undefined if a memory service has the memories. */
   readonly desk: Pick<MemoryDesk, 'beginnings'> | undefined;
   readonly now: () => number;
 }
 
-/** How far back the list reaches. The view shows an hour, and at least the last five conversations. */
+/** Age of the oldest requests in the list. The view shows an hour, and at least the last five conversations. */
 const RECENT_MS = 24 * 3_600_000;
 const RECENT_MAX = 1000;
 const CONVERSATIONS_MIN = 5;

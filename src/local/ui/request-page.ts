@@ -30,7 +30,7 @@ interface RequestPageParts {
 /** Bound on a conversation's newest requests that are searched for this one's number. */
 const COUNTED_MAX = 500;
 const LEDGER_MS = 2000;
-/** A longer text is cut, and says so. */
+/** Longest text that is shown; a longer one is cut and marked as cut. */
 const TEXT_CHARS_MAX = 512 << 10;
 const KEPT_CHARS_MAX = 2 << 20;
 
@@ -130,7 +130,7 @@ async function textOf({ memory }: RequestPageParts, { query }: ApiCall): Promise
   };
 }
 
-/** A block of 512 tokens has fewer. */
+/** Bound on lines of a block; one of 512 tokens has fewer. */
 const LINES_MAX = 80;
 const SEARCHED_MAX = 12;
 const WORDS_CHARS = 200;
@@ -171,7 +171,7 @@ async function blockLines(
   });
 }
 
-/** Undefined for an output. */
+/** Returns the origin of a memory; undefined for a tool output. */
 function originOf(record: StoredRecord): MemoryOrigin | undefined {
   const { ref, at, client, conversation, space, role } = record;
   return role === 'tool' ? undefined : { ref, at, client, conversation, space, role };

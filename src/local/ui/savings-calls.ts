@@ -5,9 +5,9 @@ import { type ApiCall, numberIn, type UiRoute } from './ui-routes.ts';
 
 /** The sums of the savings view: one per day, client, project and model. */
 
-/** The request log keeps 90 days. */
+/** Bound on days: the request log keeps 90. */
 const DAYS_MAX = 90;
-/** The log drops old rows by and by. */
+/** How long the sums of a day are cached, because the log drops old rows one after the other. */
 const KEPT_MS = 600_000;
 
 export function savingsRoutes(requestLog: RequestLog, today: () => number): readonly UiRoute[] {
@@ -17,7 +17,7 @@ export function savingsRoutes(requestLog: RequestLog, today: () => number): read
 
 interface KeptDay {
   readonly at: number;
-  /** The newest request of the log at that time. */
+  /** The id of the newest request in the log when the sums were read. */
   readonly newest: string;
   readonly sums: readonly RequestSum[];
 }
@@ -34,7 +34,7 @@ class DaySums {
     this.#requestLog = requestLog;
   }
 
-  /** Newest day first. */
+  /** Returns the sums of days, newest day first. */
   async of(days: readonly number[], now: number): Promise<readonly RequestSum[]> {
     const [row] = await this.#requestLog.list({ limit: 1 });
     const newest = row?.id ?? '';
@@ -79,7 +79,7 @@ async function savings(kept: DaySums, now: number, { query }: ApiCall): Promise<
     since: begins.at(-1) ?? now,
     sums: sums.map((sum) => ({
       ...sum,
-      // A login is paid by the month.
+      // No cost in dollars for a login, which is paid by the month.
       money: sum.isLogin === 1 ? null : (moneyOf(sum.model, sum.price, sum.usage) ?? null),
     })),
   };

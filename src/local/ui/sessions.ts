@@ -13,13 +13,13 @@ interface UiSession {
 }
 
 export const UI_TIMES = {
-  /** From printing a link to opening it. */
+  /** How long a printed link can be opened, in milliseconds. */
   linkMs: 60_000,
   sessionMs: 12 * 3_600_000,
   idleMs: 3_600_000,
 } as const;
 
-/** More than a person opens; the oldest goes. */
+/** Bound on links, more than a user opens. The oldest one is dropped. */
 const LINKS_MAX = 16;
 const SESSIONS_MAX = 16;
 const SECRET_BYTES = 32;
@@ -36,7 +36,7 @@ interface KnownSession {
   usedAt: number;
 }
 
-/** Identifies a session inside the page's server; it is no secret. */
+/** Identifies a session within the page's server. It is not a secret. */
 export interface SessionHandle {
   /** Returns false once the session has ended: by time, by the user, or because a newer one replaced it. */
   isOpen(): boolean;
@@ -52,7 +52,7 @@ export class UiSessions {
     this.#clock = clock;
   }
 
-  /** The code of a new link. */
+  /** Returns the code of a new link. */
   newLink(): string {
     const code = newSecret();
     this.#links = [...this.#freshLinks(), { digest: digestOf(code), at: this.#clock.now() }].slice(
@@ -81,7 +81,7 @@ export class UiSessions {
     return session;
   }
 
-  /** The session of both secrets, used now. */
+  /** Finds the session that has both secrets, and notes that it is used now. */
   find({ cookie, secret }: UiSession): SessionHandle | undefined {
     const session = this.#sessions.find(
       (one) => isOneOf([cookie], [one.cookie]) && isOneOf([secret], [one.secret]),

@@ -9,10 +9,10 @@ export interface ApiCall {
   readonly body: unknown;
 }
 
-/** Becomes JSON. */
+/** An answer, which is sent as JSON. */
 export type ApiAnswer = object;
 
-/** A refusal. Its message is for the user, and contains nothing of the request. */
+/** A refused call. The message is for the user, and contains nothing of the request. */
 export class UiRefusal extends Error {
   override readonly name = 'UiRefusal';
   readonly status: number;

@@ -13,7 +13,7 @@ export interface CardTexts {
 
 interface CardProps {
   readonly texts: CardTexts;
-  /** The paid share of the direct price; more than 1 if svc cost more. */
+  /** The price that was paid, as a share of the direct price; more than 1 if svc cost more. */
   readonly paidShare: number;
 }
 

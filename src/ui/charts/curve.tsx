@@ -8,7 +8,7 @@ export interface CurvePoint {
 const WIDTH = 300;
 const HEIGHT = 74;
 const INSET = 4;
-/** More points than pixels say nothing. */
+/** Bound on points: more of them than pixels are not visible. */
 const POINTS_MAX = 150;
 
 export function Curve({

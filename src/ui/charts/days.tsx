@@ -5,11 +5,11 @@ export interface DayBar {
   readonly paid: number;
   readonly direct: number;
   readonly href: string;
-  /** Below the bar: Thu 19. */
+  /** The text below the bar: "Thu 19". */
   readonly name: string;
-  /** Above it: −24 %. */
+  /** The text above the bar: "−24 %". */
   readonly say: string;
-  /** All of it in words. */
+  /** The whole sentence for screen readers. */
   readonly label: string;
 }
 
@@ -66,7 +66,7 @@ interface BarProps {
   readonly y: (value: number) => number;
   readonly x: number;
   readonly step: number;
-  /** Every how many bars one gets a name and a share, for which a single bar is too narrow. */
+  /** Only every so many bars have a name and a share, because a single bar is too narrow for them. */
   readonly every: number;
   readonly at: number;
 }
@@ -124,7 +124,7 @@ function Bar({ bar, y, x, step, every, at }: BarProps) {
   );
 }
 
-/** A name takes some 60 units. */
+/** Returns how many bars share one name, which takes some 60 units of width. */
 function everyOf(bars: readonly DayBar[]): number {
   return Math.ceil((bars.length * 60) / (WIDTH - LEFT));
 }

@@ -9,14 +9,14 @@ export interface Part {
 
 interface StripProps {
   readonly parts: readonly Part[];
-  /** The size of a bar of full width. */
+  /** The value that fills the whole bar. */
   readonly of: number;
-  /** A text for screen readers; without it the bar only repeats a number beside it. */
+  /** A text for screen readers; undefined if the bar only repeats a number beside it. */
   readonly label?: string;
   readonly isThin?: boolean;
 }
 
-/** A part that is there must be seen. */
+/** Least width of a part, so that even a small one is visible. */
 const WIDTH_MIN = 0.35;
 
 export function Strip({ parts, of, label, isThin }: StripProps) {
@@ -50,7 +50,7 @@ export function Strip({ parts, of, label, isThin }: StripProps) {
   );
 }
 
-/** The little square of a legend. */
+/** Draws the small square of a legend. */
 export function Swatch({ fill, isPale }: Pick<Part, 'fill' | 'isPale'>) {
   return (
     <svg class="sw" aria-hidden="true">

@@ -23,7 +23,7 @@ const storage = ((): Storage | undefined => {
 })();
 let secret = storage?.getItem(STORED) ?? '';
 
-/** Whether this tab had a session before. */
+/** Says whether this tab had a session before. */
 export function hasSecret(): boolean {
   return secret !== '';
 }
@@ -62,7 +62,7 @@ export function pathOf(name: string, query: Words): string {
   return text === '' ? name : `${name}?${text}`;
 }
 
-/** The text of each answer, to recognise an answer that equals the last one. */
+/** The text of each answer, to recognise that the next answer is equal. */
 const texts = new WeakMap<object, string>();
 
 export function isSameAnswer(one: unknown, other: unknown): boolean {
@@ -84,7 +84,7 @@ interface Call {
 
 let calls = 0;
 
-/** Whether the page waits for an answer. */
+/** Says whether the page waits for an answer. */
 export function isAsking(): boolean {
   return calls > 0;
 }
@@ -109,7 +109,7 @@ async function sent<T>(path: string, { body, withinMs = CALL_MS }: Call): Promis
     throw new ApiError(isLate ? 'late' : 'unreachable', '');
   });
   const text = await answer.text().catch(() => '');
-  // Nothing for an answer that broke off.
+  // Undefined for an answer that was cut.
   const value = parseJson(text);
   if (answer.ok && typeof value === 'object' && value !== null) {
     texts.set(value, text);

@@ -13,7 +13,7 @@ export interface Route {
 
 const hash = signal(location.hash);
 addEventListener('hashchange', () => {
-  // A link's fragment is no view, so the open one stays.
+  // The fragment of a link is no view, so the open view stays.
   if (isView(location.hash)) hash.value = location.hash;
 });
 
@@ -47,7 +47,7 @@ export function goTo(view: ViewName, words: Words = {}): void {
   location.hash = hrefOf(view, words);
 }
 
-/** The same view with some of its words changed. */
+/** Returns the address of the open view with some of its words changed. */
 export function hrefWith(changes: Words): string {
   const { view, query } = route.value;
   return hrefOf(view, { ...Object.fromEntries(query), ...changes });

@@ -61,14 +61,14 @@ async function openWith(code: string): Promise<void> {
   try {
     await openSession(code);
   } catch (error) {
-    // An open page continues with its own session.
+    // An open page keeps its own session.
     if (page.value.name === 'open') return;
     const isRefused = error instanceof ApiError && error.code === 'no_session';
     page.value = { name: 'closed', why: isRefused ? 'usedLink' : 'away' };
     return;
   }
   open();
-  // The first view does not wait for it.
+  // Do not wait for this answer: the first view does not need it.
   get<About>('about').then((answer) => (about.value = answer), noteFailure);
 }
 

@@ -1,10 +1,10 @@
 import { signal } from '@preact/signals';
 import { SpaceNames } from '../../core/request/space-names.ts';
 
-/** The spaces that the page has seen so far; with a memory service it never has the whole list. */
+/** The spaces that the page has seen so far. With a memory service the page never gets the whole list. */
 const met = new Set<string>();
 const spaces = new SpaceNames(met);
-/** Renewed when a space keeps its whole name, because one already shown may then need its whole name too. */
+/** Set again when a space keeps its whole name, because a name that is already shown may then change. */
 const names = signal({ spaces });
 
 /** Returns a space's short name, by the same rule as in the commands. */

@@ -2,13 +2,13 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { get, isAsking, isSameAnswer, pathOf, type Words } from './api.ts';
 import { noteFailure, onEnd } from './session.ts';
 
-/** A call for a view. It is always in one of three states, each of which is drawn. */
+/** The state of a call for a view: one of three, each of which is drawn. */
 export type Loaded<T> =
   | { readonly state: 'loading' }
   | { readonly state: 'failed'; readonly error: unknown; readonly retry: () => void }
   | { readonly state: 'ready'; readonly value: T; readonly reload: () => void };
 
-/** The last answers, so that a view opens at once and is then renewed. */
+/** The last answers, so that a view opens at once with them and is then updated. */
 const answers = new Map<string, unknown>();
 const ANSWERS_MAX = 24;
 
@@ -59,7 +59,7 @@ async function rest(): Promise<void> {
   } while (isAsking());
 }
 
-/** Safari has no such callback. */
+/** Resolves when the browser is idle. Safari has no requestIdleCallback. */
 function idle(): Promise<unknown> {
   return new Promise((resolve) => {
     if ('requestIdleCallback' in globalThis) requestIdleCallback(resolve);
@@ -68,7 +68,7 @@ function idle(): Promise<unknown> {
 }
 
 interface GetOptions {
-  /** Another key asks again. */
+  /** The call is made again when this value changes. */
   readonly version?: number | string;
   readonly withinMs?: number;
 }

@@ -2,7 +2,7 @@ import type { Words } from '../client/api.ts';
 import { hrefWith, route } from '../client/router.ts';
 import { STATES } from '../texts/frame.ts';
 
-/** Fields, and what a person typed into them. */
+/** Draws fields, and reads what the user typed into them. */
 
 interface Submitted {
   preventDefault(): void;
@@ -16,14 +16,14 @@ export function typed(event: Submitted, name: string): string {
   return typeof text === 'string' ? text.trim() : '';
 }
 
-/** One line to type into, with its button. */
+/** Draws a field of one line with its button. */
 export function AskForm(props: {
   readonly id: string;
   readonly label: string;
   readonly button: string;
   readonly ask: (text: string) => void;
   readonly charsMax: number;
-  /** Set for the search of the view. */
+  /** The words of the view's search, if the field is for that. */
   readonly words?: string;
 }) {
   const { id, label, words } = props;
@@ -52,15 +52,15 @@ export function AskForm(props: {
   );
 }
 
-/** A list from which one value in the address is chosen. */
+/** Draws a list from which the user chooses one value of the address. */
 export function Choice(props: {
   readonly name: string;
   readonly label: string;
   readonly options: readonly (readonly [value: string, text: string])[];
   readonly chosen?: string;
-  /** Values in the address that another choice makes meaningless. */
+  /** Values of the address that another choice makes meaningless. */
   readonly clears?: Words;
-  /** The field is disabled; the sentence about the memory service says why. */
+  /** True if the field is disabled; the sentence about the memory service says why. */
   readonly isOff?: boolean;
 }) {
   const { name, label, options, clears = {}, isOff = false } = props;

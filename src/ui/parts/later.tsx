@@ -10,7 +10,7 @@ export function Later({ children }: { readonly children: ComponentChildren }) {
   return isDue ? <>{children}</> : null;
 }
 
-/** About as many rows as a screen shows. */
+/** Rows that are drawn first: about as many as a screen shows. */
 const ROWS_FIRST = 10;
 const ROWS_STEP = 24;
 

@@ -12,7 +12,7 @@ export interface Happened {
 
 export const happened = signal<Happened | undefined>(undefined);
 
-/** A sentence is read by then. */
+/** How long a notice is shown: long enough to read a sentence. */
 const SHOWN_MS = 12_000;
 
 export function NoticeLine() {

@@ -6,7 +6,7 @@ import { type Part, Swatch } from '../charts/strip.tsx';
 export type Head =
   | string
   | { readonly number: string }
-  /** A column name only for screen readers, because everybody else sees what the column is. */
+  /** A column name for screen readers only, because the column's content makes it clear to others. */
   | { readonly hidden: string };
 
 export function Heads({ of }: { readonly of: readonly Head[] }) {
@@ -59,7 +59,7 @@ export function FactTable(props: {
   );
 }
 
-/** A number with its name and a comparison. */
+/** Draws a number with its name and a comparison. */
 export function Figure(props: {
   readonly name: string;
   readonly figure: ComponentChildren;
@@ -74,7 +74,7 @@ export function Figure(props: {
   );
 }
 
-/** What the colours of a chart say. */
+/** Explains the colours of a chart. */
 export function Legend(props: {
   readonly of: readonly (readonly [fill: Part['fill'], text: string])[];
 }) {

@@ -1,4 +1,4 @@
-/** The texts around every view, and of the states that all views share. */
+/** The texts around every view, and those of the states that all views share. */
 
 export const VIEWS = {
   now: 'Today',

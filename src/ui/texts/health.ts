@@ -1,6 +1,6 @@
 import { count, whole } from '../format.ts';
 
-/** The words of Health. */
+/** The texts of the health view. */
 
 export const HEALTH = {
   fine: (checks: number) => `All ${count(checks, 'check')} are fine.`,

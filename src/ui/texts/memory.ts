@@ -1,6 +1,6 @@
 import { count, whole } from '../format.ts';
 
-/** The words of Memory. */
+/** The texts of the memory view. */
 
 export const MEMORY = {
   title: (memories: number, projects: number) =>

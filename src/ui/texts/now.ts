@@ -1,7 +1,7 @@
 import { short } from '../../core/meter/figures.ts';
 import { count, percent, span, whole } from '../format.ts';
 
-/** The words of Now. */
+/** The texts of the first view, "Now". */
 
 export const NOW = {
   headline: (share: number | undefined, requests: number) => {

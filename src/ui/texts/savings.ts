@@ -1,6 +1,6 @@
 import { count, percent, whole } from '../format.ts';
 
-/** The words of Savings, and of the card. */
+/** The texts of the savings view and of its card. */
 
 export const SAVINGS = {
   days: 'Days',

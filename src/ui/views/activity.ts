@@ -11,13 +11,13 @@ export interface Conversation {
   readonly model: string;
   readonly at: number;
   readonly open: number;
-  /** Newest first; finished ones. */
+  /** The finished requests, newest first. */
   readonly rows: readonly RequestRow[];
   readonly asked: number;
   readonly recalled: number;
   readonly elidedTokens: number;
   readonly cache: number | undefined;
-  /** Share of direct's price: negative is cheaper. */
+  /** The price relative to direct: -0.1 is 10 % cheaper. */
   readonly cost: number | undefined;
   readonly isDegraded: boolean;
   readonly hasFailed: boolean;

@@ -47,7 +47,7 @@ export function ConversationDetails({ of: one }: { readonly of: Conversation }) 
 
 export function RequestTable(props: {
   readonly rows: readonly RequestRow[];
-  /** Over several days and conversations. */
+  /** True if the rows are of several days or conversations. */
   readonly isLong?: boolean;
 }) {
   const { rows, isLong = false } = props;
@@ -153,7 +153,7 @@ export function Cost({ share }: { readonly share: number | undefined }) {
   return <span class={rounded <= -2 ? 'good' : dear}>{signedPercent(share)}</span>;
 }
 
-/** `85k → 12k` */
+/** Writes the tokens that were received and sent: "85k → 12k". */
 export function sizeText({ originalInputTokens: came, forwardedInputTokens: went }: RequestRow) {
   return came === went ? short(came) : `${short(came)} → ${short(went)}`;
 }

@@ -16,7 +16,7 @@ import { act } from './memory-acts.ts';
 /** Shows doctor's checks, problems first, each with the command that fixes it. */
 
 const OK_SHOWN = 9;
-/** Deadline of the checks, in which doctor asks providers and reads the whole store. */
+/** Deadline of the checks, during which doctor asks providers and reads the whole store. */
 const CHECK_MS = 60_000;
 
 export function HealthView() {

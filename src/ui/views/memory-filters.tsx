@@ -15,7 +15,7 @@ import { act, forget } from './memory-acts.ts';
 
 /** Selects which memories are shown: by project, day, speaker, client and kind. */
 
-/** Another choice shows other memories. */
+/** Words of the address that another choice removes, because it shows other memories. */
 const CLEARS = { q: '', ref: '' };
 const CLIENTS = ['claude-code', 'codex', 'opencode', 'pi', 'qwen-code', 'svc'];
 /** Filters that a memory service does not have, each with its values. */
@@ -29,7 +29,7 @@ export function Filters({
   shelves,
   space,
 }: {
-  /** Null with a memory service. */
+  /** The spaces; null with a memory service. */
   readonly shelves: readonly Shelf[] | null;
   readonly space: string;
 }) {

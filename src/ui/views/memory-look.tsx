@@ -15,7 +15,7 @@ import { MEMORY as WORDS } from '../texts/memory.ts';
 
 /** Shows a prompt as recall sees it: all candidates, and where it stops. */
 
-/** Longest prompt that the proxy reads here. */
+/** Longest prompt that the proxy accepts here. */
 export const PROMPT_CHARS_MAX = 8000;
 
 function useLook(space: string, prompt: string, version: number) {

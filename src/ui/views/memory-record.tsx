@@ -42,7 +42,7 @@ function Record(props: RecordProps) {
   const { refOf: ref, space, version } = props;
   const loaded = useGet<MemoryAnswer>('memory', { ref, space }, { version });
   const panel = useRef<HTMLElement>(null);
-  // On a narrow screen it is above the list.
+  // Scroll to the panel: on a narrow screen it is above the list.
   useEffect(() => panel.current?.scrollIntoView({ block: 'nearest' }), []);
   return (
     <article ref={panel} class="panel record" aria-labelledby="rec">

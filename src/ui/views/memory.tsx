@@ -38,7 +38,7 @@ export function MemoryView() {
   );
 }
 
-/** The calls with which this view opens. */
+/** Starts the calls with which this view opens. */
 export async function askMemoryAhead(): Promise<void> {
   const answer = await askAhead<ShelvesAnswer>('shelves');
   const space = answer?.shelves?.[0]?.space;
@@ -121,7 +121,7 @@ function Nothing() {
 
 interface ListProps {
   readonly space: string;
-  /** A memory service tells no total. */
+  /** True with a memory service, which returns no total. */
   readonly isHosted: boolean;
   readonly version: number;
   readonly reload: () => void;

@@ -93,7 +93,7 @@ function Live({ first }: { readonly first: NowAnswer }) {
 /** Shows four figures since midnight: recalled, saved, cache misses, and what is left of the plan. */
 function TodaySums(props: {
   readonly version: string;
-  /** Below the headline. */
+  /** Content below the headline. */
   readonly children: ComponentChildren;
 }) {
   const loaded = useGet<TodayAnswer>('today', {}, { version: props.version });
@@ -189,7 +189,7 @@ function doing(row: RequestRow): string {
   return 'plan' in row.ms ? NOW.waits : NOW.reads;
 }
 
-/** Rows that are shown at first: more than a user has open; a script may begin hundreds in an hour. */
+/** Rows that are shown at first: more than a user's open requests. A script may begin hundreds in an hour. */
 const PAGE = 40;
 
 function Conversations(props: { readonly all: readonly Conversation[]; readonly now: number }) {

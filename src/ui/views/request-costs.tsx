@@ -106,7 +106,7 @@ function PriceRow(props: {
   );
 }
 
-/** svc's own steps in order; the other two are the provider's. */
+/** svc's own steps in order; the other two steps are the provider's. */
 const OWN = ['body', 'read', 'recall', 'plan'];
 const FILLS: Readonly<Record<string, { readonly fill: string; readonly isPale?: boolean }>> = {
   body: { fill: 'f-accent', isPale: true },

@@ -9,10 +9,10 @@ import { day, whole } from '../format.ts';
 import { Shown } from '../parts/states.tsx';
 import { REQUEST as WORDS } from '../texts/request.ts';
 
-/** The two columns: an item of the request, and what was sent for it. */
+/** Draws two columns: the items of the request, and what was sent for each. */
 
 interface NumberedNote extends ItemNote {
-  /** `8`, `9–10`; '' for what is no item. */
+  /** The numbers of the items: "8" or "9–10"; '' for a note that is no item. */
   readonly number: string;
 }
 

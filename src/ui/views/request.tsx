@@ -222,7 +222,7 @@ function Fact(props: { readonly name: string; readonly children: ComponentChildr
   );
 }
 
-/** The meaning of a state, one click away. */
+/** Draws a mark that shows the meaning of a state when it is clicked. */
 function Why({ state }: { readonly state: string }) {
   const found = stateText(state);
   if (found === undefined) return null;

@@ -22,7 +22,7 @@ export function totalOf(name: string, sums: readonly SavingsSum[]): Total {
   return { name, requests, paid, direct };
 }
 
-/** Dearest first. */
+/** Groups the sums, the most expensive first. */
 export function groupedBy(
   sums: readonly SavingsSum[],
   nameOf: (sum: SavingsSum) => string,
@@ -46,7 +46,7 @@ export function daysOf(
   });
 }
 
-/** Negative is cheaper than direct. */
+/** Returns the price relative to direct; negative if it is cheaper. */
 export function shareOf({ paid, direct }: Pick<Total, 'paid' | 'direct'>): number | undefined {
   return direct === 0 ? undefined : (paid - direct) / direct;
 }

@@ -49,7 +49,7 @@ export function SavingsView() {
   );
 }
 
-/** The call with which this view opens. */
+/** Starts the call with which this view opens. */
 export function askSavingsAhead(): Promise<unknown> {
   return askAhead('savings', { days: DAYS_DEFAULT });
 }
@@ -83,7 +83,7 @@ function Sums({ answer, days }: ScopeProps) {
   );
 }
 
-/** The numbers below the chart. */
+/** Draws the numbers below the chart. */
 function Rest({ answer, days, total }: ScopeProps & { readonly total: Total }) {
   const { sums, since } = answer;
   const first = dayName(since);
@@ -118,7 +118,7 @@ function headline(total: Total, when: string): string {
 
 function Lead({ total, sums }: { readonly total: Total; readonly sums: readonly SavingsSum[] }) {
   const money = moneyOf(sums);
-  // Less than a cent says nothing.
+  // Costs below a cent are not shown.
   const isCounted = money !== undefined && money.direct >= 0.01;
   return (
     <p class="lead">
