@@ -1,6 +1,6 @@
 interface ErrorRow {
   readonly status: number;
-  /** The same request may succeed when it is sent again. Clients obey `x-should-retry`. */
+  /** True if the same request may succeed when it is sent again. Clients obey `x-should-retry`. */
   readonly retry?: true;
   readonly hint: string;
 }
@@ -120,7 +120,7 @@ export type ErrorCode = keyof typeof ERRORS;
 /** The table with any code as key, for code that explains or translates errors. */
 export const ERROR_ROWS: Readonly<Record<ErrorCode, ErrorRow>> = ERRORS;
 
-/** Stops this request. The message is a constant plus safe fields: never a header, a body, a key. */
+/** Ends this request. The message is a constant plus safe fields: never a header, a body, a key. */
 export class ProxyError extends Error {
   override readonly name = 'ProxyError';
   readonly code: ErrorCode;
@@ -138,7 +138,7 @@ export class ProxyError extends Error {
     return ERROR_ROWS[this.code].retry ?? false;
   }
 
-  /** The remedy for the user, in one sentence. */
+  /** What the user can do, in one sentence. */
   get hint(): string {
     return ERROR_ROWS[this.code].hint;
   }

@@ -25,7 +25,7 @@ export class AnswerReader {
   /** Copies of the chunks since the last batch: keeping hundreds of small buffers would cost more. */
   #batch: Buffer | undefined;
   #batchBytes = 0;
-  /** Bytes that wait for the end of their line. */
+  /** Bytes of a line whose end has not come yet. */
   #held: Buffer[] = [];
   #heldBytes = 0;
   #gaveUp = false;
@@ -33,7 +33,7 @@ export class AnswerReader {
   #events = 0;
   #jsonBytes = 0;
 
-  /** `contentType`: of the answer's headers. */
+  /** `contentType` is the value of the answer's header. */
   constructor(
     dialect: Dialect,
     options: AnswerParserOptions & { readonly contentType: string | undefined },
@@ -203,7 +203,7 @@ const CR = 13;
 
 /** Size of a batch: some 130 events, decoded and split at once. Measured from 16 to 64 KiB: larger gains nothing. */
 const BATCH_BYTES = 32 * 1024;
-/** An answer of a few sentences. */
+/** Size up to which an answer counts as short: a few sentences. */
 const SHORT_BYTES = 3 * 1024;
 /** Bound on one event or line: the last event of Responses repeats the whole answer. */
 const EVENT_BYTES_MAX = 4 * 1024 * 1024;
@@ -243,14 +243,14 @@ function latin1(chunk: Uint8Array): string {
  */
 class EventEnd {
   readonly #marks: readonly string[];
-  /** The longest part of a search text that a chunk may end with: one character less than the longest one. */
+  /** Longest beginning of a mark at the end of a chunk: one character less than the longest mark. */
   readonly #markCharsMax: number;
-  /** End of the previous bytes, because a search text or a blank line may be split over chunks. */
+  /** The end of the earlier bytes, because a mark or a blank line may be split over chunks. */
   #tail = '';
-  /** The search text has come; the blank line that ends its event has not. */
+  /** True if a mark has come, but not yet the blank line that ends its event. */
   #isMarked = false;
 
-  /** `marks`: the event contains one of them. */
+  /** `marks`: texts of which the event contains at least one. */
   constructor(marks: readonly string[]) {
     this.#marks = marks;
     this.#markCharsMax = Math.max(...this.#marks.map((mark) => mark.length)) - 1;

@@ -6,7 +6,7 @@
 
 export interface Definition {
   readonly name: string;
-  /** Counted from 1. */
+  /** The number of the line, counted from 1. */
   readonly line: number;
   /** Columns of indentation, not counting a line number that a file tool added. */
   readonly indent: number;
@@ -14,7 +14,7 @@ export interface Definition {
 
 /** Bound on definitions: only generated code has more. */
 const DEFINITIONS_MAX = 2_000;
-/** A definition says its name early. */
+/** Characters of a line that are searched: a definition has its name at the beginning. */
 const LINE_CHARS = 160;
 const WORDS_MAX = 8;
 const NAME_CHARS = 40;
@@ -107,7 +107,7 @@ function nameIn(text: string): string {
     if (VALUES.has(word)) return valueName(text, behind);
     if (!MODIFIERS.has(word)) return words === 0 ? '' : methodName(text.slice(at));
     at = behind;
-    // pub(crate)
+    // The word may have a scope in parentheses: pub(crate).
     const [scope = ''] = /^\([a-z]{1,12}\)/.exec(text.slice(at)) ?? [];
     at += scope.length;
   }

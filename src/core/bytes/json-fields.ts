@@ -3,7 +3,6 @@
  * unexpected type reads as absent, so that a new client never breaks svc.
  */
 
-/** Any JSON object. */
 export type Fields = Readonly<Record<string, unknown>>;
 
 const NO_FIELDS: Fields = Object.freeze({});

@@ -185,7 +185,7 @@ export function keyIs(bytes: Buffer, key: Span, name: string): boolean {
   return true;
 }
 
-// A loop, because keys are short: a call of the native indexOf would cost more.
+// Uses a loop, because keys are short: a call of the native indexOf would cost more.
 function hasEscape(bytes: Buffer, { start, end }: Span): boolean {
   for (let at = start; at < end; at += 1) if (bytes[at] === BACKSLASH) return true;
   return false;

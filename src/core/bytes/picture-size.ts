@@ -2,7 +2,7 @@
 import { Buffer } from 'node:buffer';
 
 export interface PictureSize {
-  /** Pixels, at least 1. */
+  /** The width in pixels, at least 1. */
   readonly width: number;
   readonly height: number;
 }

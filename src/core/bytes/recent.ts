@@ -5,10 +5,9 @@ export class Recent<Key, Value> {
   readonly #max: number;
   readonly #sizeOf: (value: Value) => number;
   #sum = 0;
-  /** In the order of last use. */
   readonly #values = new Map<Key, Value>();
 
-  /** `max`: a number of entries, or a sum of sizes if `sizeOf` is given. */
+  /** `max` bounds the number of entries, or the sum of their sizes if `sizeOf` is given. */
   constructor(max: number, sizeOf: (value: Value) => number = () => 1) {
     this.#max = max;
     this.#sizeOf = sizeOf;
@@ -45,7 +44,7 @@ export class Recent<Key, Value> {
     }
   }
 
-  /** The longest unused first. */
+  /** Returns the values, from the least to the most recently used. */
   values(): readonly Value[] {
     return [...this.#values.values()];
   }
@@ -116,7 +115,10 @@ export class Known<Value> {
   }
 }
 
-/** V8 keeps a whole text in memory for a piece of it that is longer than this. */
+/**
+ * Longest text that V8 copies when it cuts it from another. For a longer piece it keeps the whole other text in
+ * memory.
+ */
 const COPIED_CHARS_MAX = 12;
 
 /** Copies a text, so that it does not keep the larger text that it was cut from in memory. */

@@ -10,7 +10,7 @@ export const STEP_BYTES = 1 << 20;
 // Least cost of reading an item, in bytes of text: 12 us with cold caches, however short the item is.
 const ITEM_BYTES = 2_048;
 
-/** Does all steps at once. */
+/** Runs all steps at once and returns the result. */
 export function finish<Result>(steps: Steps<Result>): Result {
   for (;;) {
     const { done, value } = steps.next();

@@ -20,16 +20,16 @@ const WEIGHTS = {
   // nothing, and up to nine letters are usually one token.
   word1: 0.9275,
   word10: 1.5815,
-  // Longer than any real word, so two or three letters per token. Not fitted: too few samples.
+  // Positions beyond any real word: two or three letters per token. Not fitted, because there are too few samples.
   word17: 0.4,
   more17: 0.4,
   capitals9: 0.4,
-  // Letters further on in a run, as `File` in readFile, or most of base64 and hex.
+  // Letters within a run that is not a word, such as `File` in readFile, or most of base64 and hex.
   more1: 1.1552,
-  // Up to three digits. After a single space they do not take the space with them.
+  // Up to three digits are one token. After a single space they cost more, because they do not include the space.
   digits1: 1.1265,
   digitsAfterSpace: 2.2301,
-  // Two spaces or more. The word that follows takes one of them, so a single space is free.
+  // A run of two spaces or more. A single space is free, because the word that follows includes it.
   spaces2: 1.4541,
   lineEnds1: 0.1347,
   // Other ASCII characters in a row.
@@ -77,11 +77,11 @@ interface State {
   readonly row: Row;
   /** Bytes of the run so far, up to the last counted position. */
   readonly count: number;
-  /** The one letter so far is a capital. */
+  /** True if the run so far is one capital. */
   readonly isCapital?: boolean;
-  /** The last byte was a backslash, so the next byte says what it means. */
+  /** True if the last byte was a backslash, so that the next byte says what it means. */
   readonly isEscaping?: boolean;
-  /** The weight paid on entering this state. */
+  /** The weight that is added when this state is entered. */
   readonly pays?: Weight | undefined;
 }
 
@@ -164,7 +164,7 @@ function afterDigit(state: State): State {
   return state.count === COUNTED.digits ? enter('digits', 1) : longer('digits', state);
 }
 
-/** One byte more of `row`, or its first. */
+/** Returns the state after one more byte of `row`, or after its first byte. */
 function longer(row: Row, { row: before, count }: State): State {
   return enter(row, before === row ? Math.min(count + 1, COUNTED[row]) : 1);
 }
@@ -192,7 +192,7 @@ function kindOf(byte: number): Kind {
   return character === '\\' ? 'backslash' : 'sign';
 }
 
-/** By the first byte of a UTF-8 character. */
+/** Returns the kind of a character beyond ASCII by the first byte of its UTF-8 form. */
 function wideKindOf(byte: number): Kind {
   if (byte < 0xc0) return 'inner';
   if (byte < 0xe0) return 'twoBytes';
@@ -204,12 +204,12 @@ function wideKindOf(byte: number): Kind {
 
 /** The automaton as tables: `next` has 256 cells per state, one for each byte. */
 interface Tables {
-  /** The first cell of the state to go to. */
+  /** For each cell, the first cell of the next state. */
   readonly next: Uint16Array;
   readonly costs: Float64Array;
 }
 
-// 153 states of 256 cells: the offset of every one fits in 16 bits.
+// Cells per state. 153 states of 256 cells: the offset of every cell fits in 16 bits.
 const CELLS = 256;
 const CELLS_LOG2 = 8;
 
@@ -313,7 +313,7 @@ export function* estimateSteps(bytes: Uint8Array, start: number, end: number): S
   return tokens + estimateTokens(bytes, at, end);
 }
 
-/** Estimated tokens of a text. */
+/** Returns the estimated number of tokens of a text. */
 export function estimateTextTokens(text: string): number {
   return estimateTokens(Buffer.from(text));
 }

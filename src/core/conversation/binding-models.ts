@@ -14,9 +14,11 @@ const CLAUDE_UNBOUND: Readonly<Record<string, number>> = {
   haiku: 45,
 };
 
-// `claude-opus-4-5-20251101`, `us.anthropic.claude-opus-5-v1:0`, `claude-sonnet-5@20260901`, `claude-opus-5[1m]`.
+// Matches `claude-opus-4-5-20251101`, `us.anthropic.claude-opus-5-v1:0`, `claude-sonnet-5@20260901` and
+// `claude-opus-5[1m]`.
 const CLAUDE = /claude-([a-z]+)-(\d)(?:[-.](\d))?(?![\d])/;
-// Names before Claude 4 begin with the version: `claude-3-5-sonnet-20241022`, `claude-2.1`, `claude-instant-1.2`.
+// Matches names before Claude 4, which begin with the version: `claude-3-5-sonnet-20241022`, `claude-2.1`,
+// `claude-instant-1.2`.
 const OLD_CLAUDE = /claude-(?:[123](?:[-.]|$)|instant)/;
 /**
  * The newest GPT that does not bind. GPT-5.6 is the first whose documents mention reasoning kept between requests,

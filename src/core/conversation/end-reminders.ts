@@ -9,8 +9,8 @@ export const REMINDER_END = '</system-reminder>';
 const LINE_REMINDER = `\n${REMINDER}`;
 
 /**
- * How a reminder with a user's message begins. The user may type any tag, so everything from here on counts as the
- * user's, wherever the tags seem to close.
+ * Beginnings of a reminder that has a user's message. The user may type any tag, so everything after them counts as
+ * the user's, even if the tags seem to close.
  */
 const TYPED_FRAMES: readonly string[] = [
   `${REMINDER}\nThe user sent the following message:`,
@@ -78,7 +78,7 @@ export function typedInOutput(text: string): string {
   return '';
 }
 
-/** Where the last frames begin, in their order. */
+/** Returns where the last frames begin, in ascending order. */
 function frameStarts(text: string): readonly number[] {
   const starts = TYPED_FRAMES.flatMap((frame) => {
     const found: number[] = text.startsWith(frame) ? [0] : [];

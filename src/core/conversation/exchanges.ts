@@ -7,27 +7,27 @@ import type { ExchangeStart, Item, ItemTraits, SoFar, StatedFolder } from './vie
  */
 
 export interface Exchange {
-  /** The first item, and the index after the last one. Exchanges cover the items without a gap. */
+  /** The index of the first item, and the index after the last one. Exchanges cover the items without a gap. */
   readonly start: number;
   readonly end: number;
   /** The newest item with human text; undefined for the part before the first human item. */
   readonly human: number | undefined;
   /** The user's text; several consecutive messages are joined by a blank line. */
   readonly humanText: string;
-  /** A tool or a file could have written part of the human text. */
+  /** True if a tool or a file could have written a part of the human text. */
   readonly isUnverified: boolean;
   /** The assistant's visible texts, joined by a blank line. */
   readonly assistantText: string;
-  /** No answer has come since the human text or the last tool result. */
+  /** True if no answer has come since the human text or the last tool result. */
   readonly isOpen: boolean;
-  /** The user stopped the answer, so the text so far is incomplete. */
+  /** True if the user stopped the answer, so that the text so far is incomplete. */
   readonly wasInterrupted: boolean;
-  /** Some item calls a tool or answers a call, maybe one of the exchange before. */
+  /** True if an item calls a tool or answers a call, maybe one of the exchange before. */
   readonly hasToolState: boolean;
   readonly hasReasoning: boolean;
 }
 
-// Several steps of a request need them.
+// Caches the exchanges of a list, because several steps of a request need them.
 const GROUPED = new WeakMap<readonly ItemTraits[], readonly Exchange[]>();
 
 /** Returns the exchanges in order; none for no items. The list must not change afterwards. */
@@ -108,7 +108,7 @@ interface Draft {
   wasInterrupted: boolean;
   hasToolState: boolean;
   hasReasoning: boolean;
-  /** The model has answered, thought or called a tool here. */
+  /** True if the model has answered, thought or called a tool in this exchange. */
   isAnswered: boolean;
 }
 
@@ -132,7 +132,7 @@ function begins(item: ItemTraits, { human, isAnswered }: Draft): boolean {
 }
 
 function readInto(draft: Draft, item: ItemTraits, index: number): void {
-  // Codex repeats all typed texts before a summary; the history had them already.
+  // Codex repeats all typed texts before a summary, and the history had them already.
   if (item.isSummary === true && !draft.isAnswered) draft.humanTexts = [];
   if (item.toolResultIds.length > 0 || item.humanText !== '') draft.isOpen = true;
   if (item.humanText !== '') {
@@ -152,7 +152,7 @@ function readInto(draft: Draft, item: ItemTraits, index: number): void {
   draft.isAnswered ||= isModelWork(item);
 }
 
-// Every member by name: this runs for each exchange of a conversation at every request.
+// Name every member, because object spread is slow: this runs for each exchange at every request.
 function finished(draft: Draft, end: number): Exchange {
   return {
     start: draft.start,
@@ -217,11 +217,11 @@ export function addItem(
 
 interface ItemFacts {
   readonly index: number;
-  /** Its estimate. */
+  /** The estimated tokens of the item. */
   readonly tokens: number;
-  /** The longest cache lifetime that it asks for. */
+  /** The longest cache lifetime that the item asks for, in milliseconds. */
   readonly cacheMs: number;
-  /** The item's bytes contain the beginning of a text from svc's hooks. */
+  /** True if the item's bytes contain the beginning of a text from svc's hooks. */
   readonly holdsHookMark: boolean;
 }
 
@@ -251,12 +251,13 @@ function withoutContradiction(
   return first === undefined || later === undefined || later === first ? first : CONTRADICTED;
 }
 
-/** The model has not answered anything yet. */
+/** Says whether the model has not answered anything yet. */
 function isOpening({ number, isAnswered }: ExchangeStart): boolean {
   return number <= 0 && !isAnswered;
 }
 
-// A block after the first answer is not the environment that a client states at the start.
+// Returns the folder that a user message states. A block after the first answer is not the environment that a client
+// states at the start.
 function userFolder(
   { workingFolder, statedBy }: ItemTraits,
   exchange: ExchangeStart,

@@ -165,7 +165,7 @@ class CanonicalWriter {
     return close + 1;
   }
 
-  /** `opening`: the opening of the block as which a string is written. */
+  /** Writes content. `opening` begins the block as which a string is written. */
   #writeContent(start: number, opening = BLOCK_OPEN): number {
     const bytes = this.#bytes;
     if (opensString(bytes, start)) {
@@ -195,7 +195,7 @@ class CanonicalWriter {
     return close + 1;
   }
 
-  /** A value without the spaces between its parts. */
+  /** Writes a value without the spaces between its parts. */
   #writeCompact(start: number): number {
     const bytes = this.#bytes;
     const end = valueEnd(bytes, start);
@@ -247,7 +247,7 @@ function isThinkingBlock(bytes: Buffer, start: number): boolean {
 
 /** An item with role and content is a message, whether it states the type or not. */
 interface Message {
-  /** Where the values begin. */
+  /** Offsets at which the values begin. */
   readonly role: number;
   readonly content: number;
   /** Every other member except cache marks. */

@@ -9,20 +9,20 @@ import { REMINDER, REMINDER_END, typedInOutput, withoutFrameEnd } from './end-re
  * and no regular expression may backtrack over it.
  */
 
-/** What the texts of one user message say. */
+/** The facts about the texts of one user message. */
 export interface UserText {
   /** The typed text; several blocks are joined by a newline. '' if nothing was typed. */
   readonly humanText: string;
-  /** The user stopped the assistant before typing this message. */
+  /** True if the user stopped the assistant before typing this message. */
   readonly isInterruption: boolean;
-  /** The message holds a summary of the history so far. */
+  /** True if the message has a summary of the history so far. */
   readonly isSummary?: true;
   readonly clientOrder?: ClientOrder;
 }
 
 const NOTHING_SAID: UserText = { humanText: '', isInterruption: false };
 
-/** Blocks that say only this, whole. */
+/** Whole texts of blocks that no user typed. */
 const INJECTED_WHOLE: ReadonlySet<string> = new Set([
   'Tool loaded.', // Claude Code: follows the result of ToolSearch.
   'The following tool was executed by the user', // opencode: a shell command that the user ran.
@@ -68,10 +68,10 @@ export function readUserText(texts: readonly string[], isReply: boolean): UserTe
 
 interface Reading {
   typed: string[];
-  /** A text without a frame is typed. */
+  /** True while a text without a frame counts as typed. */
   isOpen: boolean;
   isInterruption: boolean;
-  /** How the previous block says that this one must be read. */
+  /** How the next block must be read, if this block determines it. */
   next: 'skipped' | 'reply' | undefined;
 }
 
@@ -130,14 +130,14 @@ function orderIn(text: string): ClientOrder | undefined {
   return text.slice(0, ORDER_CHARS_MAX).includes(SUMMARY_ORDER) ? 'compaction' : undefined;
 }
 
-/** '' when one of the two marks is missing. */
+/** Returns the text between two marks; '' if one of them is missing. */
 function between(text: string, before: string, end: string): string {
   const rest = after(text, before);
   const length = rest.indexOf(end);
   return length === -1 ? '' : rest.slice(0, length);
 }
 
-/** '' when the mark is missing. */
+/** Returns the text after a mark; '' if the mark is missing. */
 function after(text: string, mark: string): string {
   const start = text.indexOf(mark);
   return start === -1 ? '' : text.slice(start + mark.length);
@@ -267,21 +267,21 @@ export function withoutReminders(text: string): string {
   return withoutLeftover(rest.join('\n'));
 }
 
-// A reminder may quote a file that holds the closing tag. Then the text before an unmatched closing tag came from
-// that file.
+// Removes the text before an unmatched closing tag. A reminder may quote a file that has the closing tag; then the
+// text before an unmatched one came from that file.
 function withoutLeftover(text: string): string {
   const end = text.lastIndexOf(REMINDER_END);
   return end === -1 ? text : text.slice(end + REMINDER_END.length);
 }
 
-/** pi: a shell command with the ! prefix, and its output. */
+/** Recognises a shell command of pi with the ! prefix, and its output. */
 function isShellRun(text: string): boolean {
   const end = text.startsWith('Ran `') ? text.indexOf('`\n') : -1;
   const printed = end === -1 ? '' : text.slice(end + 2);
   return printed.startsWith('```\n') || printed.startsWith('(no output)');
 }
 
-/** pi: files that the user named with @ precede the typed text in the same block. */
+/** Removes files that a user of pi named with @: they precede the typed text in the same block. */
 function withoutFiles(text: string): string {
   if (!text.trimStart().startsWith('<file name="')) return text;
   const end = text.lastIndexOf(FILE_END);
@@ -290,7 +290,7 @@ function withoutFiles(text: string): string {
 
 const FILE_END = '</file>\n';
 
-/** Codex: piped input follows the typed text. */
+/** Removes the piped input of Codex, which follows the typed text. */
 function withoutStdin(text: string): string {
   const start = text.indexOf('\n\n<stdin>\n');
   return start !== -1 && text.trimEnd().endsWith('</stdin>') ? text.slice(0, start) : text;
@@ -328,7 +328,7 @@ const WRAPPERS: readonly Wrapper[] = [
   // --- Claude Code
   // Typed during a tool loop; arrives as a frame beside the tool results.
   ['The user sent a new message while you were working:\n', 'queued'],
-  // The same in older versions.
+  // Typed during a tool loop, in older versions.
   ['The user sent the following message:\n', 'queued'],
   // The file name or the size of a picture that the user pasted.
   [/^\[Image: [^\n\]]*\]\s*$/, 'injected'],
@@ -356,13 +356,13 @@ const WRAPPERS: readonly Wrapper[] = [
   ['CRITICAL: Respond with TEXT ONLY.', 'compaction'],
   // The same order in older versions.
   ['Your task is to create a detailed summary of the conversation so far', 'compaction'],
-  // Asks what the person might type next.
+  // Asks the model what the user might type next.
   ['[SUGGESTION MODE:', 'side'],
-  // Stands before the output of local commands.
+  // Precedes the output of local commands.
   ['Caveat: The messages below were generated by the user', 'injected'],
   // The user's own hook did not let the assistant stop.
   ['Stop hook feedback:', 'injected'],
-  // The user's own hook refused the prompt; this is its output.
+  // The output of the user's own hook that refused the prompt.
   ['Operation stopped by hook:', 'injected'],
   // An accepted plan in a new context: the model wrote it.
   ['Implement the following plan:\n\n# ', 'injected'],
@@ -373,7 +373,7 @@ const WRAPPERS: readonly Wrapper[] = [
   ['# AGENTS.md instructions', 'injected'],
   // Esc was pressed; the partial answer is not in the history.
   ['<turn_aborted>', 'interruption'],
-  // The summary behind the typed texts after a compaction.
+  // The summary that follows the typed texts after a compaction.
   ['Another language model started to solve this problem', 'summary'],
   // Older versions: the typed texts and the summary in one text.
   ['You were originally given instructions from a user over one or more turns.', 'summary'],

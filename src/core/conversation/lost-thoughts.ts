@@ -7,7 +7,7 @@ import { asList, asRecord, asText } from '../bytes/json-fields.ts';
  * Both ask to ignore entries of unknown kinds, so those are only counted.
  */
 
-/** Counts by reason; a reason without a block is absent. */
+/** Counts of lost thoughts by reason; a reason without a thought is undefined. */
 export interface LostThoughts {
   /** Dropped, because something before them has changed. */
   readonly prefix?: number;

@@ -7,14 +7,14 @@ import { isWrapper } from './human-text.ts';
  */
 
 export interface StatedProject {
-  /** Stated first; by pi last. */
+  /** The folder that is stated first; in pi's texts, last. */
   readonly workingFolder?: string;
   /**
    * The folder at the beginning of a part in which some clients describe their environment. CONTRADICTED: two such
    * parts differ.
    */
   readonly place?: string;
-  /** The folder came from Claude Code's own block of the system prompt. */
+  /** True if the folder came from Claude Code's own block of the system prompt. */
   readonly isBlock?: true;
   readonly branch?: string;
   /** The client that writes its environment in this form into a user message. */
@@ -79,7 +79,7 @@ const SYSTEM_MARKS = FOLDER_MARKS.filter(([text]) => text !== '<cwd>');
 /** Matches the beginning of a system message's part that describes the environment. */
 const ELEMENT =
   /(?:^|\n)(?:# Environment\n(?:You have been invoked in the following environment: *\n)?|<env>\n|<environment>\n|====\n\nSYSTEM INFORMATION\n\nOperating System: .{0,200}\n(?:Default Shell: .{0,200}\n)?Home Directory: .{0,400}\n)$/;
-/** Roo Code's three lines are the longest. */
+/** Longest beginning of such a part: Roo Code's three lines. */
 const ELEMENT_CHARS_MAX = 1000;
 
 /**
@@ -123,7 +123,8 @@ function writerOf(text: string): string | undefined {
   return WRITERS.find(([starts]) => starts.test(head))?.[1];
 }
 
-// Claude Code names it at the top of the reminder; the text of a project file comes later.
+// Says whether a text is Claude Code's git status. It names the branch at the beginning; the text of a project file
+// comes later.
 function isGitStatus(text: string): boolean {
   return text.slice(0, 400).includes('# gitStatus');
 }
@@ -141,7 +142,7 @@ interface Folder {
   readonly isInElement: boolean;
 }
 
-/** In the order of the text. */
+/** Finds the folders that a text states, in the order of the text. */
 function foldersIn(text: string, marks: readonly Mark[]): readonly Folder[] {
   return marks
     .flatMap((mark) => valuesAfter(mark, text))
@@ -161,7 +162,7 @@ function branchesIn(texts: readonly string[]): ReadonlySet<string> {
 }
 
 interface Value {
-  /** Where its line begins. */
+  /** The index at which the line begins. */
   readonly line: number;
   readonly value: string;
 }

@@ -20,10 +20,10 @@ const THOUGHTS_MAX = 1_024;
 export class ThoughtCollector {
   readonly #onThought: (id: string) => void;
   readonly #ids = new Set<string>();
-  /** Hashes of the pieces so far, because only the hash of a signature is needed. */
+  /** Hashes of incomplete signatures; only the hash of a signature is needed. */
   readonly #open = new Map<unknown, Hash>();
 
-  /** `onThought`: called once per thought, while the piece that completes it is read. */
+  /** `onThought` is called once per thought, while the piece that completes it is read. */
   constructor(onThought: (id: string) => void) {
     this.#onThought = onThought;
   }

@@ -32,21 +32,21 @@ export interface ItemTraits {
    * id is then in both lists.
    */
   readonly toolResultIds: readonly string[];
-  /** The item has thinking, encrypted reasoning or a provider's compaction: bytes that must not change. */
+  /** True if the item has thinking, encrypted reasoning or a provider's compaction: bytes that must not change. */
   readonly hasReasoning: boolean;
   /** The ids of its signed thinking, in order; see thoughtId. */
   readonly thoughts: readonly string[];
-  /** The item holds only thinking. A client may leave it out later, so fingerprints skip it. */
+  /** True if the item has only thinking. A client may leave it out later, so fingerprints skip it. */
   readonly isThought?: true | undefined;
-  /** A reference to an item that only the provider holds (`item_reference`). */
+  /** True if the item is a reference to an item that only the provider has (`item_reference`). */
   readonly isReference: boolean;
-  /** The user stopped the assistant here, so the text so far is incomplete. */
+  /** True if the user stopped the assistant here, so that the text so far is incomplete. */
   readonly isInterruption: boolean;
-  /** The item replaces the history before it, and clients repeat that history's typed texts. */
+  /** True if the item replaces the history before it, and repeats that history's typed texts. */
   readonly isSummary?: true | undefined;
-  /** The user's text came inside a tool's output, where a file could write it too. */
+  /** True if the user's text came inside a tool's output, where a file could have written it. */
   readonly isUnverified?: true | undefined;
-  /** A tool output ends with the frame in which Claude Code sends what the user types meanwhile. */
+  /** True if a tool output ends with the frame in which Claude Code sends what the user types meanwhile. */
   readonly holdsFrame?: true | undefined;
   /** The project folder that the client states in this item's text. */
   readonly workingFolder?: string | undefined;
@@ -83,26 +83,28 @@ export interface SoFar {
   readonly firstHumanText: string;
   /** The folder in the first system message. CONTRADICTED: another one before the first answer names another folder. */
   readonly systemFolder: string | undefined;
-  /** The same for the folder in a part that describes the environment. */
+  /**
+   * The folder in a part of a system message that describes the environment, with the same meaning of CONTRADICTED.
+   */
   readonly systemPlace: string | undefined;
   /** The first folder in a user message before any answer, with the client that writes this form. */
   readonly userFolder: StatedFolder | undefined;
-  /** Stated first. */
+  /** The branch that is stated first. */
   readonly branch: string | undefined;
   /** The client's order in the first item of role 'system', if any. */
   readonly systemOrder: ClientOrder | undefined;
   readonly hasSystem: boolean;
-  /** The item refers to another item that only the provider has. */
+  /** True if an item refers to another item that only the provider has. */
   readonly hasReference: boolean;
-  /** Items with human text, the newest first. */
+  /** Items with human text, newest first. */
   readonly humans: ItemChain | undefined;
   /** Items that may contain a text of svc's hooks, newest first. */
   readonly hookMarks: ItemChain | undefined;
-  /** An item has an output that ends with a frame; see ItemTraits. */
+  /** True if an item has an output that ends with a frame; see ItemTraits. */
   readonly holdsFrame: boolean;
-  /** How many items have human text. */
+  /** The number of items with human text. */
   readonly humanCount: number;
-  /** Characters that persons and assistants wrote. */
+  /** Characters that users and assistants wrote. */
   readonly textChars: number;
   /** The exchange that the item belongs to. */
   readonly exchange: ExchangeStart;
@@ -114,19 +116,18 @@ export interface StatedFolder {
 }
 
 export interface ItemChain {
-  /** Index of the item. */
   readonly index: number;
   readonly before: ItemChain | undefined;
 }
 
 export interface ExchangeStart {
-  /** Counts from 0. */
+  /** The number of the exchange, counted from 0. */
   readonly number: number;
-  /** Index of its first item. */
+  /** Index of the exchange's first item. */
   readonly start: number;
-  /** A person has typed something in it. */
+  /** True if a user has typed something in the exchange. */
   readonly hasHuman: boolean;
-  /** The model has answered, thought or called a tool in this exchange. */
+  /** True if the model has answered, thought or called a tool in the exchange. */
   readonly isAnswered: boolean;
 }
 
@@ -139,7 +140,7 @@ export interface Shell {
 
 export interface RequestView {
   readonly dialect: Dialect;
-  /** Whether typed texts were read from frames at the end of tool outputs; undefined if there is no frame. */
+  /** True if typed texts were read from frames at the end of tool outputs; undefined if there is no frame. */
   readonly readsFrames: boolean | undefined;
   readonly bytes: Buffer;
   /** The span of the list, brackets included; for a Responses `input` string, the string's span. */
@@ -159,7 +160,7 @@ export type RequestKind = 'main' | 'subagent' | 'side' | 'compaction' | 'count';
 export interface RequestIdentity {
   /** Short name of the client program: 'claude-code', 'codex', 'opencode', …; 'unknown' otherwise. */
   readonly client: string;
-  /** svc can tell this client's own texts from typed ones. */
+  /** True if svc can tell this client's own texts from typed ones. */
   readonly isKnown: boolean;
   readonly kind: RequestKind;
   /** The client's own conversation id; '' if it states none. */

@@ -13,7 +13,7 @@ export interface Usage {
   readonly output: number;
 }
 
-/** Tool outputs that the provider removed from the prompt, as it reports. */
+/** The tool outputs that the provider removed from the prompt, as it reports them. */
 export interface Cleared {
   readonly outputs: number;
   readonly tokens: number;
@@ -22,26 +22,26 @@ export interface Cleared {
 export interface Answer {
   /** Visible assistant text, in order; never reasoning, refusals' metadata or tool arguments. */
   readonly text: string;
-  /** The answer asks the client to run tools, so the exchange continues. */
+  /** True if the answer asks the client to run tools, so that the exchange continues. */
   readonly callsTools: boolean;
-  /** The provider's end of the answer has come (`message_stop`, `response.completed`, a finish reason). */
+  /** True if the provider's end of the answer has come (`message_stop`, `response.completed`, a finish reason). */
   readonly isComplete: boolean;
-  /** The provider reported an error inside the answer, refused, or filtered it. */
+  /** True if the provider reported an error inside the answer, refused, or filtered it. */
   readonly isFailed: boolean;
-  /** The answer ended at a limit (`max_tokens`, `length`): its text is not whole. */
+  /** True if the answer ended at a limit (`max_tokens`, `length`), so that its text is not whole. */
   readonly isCutShort: boolean;
-  /** The ids of the signed thinking blocks in it, in order. */
+  /** The ids of the answer's signed thinking blocks, in order. */
   readonly thoughts: readonly string[];
   /** The thinking blocks of the request that the provider dropped or flagged. */
   readonly lostThoughts?: LostThoughts;
   readonly usage?: Usage;
   readonly cleared?: Cleared;
-  /** The answer's own name at the provider. */
+  /** The answer's id, as the provider reports it. */
   readonly id?: string;
   /** The model that answered, as the provider reports it. */
   readonly model?: string;
   /** The newest event that states how much of a plan is used; see core/meter/quota.ts. */
   readonly limits?: Fields;
-  /** The provider's own `usage` object. */
+  /** The `usage` object that the provider reported. */
   readonly usageTold?: Fields;
 }

@@ -6,7 +6,7 @@ import { type Dialect, DIALECTS } from '../conversation/view.ts';
  */
 export interface DialectApi {
   readonly name: Dialect;
-  /** The name that people use. */
+  /** The name that users know. */
   readonly title: string;
   /** The clients and providers that use the dialect, for a user who has to choose. */
   readonly speakers: string;
@@ -17,15 +17,15 @@ export interface DialectApi {
   readonly modelPath: string;
   /** Further paths of the dialect that clients call. svc relays them unchanged. */
   readonly helperPaths: readonly string[];
-  /** Clients of this dialect put the version segment into their base URL. */
+  /** True if clients of this dialect put the version segment into their base URL. */
   readonly baseUrlHasVersion: boolean;
-  /** How a provider of this dialect takes its key unless the configuration says otherwise. */
+  /** How a provider of this dialect takes its key, unless the configuration says otherwise. */
   readonly defaultAuth: 'x-api-key' | 'bearer';
   /** Headers that the provider requires besides the credential. */
   readonly callHeaders: Readonly<Record<string, string>>;
 }
 
-/** Anthropic Messages over HTTP. */
+/** Describes Anthropic Messages over HTTP. */
 export const MESSAGES_API: DialectApi = {
   name: 'anthropic_messages',
   title: 'Anthropic Messages',
@@ -38,7 +38,7 @@ export const MESSAGES_API: DialectApi = {
   callHeaders: { 'anthropic-version': '2023-06-01' },
 };
 
-/** OpenAI Chat Completions, which many other providers offer too. */
+/** Describes OpenAI Chat Completions over HTTP, which many other providers offer too. */
 export const CHAT_API: DialectApi = {
   name: 'openai_chat_completions',
   title: 'OpenAI Chat Completions',
@@ -51,7 +51,7 @@ export const CHAT_API: DialectApi = {
   callHeaders: {},
 };
 
-/** OpenAI Responses over HTTP. */
+/** Describes OpenAI Responses over HTTP. */
 export const RESPONSES_API: DialectApi = {
   name: 'openai_responses',
   title: 'OpenAI Responses',

@@ -10,20 +10,20 @@ import type { DialectApi } from './apis.ts';
  * dialect's name, so that a new dialect is only one more folder here.
  */
 export interface DialectDescriptor extends DialectApi {
-  /** The member of the request body that holds the conversation: a list, */
+  /** The member of the request body that has the conversation. It is a list. */
   readonly listKey: 'messages' | 'input';
-  /** or, if true, also a single string of the user. */
+  /** True if that member may also be a single string, which the user wrote. */
   readonly takesTextInput: boolean;
   /** The type of a text part in a user message. */
   readonly textPartType: 'text' | 'input_text';
-  /** Clients of this dialect put their conversation id into `prompt_cache_key`. */
+  /** True if clients of this dialect put their conversation id into `prompt_cache_key`. */
   readonly cacheKeyNamesSession: boolean;
   /**
    * Reads one element of the list. `value` is its parsed JSON, of any type. An unknown form reads as an item without
    * facts; this never throws.
    */
   readItem(value: unknown, hasFrames?: HasFrames): ItemTraits;
-  /** The calls in an item of the list, each with its arguments as the client wrote them. */
+  /** Returns the calls in an item, each with its arguments as the client wrote them. */
   callArguments(item: Fields): readonly CallArguments[];
   /** Returns the objects in an item that answer a call: blocks of its content, or the item itself. */
   resultPlaces(bytes: Buffer, item: Span): readonly ResultPlace[];
@@ -34,13 +34,13 @@ export interface DialectDescriptor extends DialectApi {
   /** Texts of which the event that completes a signed thought contains at least one. */
   readonly thoughtMarks: readonly string[];
 
-  /** The provider supports clearing old tool outputs; see core/shortening/provider-clearing.ts. */
+  /** True if the provider supports clearing old tool outputs; see core/shortening/provider-clearing.ts. */
   readonly clearsOutputs: boolean;
 
   /** Cache prices for models whose own prices are unknown. */
   readonly cachePrices: CachePrices;
 
-  /** How long the provider caches a prompt if the request does not say. */
+  /** Returns how long the provider caches a prompt if the request does not say, in milliseconds. */
   cacheDefaultMs(model: string): number;
   /** Returns the tokens of a picture by the published rule. `size`: undefined if the body only links the picture. */
   pictureTokens(size: PictureSize | undefined, detail: string): number;
@@ -60,9 +60,9 @@ export type CallArguments = readonly [id: string, args: unknown];
 export interface ResultPlace {
   /** Offset of the object's brace. */
   readonly open: number;
-  /** The member that names the call. */
+  /** The member with the id of the call. */
   readonly idName: string;
-  /** The member that holds the output. */
+  /** The member with the output. */
   readonly textName: string;
 }
 
@@ -71,13 +71,16 @@ export interface ResultPlace {
  * lists; the caching rules were checked against the usage of 15,233 real calls.
  */
 export interface CachePrices {
-  /** A token that is read from the cache. */
+  /** Price of a token that is read from the cache. */
   readonly read: number;
-  /** Price of a token written to the cache. Of two published prices the higher, to be conservative. */
+  /**
+   * Price of a token that is written to the cache. Of two published prices this is the higher one, to be
+   * conservative.
+   */
   readonly write: number;
-  /** A token of an entry that lives an hour. */
+  /** Price of a token that is written to an entry that lives an hour. */
   readonly writeHour: number;
-  /** The price of a read is published: for the model, or one for the whole provider. */
+  /** True if the price of a read is published, for the model or for the whole provider. */
   readonly isKnown: boolean;
   /** Tokens of this provider's models per estimated token. */
   readonly tokenRatio: number;

@@ -98,7 +98,7 @@ export abstract class DialectAnswer implements AnswerParser {
 
   /** Adds later token counts of an answer to the earlier ones. */
   protected noteUsage(told: Fields): void {
-    // A provider may report a number again in a later event; the latest counts.
+    // A provider may report a number again in a later event; the latest one counts.
     this.#usageTold = asRecord(usageNumbers({ ...this.#usageTold, ...told }));
   }
 
@@ -115,15 +115,15 @@ export abstract class DialectAnswer implements AnswerParser {
 
 /** Reads one provider answer. Nothing throws; unknown parts are skipped. */
 export interface AnswerParser {
-  /** The data of one server-sent event, in order. */
+  /** Reads the data of one server-sent event. Called in the order of the events. */
   readEvent(data: string): void;
   /** Called for an event over the size limit, in its order among the others. */
   skipEvent(event: LargeEvent): void;
-  /** The whole answer of a provider that did not stream. */
+  /** Reads the whole answer of a provider that did not stream. */
   readBody(body: unknown): void;
-  /** Called between batches of events, so that the text of a batch can be freed. */
+  /** Called between batches of events, so that the memory of a batch can be freed. */
   settle(): void;
-  /** The answer read so far. */
+  /** Returns what was read of the answer so far. */
   answer(): Answer;
 }
 
@@ -134,7 +134,7 @@ export interface LargeEvent {
 }
 
 export interface AnswerParserOptions {
-  /** Visible text beyond it is dropped. */
+  /** Bound on visible text; further text is dropped. */
   readonly textCharsMax: number;
   /**
    * Called once per signed thought, while the event that completes it is read. `model`: the model that the answer
@@ -207,8 +207,8 @@ export class DeltaTemplate {
   #misses = 0;
 
   /**
-   * `mark`: how the text's member begins, as in `"text":"`. `textIn`: returns the text of an event that is a text
-   * delta and nothing else; undefined for other events.
+   * `mark`: the beginning of the text's member, as in `"text":"`. `textIn`: returns the text of an event that is a
+   * text delta and nothing else; undefined for other events.
    */
   constructor(
     mark: string,
@@ -264,11 +264,11 @@ const SEQUENCE = '"sequence_number":';
 const PADDING = ',"obfuscation":"';
 
 interface Shape {
-  /** The event up to the text, or up to the digits that change. */
+  /** The beginning of the event, up to the text or up to the digits that change. */
   readonly head: string;
-  /** From those digits up to the text. */
+  /** The part between those digits and the text; undefined if no digits change. */
   readonly neck: string | undefined;
-  /** The event from the text's closing quote to the end, or up to the padding. */
+  /** The rest of the event after the text, up to its end or to the padding. */
   readonly tail: string;
   readonly isPadded: boolean;
 }
@@ -315,8 +315,8 @@ function endsLike(data: string, at: number, isPadded: boolean): boolean {
   return data.endsWith('"}') && data.indexOf('"', at) === end && data.indexOf('\\', at) === -1;
 }
 
-// Control characters, which JSON forbids here, are accepted: searching for them would cost more than everything else,
-// and a client fails on them anyway.
+// Decodes a JSON string. It accepts control characters, which JSON forbids: searching for them would cost more than
+// everything else, and a client fails on them anyway.
 function unquote(literal: string): string | undefined {
   if (!literal.includes('\\')) return literal;
   const text = parseJson(`"${literal}"`);

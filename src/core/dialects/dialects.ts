@@ -37,9 +37,9 @@ export function readItem(name: Dialect, value: unknown, hasFrames?: HasFrames): 
 
 export interface Call {
   readonly id: string;
-  /** The tool's name; '' for what is no call. */
+  /** The tool's name; '' if this is no call. */
   readonly tool: string;
-  /** The arguments where they are an object. */
+  /** The arguments, if they are an object. */
   readonly fields: Fields;
   /** The arguments as text. */
   readonly text: string;
@@ -65,7 +65,7 @@ export function callsOf(
 
 const PATH_FIELDS = ['file_path', 'path', 'filePath', 'absolute_path', 'notebook_path'] as const;
 
-/** The file that a call names; '' when none. */
+/** Returns the file that a call names; '' if it names none. */
 export function pathIn(fields: Fields): string {
   return PATH_FIELDS.map((name) => asText(fields[name])).find((path) => path !== '') ?? '';
 }

@@ -2,9 +2,9 @@ import type { PictureSize } from '../bytes/picture-size.ts';
 import { CACHE_DEFAULT_MS } from '../conversation/cache-marks.ts';
 import type { CachePrices } from './descriptor.ts';
 
-/** The common part of OpenAI's two dialects. */
+/** The parts that OpenAI's two dialects share. */
 
-// The longest identical prefix is read from the cache; newer models charge for writing as well.
+// Prices of OpenAI's cache. It is read for the longest identical prefix; newer models also charge for writing.
 export const OPENAI_CACHE: CachePrices = {
   read: 0.1,
   write: 1.25,

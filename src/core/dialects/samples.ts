@@ -3,19 +3,19 @@ import type { Dialect } from '../conversation/view.ts';
 /** The smallest question and answer in each dialect, for the demo and the test calls. */
 
 interface DialectSample {
-  /** A question as a client sends it. */
+  /** Returns a question as a client sends it. */
   request(model: string, text: string, isStreamed: boolean): object;
-  /** The same question after a long prefix that the provider's prompt cache can keep. */
+  /** Returns the question after a long prefix that the provider's prompt cache can store. */
   cacheableRequest(call: CacheableCall): object;
-  /** The newest message of a request, as JSON. */
+  /** Returns the newest message of a request, as JSON. */
   newestMessage(request: unknown): unknown;
-  /** A whole answer with this text. */
+  /** Returns a whole answer with this text. */
   answer(model: string, text: string): object;
-  /** The answer as a stream; each piece is the text of one event. */
+  /** Returns the answer as a stream; each piece is the text of one event. */
   events(model: string, pieces: readonly string[]): readonly object[];
   /** The text after the events of a stream; '' in most dialects. */
   readonly streamEnd: string;
-  /** The text of a whole answer. */
+  /** Returns the text of a whole answer. */
   textOf(answer: unknown): string;
   /** Returns the text that one event adds; '' for most events. */
   pieceOf(event: unknown): string;
@@ -26,7 +26,7 @@ interface CacheableCall {
   readonly prefix: string;
   readonly question: string;
   readonly answerTokensMax: number;
-  /** The provider is OpenAI itself, which refuses some fields that others require. */
+  /** True if the provider is OpenAI itself, which refuses some fields that others require. */
   readonly isOpenAi: boolean;
 }
 

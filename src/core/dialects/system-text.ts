@@ -2,7 +2,7 @@ import { projectInSystem } from '../conversation/stated-project.ts';
 import type { ClientOrder, ItemTraits, ToolCall } from '../conversation/view.ts';
 import { asText, isRecord } from '../bytes/json-fields.ts';
 
-/** Beginnings of system prompts for calls that a client makes for itself. */
+/** Beginnings of system prompts with which a client gives the model a task of its own. */
 const ORDERS: readonly { readonly starts: string; readonly order: ClientOrder }[] = [
   { starts: 'You are a title generator', order: 'side' }, // opencode
   { starts: 'You are now acting as the managed memory', order: 'side' }, // Qwen Code

@@ -8,19 +8,19 @@ import { ProxyError } from '../errors.ts';
  * memory than allowed. Never reads the content of blocks.
  */
 export interface ZstdFrame {
-  /** Offsets in the body: of the magic number, and of the end. */
+  /** Offsets in the body: of the magic number, and after the frame. */
   readonly start: number;
   readonly end: number;
   /** Decoded bytes as declared; undefined if the frame does not declare them. */
   readonly contentSize: number | undefined;
-  /** Bytes that the frame decodes to at most. */
+  /** Bound on the bytes that the frame decodes to. */
   readonly decodedBytesMax: number;
 }
 
 interface ZstdBlock {
   readonly isLast: boolean;
   readonly kind: 'raw' | 'repeated' | 'compressed';
-  /** The offset behind the block. */
+  /** The offset after the block. */
   readonly end: number;
   /** Decoded bytes of a raw or repeated block; encoded bytes of a compressed one. */
   readonly size: number;
@@ -32,7 +32,7 @@ const SKIPPABLE_MAGIC = 0x184d2a50; // The low four bits are free.
 /** Largest window: RFC 9659 allows no more for HTTP. A decoder needs this much memory per frame. */
 export const WINDOW_BYTES_MAX = 8 << 20;
 
-/** RFC 8878, 3.1.1.2.4 */
+/** Largest block (RFC 8878, 3.1.1.2.4). */
 const BLOCK_BYTES_MAX = 128 << 10;
 
 // Bound on frames. Clients send one; parallel compressors write one per MiB or so. Setting up a frame costs far more

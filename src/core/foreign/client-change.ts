@@ -8,7 +8,7 @@ export interface JsonChange {
   readonly path: readonly string[];
   readonly value: unknown;
   readonly before?: unknown;
-  /** `value` was appended to the list at `path`; `before` is the list without it. */
+  /** True if `value` was appended to the list at `path`; `before` is the list without it. */
   readonly isItem?: true;
 }
 
@@ -17,21 +17,21 @@ export interface ClientChange {
   readonly hash: string;
   readonly toml?: TomlChange;
   readonly json?: readonly JsonChange[];
-  /** The whole file is svc's own. */
+  /** The content of the file, if the whole file is svc's own. */
   readonly whole?: string;
 }
 
 export interface ClientRecord {
   readonly version: 1;
-  /** Path of the file itself, behind all links. */
+  /** The path of the file itself, after following all links. */
   readonly path: string;
   /** The path by which the client opens the file. The file itself may be elsewhere, behind a link. */
   readonly named: string;
-  /** There was no file before. */
+  /** True if there was no file before. */
   readonly isMade: boolean;
-  /** The highest folder that was made for it. */
+  /** The highest folder that was made for the file. */
   readonly madeFolder?: string;
-  /** Newest first. There are two if replacing an older change was interrupted. */
+  /** The changes, newest first. There are two if replacing an older change was interrupted. */
   readonly changes: readonly ClientChange[];
 }
 

@@ -11,7 +11,7 @@ const QUOTES: Readonly<Record<Shell, Text>> = {
   // Close the quotes, add an escaped quote, open them again: sh, dash, bash, ksh and zsh all read that alike.
   sh: (text) => `'${text.replaceAll("'", String.raw`'\''`)}'`,
   fish: (text) => `'${text.replaceAll(/['\\]/g, (character) => `\\${character}`)}'`,
-  // PowerShell also takes typographic quotes for quotes.
+  // PowerShell also accepts typographic quotes as quotes.
   powershell: (text) => `'${text.replaceAll(/['\u2018-\u201b]/g, (quote) => quote + quote)}'`,
   // cmd cannot quote these characters at all, so they are removed; no address, token or host name has them.
   cmd: (text) => `"${text.replaceAll(/["%!^\p{Cc}]/gu, '')}"`,
@@ -36,7 +36,7 @@ export function exportLine(name: string, value: string, shell: Shell): string {
   return EXPORTS[shell](name, shellQuote(value, shell));
 }
 
-/** A TOML basic string. */
+/** Writes a TOML basic string. */
 export function tomlString(text: string): string {
   const escaped = text.replaceAll(/["\\\p{Cc}]/gu, (character) =>
     character === '"' || character === '\\'

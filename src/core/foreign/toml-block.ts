@@ -9,17 +9,17 @@ export const BLOCK_END = '# <<< svc';
 const SET_ASIDE = '# (set aside by svc) ';
 
 export interface TomlBlock {
-  /** Top-level keys of the block. The same keys of the file are commented out. */
+  /** The block's top-level keys. Equal keys elsewhere in the file are commented out. */
   readonly top: Readonly<Record<string, string>>;
   /** Header and keys of each table. A table of the file with this name, or below the first one, is commented out. */
   readonly tables: readonly (readonly string[])[];
 }
 
-/** What was changed, recorded so that it can be undone even after further changes of the file. */
+/** What was changed. It is recorded, so that it can be undone even after further changes of the file. */
 export interface TomlChange {
   /** The lines between the markers. */
   readonly lines: readonly string[];
-  /** The commented-out lines as they were, without line ends. */
+  /** The commented-out lines in their original form, without line ends. */
   readonly aside: readonly string[];
 }
 
@@ -71,7 +71,7 @@ export function removeBlock(
   for (const line of body) {
     const found = lines.findIndex((one, index) => index > at && bare(one) === line);
     if (line === '') {
-      // The blank line above a table: Codex may have written a key before it, or removed it.
+      // Find the blank line above a table: Codex may have written a key before it, or removed it.
       const next = lines.findIndex((one, index) => index > at && /^\s*\[/.test(one));
       if (next > at + 1 && bare(lines[next - 1] ?? '') === '') own.add(next - 1);
       continue;

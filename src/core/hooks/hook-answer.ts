@@ -33,7 +33,7 @@ export function hookAnswer(
     }
     case 'copilot': {
       if (kind === 'prompt') {
-        // Without the prompt the text cannot be appended to it.
+        // The prompt is unknown, so the text cannot be appended to it.
         if (sentPrompt === '') return '';
         return JSON.stringify({ modifiedTransformedPrompt: `${sentPrompt}\n\n${text}` });
       }

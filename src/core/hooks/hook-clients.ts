@@ -14,11 +14,11 @@ import type { TranscriptClient } from '../memory/transcript-forms.ts';
 export type HookKind = 'start' | 'prompt' | 'tool' | 'compacted' | 'stop' | 'end';
 
 export interface HookClient {
-  /** As records and requests name it. */
+  /** The client's name in records and requests. */
   readonly client: string;
   /** The kind of each of the client's events. */
   readonly events: Readonly<Record<string, HookKind>>;
-  /** How the client stores the session on disk; undefined if its events carry all that svc needs. */
+  /** How to read the transcript that the client writes; undefined if its events carry all that svc needs. */
   readonly transcript?: { readonly client: TranscriptClient; readonly dialect: Dialect };
   /** The form of an answer. */
   readonly form: 'claude' | 'codex' | 'copilot' | 'plugin';
@@ -60,11 +60,11 @@ export const HOOK_CLIENTS = {
       agentStop: 'stop',
       sessionEnd: 'end',
     },
-    // Only agentStop names the transcript, and it contains neither question nor answer.
+    // Only the event agentStop names the transcript, and that event has neither question nor answer.
     transcript: { client: 'copilot', dialect: 'anthropic_messages' },
     form: 'copilot',
   },
-  // The names of svc's own plugins for these two clients, in plugins/.
+  // opencode and pi use svc's own plugins, which are in plugins/.
   opencode: { client: 'opencode', events: pluginEvents(), form: 'plugin' },
   pi: { client: 'pi', events: pluginEvents(), form: 'plugin' },
 } as const satisfies Readonly<Record<string, HookClient>>;

@@ -9,14 +9,17 @@ export interface HookEvent {
   /** The client's own name of the event, which the answer repeats. */
   readonly name: string;
   readonly session: string;
-  /** The session is a copy of another one. */
+  /** True if the session is a copy of another one. */
   readonly isFork: boolean;
   readonly folder: string;
-  /** Identifies the prompt that the event belongs to, so that two installed hooks get the same value; '' if unknown. */
+  /**
+   * Identifies the prompt that the event belongs to; '' if unknown. If two hooks are installed, both get the same
+   * value.
+   */
   readonly occasion: string;
   /** The path of the session's transcript; '' if there is none. */
   readonly transcript: string;
-  /** What the person typed. */
+  /** The text that the user typed. */
   readonly prompt: string;
   /** The prompt as the client sends it, if the hook may change that. */
   readonly sentPrompt: string;
@@ -34,7 +37,7 @@ export interface ToolRun {
   readonly output: unknown;
 }
 
-/** An id is a UUID or a number. */
+/** Longest id: a UUID or a number. */
 const ID_CHARS_MAX = 200;
 const PATH_CHARS_MAX = 4096;
 /** Bound on a text of an event. Recall and capture use at most 32 kB of it. */
@@ -72,7 +75,7 @@ export function readHookEvent(
   };
 }
 
-/** Claude Code, Codex, and svc's own plugins. */
+/** Names of the id in Claude Code, Codex, and svc's own plugins. */
 const OCCASIONS = ['prompt_id', 'turn_id', 'message_id'] as const;
 
 /**

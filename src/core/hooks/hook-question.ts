@@ -13,10 +13,10 @@ export interface HookQuestion {
   /** The last answer, and the prompts before this one. The process that answers masks them. */
   readonly answer: string;
   readonly around: readonly string[];
-  /** Digests of the texts that the session still holds. */
+  /** Digests of the texts that the session still has. */
   readonly held: readonly string[];
   readonly files: readonly string[];
-  /** Nothing was answered in the session yet. */
+  /** True if nothing was answered in the session yet. */
   readonly isOpening: boolean;
   readonly action?: Action;
 }
@@ -30,19 +30,19 @@ export interface HookRequest {
   readonly client: string;
   readonly event: string;
   readonly input: unknown;
-  /** Where the session began, if the client states it elsewhere; else ''. */
+  /** The folder in which the session began, if the client states it outside the event; '' otherwise. */
   readonly folder: string;
   readonly tail?: TranscriptTail | undefined;
 }
 
 export interface TranscriptTail {
-  /** Whole lines. */
+  /** Whole lines of the transcript. */
   readonly text: string;
-  /** They begin where the session does. */
+  /** True if the first of these lines is the first line of the session. */
   readonly isWhole: boolean;
 }
 
-/** From a hook of the same build. */
+/** Reads a request from a hook of the same build. */
 export function readHookRequest(value: unknown): HookRequest {
   const { client, event, input, folder, tail } = asRecord(value);
   const { text, isWhole } = asRecord(tail);

@@ -17,7 +17,7 @@ import { markedBlocks } from '../recall/own-blocks.ts';
 export interface HookTexts {
   /** The hooks' blocks in the request, each with its item. */
   readonly placed: readonly HookBlock[];
-  /** One of them is beside the newest prompt. */
+  /** True if one of the blocks is beside the newest prompt. */
   readonly isAtPrompt: boolean;
 }
 
@@ -70,7 +70,7 @@ function findTexts(
   };
 }
 
-/** In ascending order. */
+/** Returns the indexes in ascending order. */
 function indexesOf(newest: ItemChain | undefined): readonly number[] {
   const indexes: number[] = [];
   for (let chain = newest; chain !== undefined; chain = chain.before) indexes.push(chain.index);

@@ -13,7 +13,7 @@ import type { HookQuestion, TranscriptTail } from './hook-question.ts';
 
 /** Reads the end of a session's transcript as if it were the client's next request. Pure. */
 
-/** Undefined where there is nothing to ask. */
+/** Returns what a hook asks the memory; undefined if there is nothing to ask. */
 export function questionOf(
   { client, transcript }: HookClient,
   event: HookEvent,
@@ -33,7 +33,7 @@ export function questionOf(
     case 'start':
       return said.isOpening ? { ...place, kind, ...said, prompt: '' } : undefined;
     case 'prompt': {
-      // A client's own text, such as the end of a background task, is no question.
+      // A text that the client wrote itself, such as the end of a background task, is no question.
       if (prompt === '') return undefined;
       // The client may have written the prompt into the transcript already.
       const around = said.prompt === prompt ? said.around.slice(0, -1) : said.around;

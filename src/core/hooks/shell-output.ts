@@ -13,7 +13,7 @@ import { isErrorLine } from '../recall/second-look.ts';
 
 export interface ShellOutput {
   readonly text: string;
-  /** Returns the tool's answer in its own form, with this text. */
+  /** Returns the tool's answer in its own form, with `text` as its output. */
   readonly with: (text: string) => unknown;
 }
 
@@ -36,7 +36,7 @@ export function shellOutputOf(
       return isClients ? undefined : { text, with: (stdout) => ({ ...fields, stdout }) };
     }
     case 'copilot': {
-      // Copilot CLI 1.0.102 does the same from 20 kB on, and its text says so.
+      // Copilot CLI 1.0.102 does the same from 20 kB on, and says so in the text.
       const text = asText(fields['textResultForLlm']);
       return { text, with: (shorter) => ({ ...fields, textResultForLlm: shorter }) };
     }
@@ -85,10 +85,10 @@ export function cutOutput(text: string, command: string): string | undefined {
   ].join('\n');
 }
 
-/** About as much as comes back at once. */
+/** Lines that the note proposes to read: about as much as one call returns. */
 const PART_LINES = 100;
 
-/** How many of the first lines have room. */
+/** Returns how many of the first lines fit. */
 function countFitting(lines: readonly string[], tokensMax: number): number {
   let tokens = 0;
   const over = lines.findIndex((line) => {

@@ -91,7 +91,7 @@ export function checkUpgrade(head: RequestHead, port: number): void {
   checkCaller(headers, port);
 }
 
-/** Undefined for a path that svc does not serve. */
+/** Returns the kind of a path; undefined for a path that svc does not serve. */
 export function routeKind(
   head: RequestHead,
   relayPaths: readonly string[],
@@ -132,7 +132,7 @@ function checkCaller(headers: HeaderIndex, port: number): void {
   }
 }
 
-/** `host` is the Host header in lower case. */
+/** Says whether a Host header names svc. `host` is the header in lower case. */
 export function isOwnHost(host: string, port: number): boolean {
   return host === `127.0.0.1:${port}` || host === `localhost:${port}` || host === `[::1]:${port}`;
 }
@@ -155,7 +155,7 @@ function checkAccess({ headers, split, route, login }: Access, policy: GatePolic
   const [inHeader] = headers.get(TOKEN_HEADER) ?? [];
   if (split.pathToken === undefined && inHeader === undefined) {
     if (inCredentials && login === undefined) return;
-    // The client's settings are for a key, but its provider takes a login; the error says so.
+    // If the client has a key although its provider takes a login, the error says so.
     if (inCredentials && login !== undefined) checkLogin(headers, login);
     if (carriesLogin(headers)) {
       refuse('LOGIN_REFUSED', 'The request has a login and no local token.');

@@ -4,7 +4,9 @@
  * These rules run on every request, so a header costs one lower-cased copy and one set look-up, and no pattern.
  */
 
-/** 'client': the official client's own login, which svc forwards and never stores. */
+/**
+ * How a provider gets its credential. 'client': the official client's own login, which svc forwards and never stores.
+ */
 export type UpstreamAuth = 'x-api-key' | 'bearer' | 'none' | 'client';
 
 /** The settings of an upstream that `forwardHeaders` needs. */
@@ -313,7 +315,7 @@ export function withoutRetry(answered: readonly string[]): string[] {
   return [...withoutHeader(answered, 'x-should-retry'), 'x-should-retry', 'false'];
 }
 
-/** The other headers. `name` is in lower case. */
+/** Returns the headers without one of them. `name` is in lower case. */
 export function withoutHeader(headers: RawHeaders, name: string): string[] {
   const kept: string[] = [];
   for (let at = 0; at + 1 < headers.length; at += 2) {
@@ -351,7 +353,7 @@ function nominatedNames(headers: RawHeaders): Set<string> | undefined {
   for (let at = 0; at < headers.length; at += 2) {
     if (!isNamed(headers[at], 'connection')) continue;
     const value = headers[at + 1] ?? '';
-    // Nearly every message says just this.
+    // Nearly every Connection header has only one of these values.
     if (value === 'keep-alive' || value === 'close') continue;
     names ??= new Set();
     for (const name of value.split(',')) names.add(plainName(name.trim()));

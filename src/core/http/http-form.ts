@@ -10,18 +10,17 @@ export interface RequestHead {
   readonly method: string;
   /** The request target as it came. */
   readonly target: string;
-  /** '1.1' */
   readonly httpVersion: string;
   readonly headers: RawHeaders;
 }
 
 export interface ExpectedBody {
   readonly encoding: Encoding;
-  /** Bytes as announced; undefined when chunked. */
+  /** The announced number of bytes; undefined if the body is chunked. */
   readonly length: number | undefined;
-  /** Bytes that may arrive. */
+  /** Bound on the bytes that may arrive. */
   readonly wireBytesMax: number;
-  /** The body's encoded bytes are needed too: if nothing changes, they are forwarded as they are. */
+  /** True if the encoded bytes are needed too: if nothing changes, they are forwarded as they are. */
   readonly keepsEncoded?: boolean;
 }
 
@@ -43,16 +42,16 @@ export const ONCE: readonly string[] = [
 ];
 
 export interface BodyPolicy {
-  /** Decoded bytes of a body. */
+  /** Bound on a decoded body, in bytes. */
   readonly bodyBytesMax: number;
-  /** Bytes of a zstd body on the wire. */
+  /** Bound on a zstd body before decoding, in bytes. */
   readonly zstdBytesMax: number;
 }
 
 export interface BodyForm {
-  /** undefined: the request has no body. */
+  /** The body to expect; undefined if the request has none. */
   readonly body: ExpectedBody | undefined;
-  /** The client waits for `100 Continue` before it sends the body. */
+  /** True if the client waits for `100 Continue` before it sends the body. */
   readonly awaitsContinue: boolean;
 }
 
@@ -83,7 +82,7 @@ export function checkForm(head: RequestHead, headers: HeaderIndex): void {
 
 interface FormProblem {
   readonly message: string;
-  /** The header that came more than once. */
+  /** The header that occurred more than once. */
   readonly header?: string;
 }
 

@@ -21,11 +21,11 @@ export function pathTokenOf(localToken: string): string {
 }
 
 export interface SplitTarget {
-  /** Undefined if the target has no token. */
+  /** The token in the target; undefined if there is none. */
   readonly pathToken: string | undefined;
-  /** The client that the address was made for; undefined in the general address. */
+  /** The client for which the address was made; undefined for the general address. */
   readonly client: string | undefined;
-  /** The target without these segments. */
+  /** The target without the segments of token and client. */
   readonly target: string;
 }
 
@@ -68,9 +68,7 @@ export const CHALLENGE_HEADER = 'x-svc-challenge';
 export const PROOF_HEADER = 'x-svc-proof';
 
 interface Proven {
-  /** The proxy's process id. */
   readonly pid: number;
-  /** The port that it listens on. */
   readonly port: number;
 }
 

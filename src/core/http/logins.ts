@@ -17,13 +17,13 @@ export interface LoginFacts {
   readonly client: string;
   /** Matches the whole value of the client's `authorization` header. */
   readonly form: RegExp;
-  /** Headers that the client sends beside it. */
+  /** Headers that the client sends together with the login. */
   readonly companions: readonly string[];
   /** A header and the beginning of its value that identify the client: no other may use this login through svc. */
   readonly mark: { readonly header: string; readonly begins: readonly string[] };
 }
 
-// A JWT has three base64url parts; a login's has some 2,000 characters.
+// Matches a login: a JWT has three base64url parts. A login's JWT has some 2,000 characters.
 const JWT = /^Bearer eyJ[\w-]{8,8000}\.[\w-]{8,8000}\.[\w-]{8,8000}$/;
 
 export const LOGINS: Readonly<Record<Login, LoginFacts>> = {

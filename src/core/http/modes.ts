@@ -20,7 +20,7 @@ export interface Modes {
 export interface ModeLimits {
   readonly memoryMode: MemoryMode;
   readonly compressionMode: CompressionMode;
-  /** What this user may do at the memory; with a hosted service, the scopes of the key. */
+  /** What this user may do with the memory; with a memory service, the scopes of the key. */
   readonly supports: { readonly read: boolean; readonly write: boolean };
 }
 

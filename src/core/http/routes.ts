@@ -25,12 +25,12 @@ export interface PathEntry {
   readonly methods: readonly string[];
 }
 
-/** svc asks itself: no client knows it. */
+/** Path of the list of open requests. Only svc calls it; no client knows it. */
 export const OPEN_REQUESTS_PATH = '/svc/open-requests';
-/** Returns a one-time link to the page to a holder of the token. */
+/** Path that returns a one-time link to the page. It requires the token. */
 export const UI_LINK_PATH = '/svc/ui-link';
 
-/** Answers `svc hook` with the text for the client's transcript. */
+/** Path that answers `svc hook` with the text for the client's transcript. */
 export const HOOK_PATH = '/svc/hook';
 
 const READ = ['GET', 'HEAD'] as const;
@@ -59,11 +59,11 @@ const MODELS = '/v1/models';
 const MODEL_ID = /^[\w:@+-][\w.:@+-]*(?:\/[\w:@+-][\w.:@+-]*)*$/;
 
 export interface PathQuery {
-  /** The target up to its `?`. */
+  /** The target before its `?`. */
   readonly path: string;
-  /** The request carries `anthropic-version`: the same path exists at both providers. */
+  /** True if the request has `anthropic-version`: the same path exists at both providers. */
   readonly isAnthropic: boolean;
-  /** ProxySettings.relayPaths. */
+  /** Paths that are relayed unchanged: ProxySettings.relayPaths. */
   readonly relayPaths: readonly string[];
 }
 

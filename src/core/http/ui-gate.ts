@@ -11,7 +11,7 @@ import { TOKEN_HEADER } from './local-token.ts';
 export const UI_PATH = '/svc/ui';
 export const UI_API_PATH = `${UI_PATH}/api/`;
 
-/** The page's secret of its session. */
+/** The header with the page's secret of its session. */
 export const UI_SECRET_HEADER = 'x-svc-ui-secret';
 
 /** Says whether a request is for the page. It runs for every request: other targets cost one comparison. */

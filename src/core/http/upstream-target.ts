@@ -19,7 +19,7 @@ export interface UpstreamBase {
   readonly origin: string;
   /** The host as the URL standard writes it: lower case, an IPv4 address in four decimals, IPv6 in brackets. */
   readonly hostname: string;
-  /** The URL holds a user name or a password. */
+  /** True if the URL has a user name or a password. */
   readonly hasUserInfo: boolean;
   /** `versioned`: the path that replaces a target's `/v1`. `root`: the path in front of every other target. */
   readonly versioned: string;

@@ -5,7 +5,7 @@ import type { RequestView } from '../conversation/view.ts';
  * (ports/ledger.ts) says how they are stored.
  */
 
-/** The owner of all entries of a proxy on its user's own machine. */
+/** The owner of all entries of a proxy on a user's own machine. */
 export const LOCAL_TENANT = 'local';
 
 interface Owner {
@@ -28,7 +28,7 @@ export interface SpaceOwner extends Owner {
 }
 
 export interface ConversationOwner extends Owner {
-  /** The key of the conversation. A key without a client's name for it contains the scope. */
+  /** The key of the conversation. It contains the scope if the client gives the conversation no name. */
   readonly conversation: string;
 }
 
@@ -58,11 +58,11 @@ export interface BlockFact {
   readonly form: 'text' | 'part';
   /** The space that the block quotes. A key that may not read that space never gets the block. */
   readonly space: string;
-  /** The records that it quotes. */
+  /** The records that the block quotes. */
   readonly quoted?: readonly QuotedRecord[];
   /**
-   * The decision was taken back, because no request with this block was accepted. svc decides about the prompt
-   * again.
+   * True if the decision was taken back, because no request with this block was accepted. svc decides about the
+   * prompt again.
    */
   readonly isOpen?: true;
 }
@@ -83,13 +83,13 @@ export interface PlacedMark {
 
 /** What svc knows about a thinking block that it relayed. */
 export interface ThoughtFact {
-  /** The model bound this thinking, or an earlier thinking of the conversation, to its prefix. */
+  /** True if the model bound this thinking, or an earlier thinking of the conversation, to its prefix. */
   readonly isBound: boolean;
   /** Fingerprint of the conversation up to the last item before the thinking that no model made. */
   readonly behind: string;
-  /** Earlier batches were left out of its request. */
+  /** True if earlier batches were left out of its request. */
   readonly isShortened: boolean;
-  /** The blocks in front of it, in their order. */
+  /** The blocks before the thinking, in their order. */
   readonly blocks: readonly PlacedMark[];
 }
 
@@ -108,11 +108,11 @@ export interface LeftOut {
 
 /** The decisions about a conversation's cache lifetime after its pauses; see afterPause. */
 export interface LongCache {
-  /** The marks ask for an hour now. */
+  /** True if the marks ask for an hour now. */
   readonly isLong: boolean;
   /** Pauses that the long lifetime covered since its entry was last written. */
   readonly bridged: number;
-  /** Switched off for good: the provider did not use the cache, or refused the marks. */
+  /** True if the hour was switched off for good: the provider did not use the cache, or refused the marks. */
   readonly isOver: boolean;
 }
 
@@ -123,7 +123,7 @@ interface OfChange {
   readonly change: RefusedChange;
 }
 
-/** Where each kind of entry is found. */
+/** The address of each kind of entry. The comments say what an entry states. */
 interface Addresses {
   /** The block that this conversation used. */
   readonly 'own-block': AtOwnItem;
@@ -139,7 +139,7 @@ interface Addresses {
   readonly 'cut-answer': AtItem;
   readonly 'own-batch': AtOwnItem & OfElision;
   readonly 'shared-batch': AtItem & OfElision;
-  /** Conversations with this beginning have batches. Most have none, and then need no look-up by item. */
+  /** The conversations with this beginning have batches. Most have none, and then need no look-up by item. */
   readonly 'batch-mark': AtItem & OfElision;
   /** Whether the conversation's tools and system prompt are cached for an hour. */
   readonly 'long-cache': ConversationOwner;
@@ -158,7 +158,7 @@ interface Addresses {
   readonly 'hook-claim': AtOwnItem;
 }
 
-/** The further facts of each kind of entry. */
+/** The content of each kind of entry. */
 interface Facts {
   readonly 'own-block': BlockFact;
   readonly 'shared-block': BlockFact;
@@ -187,7 +187,10 @@ export type EntryOf<Kind extends LedgerKind> = {
   readonly [Each in Kind]: AddressOf<Each> &
     Facts[Each] & {
       readonly at: number;
-      /** Replaces an earlier entry, even one that is normally written once, because its change was refused. */
+      /**
+       * True if the entry replaces an earlier one, even one that is normally written once, because its change was
+       * refused.
+       */
       readonly replaces?: true;
     };
 }[Kind];
@@ -289,7 +292,7 @@ export function markOf(hash: string): string {
   return hash.slice(0, MARK_CHARS);
 }
 
-/** Why the ledger did not answer. `late`: not in time. `unavailable`: it could not be read. */
+/** Why the ledger did not answer. `late`: it exceeded the deadline. `unavailable`: it could not be read. */
 export type LedgerMiss = 'late' | 'unavailable';
 
 /** The entries that a ledger found at the requested addresses. */
@@ -343,12 +346,12 @@ function isOfKind<Kind extends LedgerKind>(
 
 /** How long a refusal counts: after an hour another provider, model or account may accept the change. */
 const REFUSAL_MS = 3_600_000;
-/** How many of the newest prompts are looked up for refusals: nobody types more in that hour. */
+/** Bound on newest prompts that are looked up for refusals: nobody types more in that hour. */
 const REFUSAL_PROMPTS = 64;
 
 /** Identifies the conversation for which a kind of change is off, because the provider refused a changed request. */
 export interface RefusalPlace extends ConversationOwner, ScopeOwner {
-  /** The client names its conversation; otherwise the key was derived from the first words. */
+  /** True if the client names its conversation; otherwise the key was derived from the first words. */
   readonly isStated: boolean;
 }
 

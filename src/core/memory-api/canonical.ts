@@ -24,7 +24,7 @@ export function canonicalJson(value: unknown): string | undefined {
   return joined(parts, '{', '}');
 }
 
-/** Every character has UTF-8 bytes of its own. */
+/** Says whether every character of a text has UTF-8 bytes. Half a surrogate pair has none. */
 export function isWellFormed(value: string): boolean {
   return !/\p{Surrogate}/u.test(value);
 }

@@ -393,7 +393,7 @@ const MORE = { dry_run: flag, reason: text({ max: 500 }) } as const;
 
 export const purgeRequest = confirmed(members(NEEDED, MORE));
 /**
- * The same for a request from a person, with unknown members forbidden: a mistyped `dry_run` must not erase
+ * The shape of a purge that a user requests. Unknown members are forbidden: a mistyped `dry_run` must not erase
  * anything.
  */
 export const closedPurgeRequest = confirmed(closed(NEEDED, MORE));

@@ -7,7 +7,7 @@ interface FaultRow {
   readonly status: number;
   readonly type: Infer<typeof faultType>;
   readonly retry: RetryAction;
-  /** The header x-should-retry, for calls that SDKs would repeat by themselves. */
+  /** The value of the header x-should-retry, for calls that SDKs would otherwise repeat by themselves. */
   readonly shouldRetry?: boolean;
 }
 
@@ -71,7 +71,7 @@ export const FAULTS = {
     retry: 'same_request',
     shouldRetry: true,
   },
-  /** The thing to be made exists already. */
+  /** The object to be created exists already. */
   CONFLICT: { status: 409, type: 'conflict_error', retry: 'none', shouldRetry: false },
   PAYLOAD_TOO_LARGE: { status: 413, ...INVALID },
   UNSUPPORTED_ENCODING: { status: 415, ...INVALID },
@@ -110,7 +110,7 @@ export const faultBody = members({
 export type FaultBody = Infer<typeof faultBody>;
 
 export interface FaultNote {
-  /** A constant text plus safe fields: never a key, a text or a header. */
+  /** The message: a constant text plus safe fields, never a key, a text or a header. */
   readonly message: string;
   readonly requestId: string;
   readonly param?: string;

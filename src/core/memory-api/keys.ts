@@ -3,25 +3,25 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Scope } from './contract.ts';
 import type { FaultCode } from './faults.ts';
 
-/** What a service stores about a key, and what the key may do. */
+/** The stored form of a key, and what the key may do. */
 
 export interface StoredKey {
   readonly tenant: string;
   /** The public part of the key. */
   readonly keyId: string;
   readonly name: string;
-  /** `hashKey` of the whole key; the key itself is stored nowhere. */
+  /** The `hashKey` of the whole key. The key itself is stored nowhere. */
   readonly hash: string;
-  /** Hashes of the secrets before; newest first. */
+  /** Hashes of earlier secrets, newest first. */
   readonly retired?: readonly RetiredHash[];
   readonly scopes: readonly Scope[];
-  /** Globs; all spaces when absent. */
+  /** Globs of the spaces that the key may use; undefined means all. */
   readonly spaces?: readonly string[];
-  /** Restricts the providers' model lists: names, or names with a star at the end. Absent: all models. */
+  /** Restricts the providers' model lists: names, or names with a star at the end. Undefined means all models. */
   readonly allowedModels?: readonly string[];
   readonly tokensPerDay?: number;
   readonly tokensPerMonth?: number;
-  /** Milliseconds since 1970, all of them. */
+  /** Milliseconds since 1970, like all times below. */
   readonly createdAt: number;
   readonly expiresAt?: number;
   readonly revokedAt?: number;

@@ -3,7 +3,7 @@
 const KIB = 1024;
 const MIB = 1024 * KIB;
 
-/** Bytes of a request's body, by what it asks. */
+/** Bounds on the body of a request in bytes, by operation. */
 export const REQUEST_BYTES_MAX = {
   recall: 256 * KIB,
   capture: 8 * MIB,
@@ -29,7 +29,7 @@ export const CAPTURE_ITEMS_MAX = 64;
 export const RETRIEVE_REFS_MAX = 32;
 export const PURGE_DIGESTS_MAX = 512;
 export const PAGE_MAX = 100;
-/** The words of a list's query. */
+/** Bound on the text that a list searches for, in UTF-16 units. */
 export const WORDS_CHARS_MAX = 1000;
 export const QUERY_CHARS_MAX = 8192;
 export const RECENT_CHARS_MAX = 2048;
@@ -42,13 +42,13 @@ export const FINGERPRINT_CHARS_MAX = 128;
 export const BRANCH_CHARS_MAX = 256;
 export const RECALL_TOKENS_MAX = 8192;
 export const RECALL_ITEMS_MAX = 50;
-/** Spaces in which a project was kept before. */
+/** Bound on the earlier spaces of a project. */
 export const OLDER_SPACES_MAX = 16;
-/** Parts that are quoted of one exchange. */
+/** Bound on quotes from one exchange. */
 export const QUOTES_MAX = 64;
 
-/** A thousand commits a second for 34 years. */
+/** Largest commit sequence: a thousand commits a second for 34 years. */
 export const COMMIT_SEQUENCE_MAX = 2 ** 40;
 
-/** Milliseconds of the header x-svc-deadline-ms. */
+/** Bounds and default of the header x-svc-deadline-ms, in milliseconds. */
 export const DEADLINE_MS = { min: 10, max: 10_000, fallback: 2000 } as const;

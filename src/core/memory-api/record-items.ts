@@ -32,7 +32,7 @@ import { isoTime } from '../memory/times.ts';
 /** A text on its way to the service. */
 export interface Outgoing {
   readonly space: string;
-  /** The port's digest of the text. */
+  /** The digest of the text, as the proxy knows it. */
   readonly text: string;
   readonly item: CaptureItem;
 }

@@ -7,7 +7,7 @@ import { closed, eitherOf, type Infer, listOf, oneOf, text } from './shape.ts';
  * reasoning, tool arguments or half an answer have no place in it.
  */
 
-/** Canonical bytes of one record. */
+/** Bound on the canonical bytes of one record. */
 export const RECORD_BYTES_MAX = 1_048_576;
 
 const MESSAGES_MAX = 64;

@@ -11,12 +11,12 @@ import { hash } from 'node:crypto';
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const TOKEN = /^((svc_live|svc_admin)_([0-9A-Za-z]{12})_([0-9A-Za-z]{43}))_([0-9A-Za-z]{7})$/;
 
-/** 64 bits fill 11 of the 12 places. */
+/** Bytes of the public part: 64 bits fill 11 of its 12 characters. */
 export const PUBLIC_BYTES = 8;
 export const SECRET_BYTES = 32;
 const PUBLIC_CHARS = 12;
 const SECRET_CHARS = 43;
-/** 40 bits: seven places hold 41. */
+/** Bytes of the checksum: 40 bits; its seven characters can hold 41. */
 const CHECKSUM_BYTES = 5;
 const CHECKSUM_CHARS = 7;
 
@@ -37,7 +37,7 @@ export function parseServiceKey(
   return prefix === expected && checksumOf(checked) === checksum ? { publicId, secret } : undefined;
 }
 
-/** From 8 and 32 fresh random bytes. */
+/** Writes a key from 8 and 32 fresh random bytes. */
 export function formatServiceKey(
   publicBytes: Uint8Array,
   secretBytes: Uint8Array,

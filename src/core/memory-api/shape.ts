@@ -35,7 +35,7 @@ function wrong({ path, problems }: Place, what: string): undefined {
 
 export interface TextLimits {
   readonly min?: number;
-  /** UTF-16 units. */
+  /** Bound in UTF-16 units. */
   readonly max?: number;
   readonly pattern?: RegExp;
 }
@@ -145,7 +145,7 @@ export function members<Required extends Shapes, Optional extends Shapes = NoSha
   };
 }
 
-/** A member that is not named makes it wrong. */
+/** Makes the shape of an object. A member that is not named makes it invalid. */
 export function closed<Required extends Shapes, Optional extends Shapes = NoShapes>(
   required: Required,
   optional?: Optional,

@@ -8,7 +8,7 @@ import {
 } from './limits.ts';
 import { integer, oneOf, text } from './shape.ts';
 
-/** The words of the memory API: the shapes of its names, digests and counts. */
+/** The shapes of names, digests and counts in the memory API. */
 
 export const space = text({ pattern: /^[a-z0-9][a-z0-9._/-]{0,127}$/ });
 export const digest = text({ pattern: /^sha256:[A-Za-z0-9_-]{43}$/ });
@@ -28,8 +28,8 @@ export const dialect = oneOf(...DIALECTS);
 export const speaker = oneOf('user', 'assistant');
 export const mark = oneOf('unverified');
 
-/** "new": the client knows no generation of this space and wants the current one. */
+/** The value by which a client says that it knows no generation of the space and wants the current one. */
 export const NEW_GENERATION = 'new';
 
-/** A feature in whoami: the service proves what it holds. Without it svc never leaves anything out. */
+/** A feature in whoami: the service proves what it stores. Without it svc leaves nothing out of requests. */
 export const PROOF_FEATURE = 'coverage.pop.v1';

@@ -58,12 +58,15 @@ export function captureStored(role: 'user' | 'assistant', text: string): RecordT
 export function questionText(text: string, charsMax: number): string {
   const visible = visibleText(text);
   if (visible.length <= charsMax) return maskSecrets(visible).text.slice(0, charsMax);
-  // The point is usually at the beginning or the end; the middle is pasted.
+  // Keep the beginning and the end, where the user's own words usually are; the middle is pasted.
   const half = charsMax >> 1;
   return `${startOf(visible, half)}\n${endOf(visible, half)}`;
 }
 
-/** Returns the question what recall would say to a prompt that is not sent: without a brief, on no branch. */
+/**
+ * Returns the question for a preview of recall, for a prompt that is not sent: without the list of sessions, and on
+ * no branch.
+ */
 export function lookQuestion(
   prompt: string,
   {
@@ -89,7 +92,10 @@ export function lookQuestion(
   return { ...place, humanText, assistantText: '', excludeDigests: [], tokensMax, agent };
 }
 
-/** The texts of an exchange as they would be stored, except for echoes. Masking them is most of the work. */
+/**
+ * The texts of an exchange as they would be stored, apart from echoes. Masking is most of the work, so they are
+ * cached.
+ */
 export interface CleanExchange {
   readonly humanText: string;
   readonly humanDigest: string;
@@ -133,14 +139,14 @@ function visibleText(text: string): string {
 // longest secret, a private key of 4,096 bits, has some 3,300 characters.
 const CUT_CHARS = 8_192;
 
-/** Masked; up to `charsMax` characters. */
+/** Returns the masked beginning of a text, up to `charsMax` characters. */
 function startOf(text: string, charsMax: number): string {
   const { text: masked } = maskSecrets(text.slice(0, charsMax + CUT_CHARS));
   const isCut = text.length > charsMax + CUT_CHARS;
   return masked.slice(0, Math.min(charsMax, Math.max(0, masked.length - (isCut ? CUT_CHARS : 0))));
 }
 
-/** The same from the end. */
+/** Returns the masked end of a text, up to `charsMax` characters. */
 function endOf(text: string, charsMax: number): string {
   const { text: masked } = maskSecrets(text.slice(-(charsMax + CUT_CHARS)));
   const isCut = text.length > charsMax + CUT_CHARS;
@@ -171,7 +177,8 @@ const PAIRS = [
 
 const MAYBE = /think|thought|reasoning|channel|analysis|inner_/i;
 
-// Each begins a line. Without a closing mark it runs to the end: the answer was cut off.
+// Matches an element of reasoning at the beginning of a line. Without a closing tag it reaches to the end, because
+// the answer was cut.
 const ELEMENT = new RegExp(`(?:^|\\n)[ \\t]*<(${NAMES})(?:\\s[^>\\n]*)?>[^]*?(?:</\\1>|$)`, 'gi');
 const PAIRED = PAIRS.map(
   ([open, close]) =>
@@ -274,7 +281,7 @@ function isAnnouncement(sentence: string): boolean {
 }
 
 interface Status {
-  /** Each sentence of this form holds one of them. */
+  /** Words of which each sentence of this form has at least one. */
   readonly words: readonly string[];
   readonly form: RegExp;
 }
@@ -331,7 +338,7 @@ const STATUS: readonly Status[] = [
     /^(?:\d+ commits? ahead|committed|pushed|shipped|merged)\b[^.!?]{0,20}(?:`[0-9a-f]{7,40}`)?[^.!?]{0,80}[.!]?$/u,
   ),
   status('` is |` was ', /^`[0-9a-f]{7,40}` (?:is|was) (?:on|pushed)\b/u),
-  // The empty word is in every sentence.
+  // The empty word is in every sentence, so this form is always tried.
   status(
     '',
     /^(?:all )?(?:done|committed|pushed|merged|shipped|fixed|saved|updated|confirmed|got it|noted|good|great|perfect|excellent|nice|right|sure|correct|yes|no|ok|okay|agreed|makes sense|understood|you(?:'|’)re (?:right|welcome)|(?:good|great|fair|excellent) (?:question|point|catch|call|idea|news)|sounds good|no problem|committed and pushed|build succeeds|success|completed?|finished|both (?:done|merged|pushed)|that(?:'|’)s all|all set|all good)(?: (?:now|successfully|cleanly))?[.! ]*$/u,
@@ -351,7 +358,7 @@ function lastingPart(text: string): string {
     .trim();
 }
 
-/** "✅ All checks passed". */
+/** Matches "✅ All checks passed". */
 const TICK = /^[^\p{L}\p{N}`]{1,4}(?=\p{L})/u;
 
 function isStatus(sentence: string): boolean {

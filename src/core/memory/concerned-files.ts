@@ -11,7 +11,7 @@ import { type Call, callsOf, commandIn, pathIn } from '../dialects/dialects.ts';
 /** Bound on the bytes of calls that are parsed, from the end of the exchange: some 10 ms. */
 const BYTES_MAX = 1024 * 1024;
 const CALLS_MAX = 256;
-/** Names of a single call. */
+/** Bound on names from a single call. */
 const CALL_NAMES_MAX = 64;
 const NAMES_MAX = 256;
 /** Longest patch that is read: a longer one changes the whole project. */
@@ -136,7 +136,7 @@ function baseOf(name: string): string {
   return name.slice(Math.max(name.lastIndexOf('/'), name.lastIndexOf('\\')) + 1);
 }
 
-/** They print the files that they name. */
+/** Programs that print the files that they name. */
 const PRINTERS: ReadonlySet<string> = new Set(
   'cat bat batcat head tail nl less more sed'.split(' '),
 );

@@ -11,7 +11,7 @@ import { stem } from '../recall/stemming.ts';
 
 // Share of known words from which on a sentence may be an echo: with a fourth of new words it says something new.
 const REPEATED_SHARE = 0.75;
-// Fewest terms that the rest must have to be stored: three words are "as you said".
+// Fewest terms of the remaining text that is stored: three words are no more than "as you said".
 const OWN_TERMS_MIN = 4;
 
 /** Stems of words with which people and models refer to earlier statements. */
@@ -24,7 +24,7 @@ const POINTING_WORDS: ReadonlySet<string> = new Set(
 
 /** The recalled blocks that the request carried, and the question. */
 export interface Heard extends OwnBlocks {
-  /** The user's question: repeating it is nothing new either. */
+  /** The user's question. A sentence that repeats it is an echo too. */
   readonly question: string;
 }
 
@@ -65,7 +65,7 @@ interface KnownWords {
   readonly terms: ReadonlySet<string>;
   /** Words, numbers and paths of the memories and the question, as written. */
   readonly tokens: ReadonlySet<string>;
-  /** One of the memories denies something. */
+  /** True if one of the memories denies something. */
   readonly negates: boolean;
 }
 
@@ -176,7 +176,7 @@ const RETELLING_WORDS: ReadonlySet<string> = new Set(
     .map(stem),
 );
 
-/** "x over y" is not "y over x". */
+/** Matches a contrast between two words: "x over y" is not "y over x". */
 const CONTRAST =
   /(\p{L}[\p{L}\p{N}_-]*)\s+(over|than|before|after|to|into)\s+(?=(\p{L}[\p{L}\p{N}_-]*))/giu;
 const CLAUSE_END = /[,;:()—–]|\s(?:and|while|but|whereas|und|aber)\s/u;
@@ -191,7 +191,7 @@ const SHARED_MIN = 2;
  * rephrasing ("is kept in redis") is no correction.
  */
 class Statements {
-  /** The terms of each sentence, in their order. */
+  /** The terms of each sentence, in the sentence's order. */
   readonly #statements: readonly (readonly string[])[];
   readonly #known: ReadonlySet<string>;
   readonly #contrasts: ReadonlySet<string>;

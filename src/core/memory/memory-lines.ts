@@ -70,7 +70,7 @@ export function readLine(line: string, given: { space?: string; now: number }): 
   return { kind: 'record', record };
 }
 
-/** A string names the problem. */
+/** Reads the marks; returns a message if one is invalid. */
 function marksIn({ pin, edited, rules }: Readonly<Record<string, unknown>>): MemoryMarks | string {
   if (pin !== undefined && !isPin(pin)) return 'pin must be always or never';
   const editedAt = timeIn(edited);

@@ -4,7 +4,7 @@
  * start.
  */
 
-/** `sentence` in lower case. */
+/** Says whether a sentence announces a next step. `sentence` must be in lower case. */
 export function announcesStep(sentence: string): boolean {
   if (ABROAD.test(sentence)) return true;
   if (afterLeads(sentence).some((rest) => saysNext(rest))) return true;
@@ -17,9 +17,9 @@ const COURTESY =
   /^(?:ok|okay|good|great|perfect|excellent|right|alright|sure|yes|nice|interesting|hmm|got it|understood|done)\b/;
 const BETWEEN = /^[^\p{L}\p{N}`]+/u;
 const BETWEEN_MAX = 4;
-/** "And now, ", "so ". */
+/** Matches "And now, " or "so ". */
 const CONNECTOR = /^(?:and|so|but|now|next|first|then|also|finally|let me start)\b[,:]? ?/;
-/** How many courtesies, and how many connectors, are skipped. */
+/** Bound on courtesies, and on connectors, that are skipped. */
 const LEADS_MAX = 2;
 
 /** Returns the sentence with none, one or more of its opening phrases removed. */
@@ -55,7 +55,7 @@ function afterConnector(sentence: string): string | undefined {
   return connector === undefined ? undefined : sentence.slice(connector.length);
 }
 
-/** Any verb but those that begin an explanation. */
+/** Matches "let me" with any verb except those that begin an explanation. */
 const LET_ME = /^(?:let me|lemme) (?!know|explain|be clear|lay|put it|clarify|answer|remind)\p{L}/u;
 const I_WILL =
   /^(?:let me|let's|let us|lemme|i'll|i’ll|i will|i am going to|i'm going to|i’m going to|i(?: also)? (?:need|want|have) to|we(?:'ll| need to)|time to|going to) /;
@@ -67,7 +67,7 @@ const KNOWING =
   /^(?:i(?:'ve| have| now have| can see) (?:now )?(?:all|everything|enough|a (?:clear|full|good|complete|thorough|comprehensive)|the (?:full|complete|whole)|full|comprehensive)|now i (?:understand|have|see|know|can see) )/;
 const NEXT = /^(?:now|next|also|then|first)[,:]? /;
 
-/** The same in other languages of coding sessions: the speaker, and a word for a next step. */
+/** Matches an announced step in other languages of coding sessions. */
 const ABROAD =
   /^(?:(?:jetzt|nun|als nächstes|zuerst) )?(?:ich )?(?:schaue|prüfe|führe|starte|suche|öffne|lese|beginne|teste|sehe mir|werde)\b(?: ich)?(?: (?:mir|jetzt|nun|zuerst|als nächstes|die|den|das|dir|alle)\b)|^lass mich\b|^(?:ahora )?(?:déjame|voy a|vamos a)\b|^(?:maintenant,? )?(?:je vais|laisse-moi|laissez-moi)\b|^(?:agora )?(?:vou|deixe-me)\b/;
 

@@ -4,7 +4,7 @@
  * sets a rule or gives a reason is stored.
  */
 
-// English, and the most common short forms of other languages in coding sessions.
+// Filler words: English ones, and the most common of other languages in coding sessions.
 const FILLERS =
   'ok okay okey kk k yes yeah yep yup yess y no nope n nah sure fine good great nice cool perfect awesome excellent thanks thank you thx ty please pls plz ' +
   'noted understood got will go on ahead continue proceed next do it that this again retry try more keep going stop wait done hi hello hey ' +
@@ -13,13 +13,13 @@ const FILLERS =
 
 const FILLER_WORDS = new Set(FILLERS.split(' '));
 
-// Most filler words of a text that is not stored; with a sixth word people begin to say something.
+// Most words of a text that counts as filler; with a sixth word people begin to say something.
 const FILLER_WORDS_MAX = 5;
 
-// Longest text of five such words.
+// Longest text that counts as filler: five such words.
 const FILLER_CHARS_MAX = 64;
 
-/** "ok", "continue", "yes please". */
+/** Says whether a text is only filler: "ok", "continue", "yes please". */
 export function isFiller(text: string): boolean {
   if (text.length > FILLER_CHARS_MAX) return false;
   const words = wordsOf(text);
@@ -61,10 +61,10 @@ const SAYS_SOMETHING =
 const STATEMENT =
   /^(?:(?:we|they|he|she)(?! (?:will|should|can|could|need|want|must|have|might|may|also)\b|['’]ll)\b|(?!(?:that|this|it|what|which|who|how|where|here|there|i)\b)\p{L}[\p{L} -]{0,40} (?:needs?|is|are|was|were|has|have|runs?|uses?|belongs?|lives?|owns?|expires?|closes?|opens?|starts?|ends?)\b)/iu;
 
-/** "5 seems like a great one to tackle". */
+/** Matches "5 seems like a great one to tackle". */
 const MENU_ANSWER =
   /^#?\d{1,2}(?:(?:,| and| &) ?#?\d{1,2}){0,8}(?=[\s,.!-]|$)(?!\s?(?:%|ms|s\b|kb|mb|gb|px|min|hours?|days?|weeks?|spaces?|tabs?|columns?|characters?|x\b))/i;
-/** "2 spaces", "80 columns": a size is a rule. */
+/** Matches a size, which is a rule: "2 spaces", "80 columns". */
 const SIZE = /\d ?(?:spaces?|tabs?|columns?|characters?|px|[kmg]b)\b/i;
 const MENU_WORDS_MAX = 9;
 

@@ -29,23 +29,26 @@ export interface MemoryRecord<Role extends TextRole = TextRole> extends MemoryMa
   readonly at: number;
   /** Fingerprint of the conversation at the exchange's human item; '' for an output. */
   readonly fingerprint: string;
-  /** Which exchange of the conversation, counted from 0; 0 for an output. */
+  /** The number of the exchange in the conversation, counted from 0; 0 for an output. */
   readonly exchange: number;
   readonly branch?: string;
-  /** svc is not certain that the user wrote the text: it ranks lower and is never a rule. */
+  /** 'unverified' if svc is not certain that the user wrote the text. It ranks lower then, and is never a rule. */
   readonly source?: 'unverified';
-  /** `at` is when the text was said, not when it was found in a history: repeating the text renews the date. */
+  /**
+   * True if `at` is when the text was said, and not when it was found in a history. Repeating the text then renews
+   * the date.
+   */
   readonly isTimed?: true;
-  /** The user imported it from a file or a transcript; svc did not see it live. */
+  /** True if the user imported it from a file or a transcript, so that svc did not see it live. */
   readonly isImported?: true;
 }
 
-/** What the user has chosen for a memory. Only the embedded store supports it. */
+/** The user's choices for a memory. Only the embedded store supports them. */
 export interface MemoryMarks {
   readonly pin?: Pin;
   /** Milliseconds since 1970. */
   readonly editedAt?: number;
-  /** Choices for the single rules in the text, by sentence. */
+  /** The user's choices for single rules in the text, by sentence. */
   readonly rules?: Readonly<Record<string, RuleMark>>;
 }
 
@@ -76,7 +79,10 @@ export interface StoredRecord<Role extends TextRole = TextRole> extends Omit<
   MemoryRecord<Role>,
   'isTimed' | 'isImported' | keyof MemoryMarks
 > {
-  /** Short, stable, safe in a shell: `m_` and the digest's first 10 bytes in lower-case base32. */
+  /**
+   * The reference: `m_` and the digest's first 10 bytes in lower-case base32. It is short, stable and safe in a
+   * shell.
+   */
   readonly ref: string;
 }
 
@@ -151,8 +157,8 @@ export function readRecord(value: unknown): MemoryRecord<SpeakerRole> | undefine
   return isWhole ? (fields as MemoryRecord<SpeakerRole>) : undefined;
 }
 
-// A spoken text may contain half a surrogate pair, which the stores keep. An output may not: its proof is made from
-// UTF-8 bytes.
+// Says whether a text can be stored. A spoken text may contain half a surrogate pair, which the stores keep. An
+// output may not: its proof is made from UTF-8 bytes.
 function isKept(role: TextRole, text: string): boolean {
   return role === 'tool' ? text !== '' && isWellFormed(text) : text.trim() !== '';
 }

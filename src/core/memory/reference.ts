@@ -10,12 +10,12 @@ import { createHash, hash } from 'node:crypto';
 
 export type TextRole = 'user' | 'assistant' | 'tool';
 
-/** The place of an output: it belongs to its call and has no place of its own in a conversation. */
+/** The place that an output's record has: an output has no place of its own in a conversation. */
 export const OUTPUT_PLACE = { role: 'tool', fingerprint: '', exchange: 0 } as const;
 
 /** Returns the digest of a text: base64url SHA-256 over the role, a line feed and the text. */
 export function textDigest(role: TextRole, said: string | Uint8Array): string {
-  // The one-shot hash() takes a third of the time of createHash().
+  // Use the one-shot hash(), which takes a third of the time of createHash().
   if (typeof said === 'string') return hash('sha256', `${role}\n${said}`, 'base64url');
   return createHash('sha256').update(`${role}\n`).update(said).digest('base64url');
 }
@@ -23,7 +23,7 @@ export function textDigest(role: TextRole, said: string | Uint8Array): string {
 /** 80 bits: among 10^6 records of a store two share a reference with a chance of 1 in 10^12. */
 const REFERENCE_BYTES = 10;
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567';
-/** A sha256 in base64url without padding. */
+/** Matches a sha256 in base64url without padding. */
 const DIGEST = /^[A-Za-z0-9_-]{43}$/;
 
 /** Matches every reference in a text. Use it only with `match` and `matchAll`, which keep no state. */
@@ -58,12 +58,12 @@ export function isReference(text: string): boolean {
 
 const REFERENCE = /^(?:m|ex|to|nt)_[a-z2-7]{16}$/;
 
-/** A whole reference, or the beginning of one. */
+/** Says whether a text is a whole reference, or the beginning of one. */
 export function isReferenceStart(text: string): boolean {
   return WHOLE.test(text) || SHORT.test(text);
 }
 
-/** `m_` and eight characters. */
+/** Length of a shortened reference: `m_` and eight characters. */
 const SHORT_CHARS = 10;
 /** Matches short references. Four characters are the least that a user may type; fewer are likely a mistake. */
 const SHORT = /^m_[a-z2-7]{4,15}$/;
@@ -75,7 +75,7 @@ const WHOLE = /^m_[a-z2-7]{16}$/;
  */
 export const EXCERPT_TOKENS_MAX = 1_500;
 
-/** The first 80 bits of a base64url digest. */
+/** Writes the first 80 bits of a base64url digest in base32. */
 function base32Of(digest: string): string {
   return base32(Buffer.from(digest, 'base64url').subarray(0, REFERENCE_BYTES), ALPHABET);
 }

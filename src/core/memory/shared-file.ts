@@ -25,15 +25,15 @@ export interface SharedEntry {
 
 export interface SharedFile {
   readonly entries: readonly SharedEntry[];
-  /** One message for each paragraph that is no entry. It quotes nothing of the paragraph. */
+  /** One message for each paragraph that is no entry. No message quotes the paragraph. */
   readonly problems: readonly string[];
-  /** The file has git conflict marks. The entries of both sides are read. */
+  /** True if the file has git conflict marks. The entries of both sides are read. */
   readonly isConflicted: boolean;
 }
 
 /** Longest file: people review it, so no one makes a larger one on purpose. */
 export const SHARED_FILE_BYTES_MAX = 1024 * 1024;
-/** As many as a person can review. */
+/** Bound on entries: as many as a person can review. */
 export const SHARED_ENTRIES_MAX = 1_000;
 /** Longest text; a longer one belongs into a document of the repository. */
 export const SHARED_TEXT_CHARS_MAX = 4_000;

@@ -22,12 +22,12 @@ export function isoTime(at: number): string {
   return `${lastText}${String(time - second).padStart(3, '0')}Z`;
 }
 
-/** The day of UTC, as `2026-11-20`. */
+/** Returns the day in UTC: `2026-11-20`. */
 export function isoDay(at: number): string {
   return isoTime(at).slice(0, 'YYYY-MM-DD'.length);
 }
 
-/** `000Z` */
+/** Length of `000Z`. */
 const MS_CHARS = 4;
 /** Cache of the last second's text: consecutive times are mostly in the same second. */
 let lastSecond = 0;

@@ -22,7 +22,7 @@ export const TRANSCRIPT_CLIENTS = [
 export type TranscriptClient = (typeof TRANSCRIPT_CLIENTS)[number];
 export type FormClient = Exclude<TranscriptClient, 'codex'>;
 
-/** What one line says; an absent member says nothing. */
+/** The facts that one line states; all others are undefined. */
 export interface TranscriptStep {
   readonly session?: string | undefined;
   readonly folder?: string | undefined;
@@ -30,17 +30,17 @@ export interface TranscriptStep {
   /** The id of this line. A later line with it as `parent` continues from here. '' means before the first line. */
   readonly id?: string | undefined;
   readonly parent?: string | undefined;
-  /** In the form of Anthropic Messages. */
+  /** The message in the form of Anthropic Messages. */
   readonly message?: unknown;
   /** ISO 8601, or milliseconds since 1970. */
   readonly at?: unknown;
-  /** The answer ended at a limit, failed, or was withheld. */
+  /** True if the answer ended at a limit, failed, or was withheld. */
   readonly isCut?: boolean;
-  /** The client writes its own frames around typed text. */
+  /** True if the client writes its own frames around typed text. */
   readonly hasFrames?: boolean;
   /** Texts at the place where the client puts the text of a hook. */
   readonly hookTexts?: readonly unknown[];
-  /** The client no longer sends what was said before this line. */
+  /** True if the client no longer sends what was said before this line. */
   readonly isCompacted?: boolean;
 }
 
@@ -66,7 +66,7 @@ const NO_MODEL = '<synthetic>';
 
 const HOOK_ATTACHMENT = 'hook_additional_context';
 
-/** Claude Code 2.1.329. */
+/** Reads a line of Claude Code 2.1.329. */
 function claudeStep(fields: Fields): TranscriptStep {
   const { type, message, isSidechain, isMeta, isCompactSummary } = fields;
   const attachment = asRecord(fields['attachment']);
@@ -88,7 +88,9 @@ function claudeStep(fields: Fields): TranscriptStep {
   return { ...place, ...said, parent, hasFrames: true };
 }
 
-/** Copilot CLI 1.0.102 writes events. `content` is the typed text; `transformedContent` has the client's frames. */
+/**
+ * Reads an event of Copilot CLI 1.0.102. `content` is the typed text; `transformedContent` has the client's frames.
+ */
 function copilotStep(fields: Fields): TranscriptStep {
   const { type, timestamp: at } = fields;
   const data = asRecord(fields['data']);
@@ -111,7 +113,7 @@ function copilotStep(fields: Fields): TranscriptStep {
   return { message: messageOf('assistant', [content], calls), at };
 }
 
-/** pi 0.73.1: a tree of entries. */
+/** Reads an entry of pi 0.73.1, whose entries form a tree. */
 function piStep(fields: Fields): TranscriptStep {
   const { type, timestamp: at } = fields;
   if (type === 'session') {
@@ -131,7 +133,7 @@ function piStep(fields: Fields): TranscriptStep {
   return { ...place, message: messageOf(role, textsIn(parts), calls), at, isCut };
 }
 
-/** Qwen Code 0.24.4 writes lines similar to Claude Code's, with Gemini's parts. */
+/** Reads a line of Qwen Code 0.24.4. It is similar to Claude Code's, with Gemini's parts. */
 function qwenStep(fields: Fields): TranscriptStep {
   const { type, provenance, timestamp: at } = fields;
   const place = {
@@ -153,7 +155,7 @@ function qwenStep(fields: Fields): TranscriptStep {
   return { ...place, message: messageOf(isTyped ? 'user' : 'assistant', texts, calls), at };
 }
 
-/** Gemini CLI 0.61.0. If the client added contents of files, `displayContent` is the typed text. */
+/** Reads a line of Gemini CLI 0.61.0. If the client added contents of files, `displayContent` is the typed text. */
 function geminiStep(fields: Fields): TranscriptStep {
   const { type, content, displayContent, timestamp: at } = fields;
   const place = { session: textOrNone(fields['sessionId']), folder: textOrNone(fields['folder']) };
@@ -168,7 +170,7 @@ function geminiStep(fields: Fields): TranscriptStep {
   return { ...place, message: messageOf(type === 'user' ? 'user' : 'assistant', texts, calls), at };
 }
 
-/** Continue CLI: its file holds the session, then its history, without any times. */
+/** Reads the file of Continue CLI: the session, then its history, without any times. */
 function continueStep(fields: Fields): TranscriptStep {
   const message = asRecord(fields['message']);
   const { role, content } = message;
@@ -184,7 +186,7 @@ function continueStep(fields: Fields): TranscriptStep {
   return { ...place, message: messageOf(role, texts, calls) };
 }
 
-/** Cline CLI 3.0.65 writes messages of Anthropic Messages, with its own frame around typed text. */
+/** Reads a message of Cline CLI 3.0.65, in the form of Anthropic Messages, with Cline's frame around typed text. */
 function clineStep(fields: Fields): TranscriptStep {
   const place = {
     session: textOrNone(fields['sessionId']),
@@ -204,7 +206,7 @@ function clineStep(fields: Fields): TranscriptStep {
 
 const CLINE_INPUT = /^<user_input mode="\w+">([\s\S]*)<\/user_input>$/;
 
-/** opencode 1.18.33: a message of its database with its parts (`transcript-files.ts`). */
+/** Reads a message of opencode 1.18.33 from its database, with its parts (`transcript-files.ts`). */
 function opencodeStep(fields: Fields): TranscriptStep {
   const { role, summary, error, finish } = asRecord(fields['message']);
   const place = {
@@ -244,7 +246,7 @@ function messageOf(
   };
 }
 
-/** A tool's result: it answers a call, and nothing of it is stored. */
+/** The traits of a tool's result: it answers a call, and nothing of it is stored. */
 const RESULT = {
   role: 'user',
   content: [{ type: 'tool_result', tool_use_id: 'call', content: '' }],

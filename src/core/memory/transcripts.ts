@@ -17,7 +17,7 @@ import { stepOf, type TranscriptClient, type TranscriptStep } from './transcript
  * of a compaction, reasoning or tools.
  */
 
-/** A transcript says when everything was said. */
+/** A record with the time at which it was said, which every transcript states. */
 export interface TranscriptRecord extends MemoryRecord<SpeakerRole> {
   readonly client: TranscriptClient;
   readonly isTimed: true;
@@ -26,21 +26,21 @@ export interface TranscriptRecord extends MemoryRecord<SpeakerRole> {
 interface Entry {
   readonly item: ItemTraits;
   readonly at: number;
-  /** The assistant was not done. */
+  /** True if the assistant's text was cut. */
   readonly isCut: boolean;
-  /** The entry is new since the session was last read. */
+  /** True if the entry is new since the session was last read. */
   readonly isFresh: boolean;
-  /** Nothing but what svc's hooks said. */
+  /** Blocks of svc's hooks, if the entry has only those. */
   readonly blocks?: readonly string[];
-  /** A compaction follows, after which the model no longer reads the entry. */
+  /** True if a compaction follows, after which the model no longer reads the entry. */
   readonly isCompacted?: true;
 }
 
-/** What is known about a session besides its transcript. */
+/** Facts about a session that are not in its transcript. */
 export interface SessionFacts {
-  /** For a session that does not name itself. */
+  /** The name of the session, if the transcript has none. */
   readonly name: string;
-  /** The blocks that the proxy added to a prompt with these words. */
+  /** Returns the blocks that the proxy added to a prompt with these words. */
   readonly placedAt?: (humanText: string) => readonly string[];
 }
 
@@ -58,7 +58,7 @@ export class TranscriptReader {
   #branch: string | undefined;
   #isSubAgents = false;
 
-  /** `own`: recognises blocks that svc's hooks have added. Text that an answer repeats from them is not stored. */
+  /** `own` recognises blocks of svc's hooks, so that text that an answer repeats from them is not stored. */
   constructor(client: TranscriptClient, own: OwnBlocks = NO_BLOCKS) {
     this.#client = client;
     this.#own = own;
@@ -70,7 +70,7 @@ export class TranscriptReader {
     if (fields !== undefined) this.take(fields);
   }
 
-  /** The same with what the line holds. */
+  /** Takes a line whose JSON is parsed already. */
   take(fields: Fields): void {
     if (this.#client === 'codex') this.#takeCodex(fields);
     else this.#follow(stepOf(this.#client, fields));
@@ -85,12 +85,11 @@ export class TranscriptReader {
     }));
   }
 
-  /** The typed texts. */
   get prompts(): readonly string[] {
     return this.#entries.map(({ item }) => item.humanText).filter((text) => text !== '');
   }
 
-  /** The folder in which the session worked, if the transcript says so. */
+  /** The folder in which the session worked; undefined if the transcript does not say so. */
   get folder(): string | undefined {
     return this.#folder ?? this.#stated('workingFolder');
   }
@@ -118,7 +117,7 @@ export class TranscriptReader {
     return true;
   }
 
-  /** In the order of the conversation. */
+  /** Returns the records of the session, in the order of the conversation. */
   finish(facts: SessionFacts): TranscriptRecord[] {
     if (this.#isSubAgents) return [];
     const left = this.#abandoned.flatMap(({ entries, from }) =>
@@ -204,7 +203,7 @@ export class TranscriptReader {
     for (const text of textsOf(payload['content'])) this.#addHookText(text);
   }
 
-  /** Only of svc's own hooks, told by the mark. */
+  /** Adds a text of svc's own hooks, which it recognises by the mark. It ignores other texts. */
   #addHookText(text: string): void {
     const { key } = this.#own;
     const added = key === '' ? [] : markedBlocks(text, key);
@@ -223,7 +222,7 @@ export class TranscriptReader {
   }
 
   #readMeta(meta: Fields): void {
-    // A fork repeats the facts of the session that it was made from; only the first ones are its own.
+    // A fork repeats the facts of its original session, so only the first ones are its own.
     if (this.#session !== '') return;
     this.#session = textOrNone(meta['id']) ?? '';
     this.#folder = textOrNone(meta['cwd']);
@@ -240,7 +239,7 @@ export class TranscriptReader {
   }
 
   #recordsOf(exchange: Exchange, place: Place): TranscriptRecord[] {
-    // An answer that was cut short, or that still waited for a tool, is not stored.
+    // An answer that was cut, or that still waited for a tool, is not stored.
     const last = place.entries
       .slice(exchange.start, exchange.end)
       .findLast(({ item }) => item.assistantText !== '');

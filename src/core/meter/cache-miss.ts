@@ -28,9 +28,9 @@ export interface CacheMiss {
   readonly by: 'svc' | 'client' | 'time' | 'provider' | 'restart';
   readonly place?: Place;
   readonly change?: Change;
-  /** The changed message, counted from 1; absent for the part before all messages. */
+  /** The changed message, counted from 1; undefined for the part before all messages. */
   readonly message?: number;
-  /** A tool, a server of tools or a setting. */
+  /** The name of a tool, a server of tools or a setting. */
   readonly name?: string;
   readonly isServer?: true;
   /** What svc changed. `clearing`: svc asked the provider to clear old outputs. */
@@ -52,14 +52,14 @@ export interface SentPrefix extends AnsweredPrefix {
 interface AnsweredPrefix {
   readonly sketch: PrefixSketch;
   readonly own: OwnChanges;
-  /** Undefined where the provider has not counted. */
+  /** The token counts; undefined if the provider has not reported them. */
   readonly usage: Usage | undefined;
-  /** By the monotonic clock: when the request came, and when its answer began. */
+  /** When the request came, and when its answer began, by the monotonic clock. */
   readonly at: number;
   readonly answeredAt: number;
-  /** By the wall clock, which also runs while the machine sleeps. */
+  /** When the request came by the wall clock, which also runs while the machine sleeps. */
   readonly wallAt: number;
-  /** How long the provider keeps the messages. */
+  /** How long the provider keeps the messages, in milliseconds. */
   readonly lifetimeMs: number;
 }
 
@@ -67,25 +67,25 @@ interface AnsweredPrefix {
 export interface Comparison {
   readonly before: SentPrefix | undefined;
   readonly sketch: PrefixSketch;
-  /** The client's first difference. */
+  /** The first difference that the client made. */
   readonly difference: Difference | undefined;
-  /** How many thinking blocks the client no longer sends. */
+  /** The number of thinking blocks that the client no longer sends. */
   readonly droppedThoughts: number;
 }
 
 /** Bound on parallel threads of one conversation: an agent, and sub-agents without a name of their own. */
 const THREADS_MAX = 3;
 
-/** Items of a conversation's beginning: a prompt, with what the client puts in front of it. */
+/** The number of items in a conversation's beginning: a prompt, with what the client adds before it. */
 const OPENING_ITEMS = 3;
 /** Bound on remembered ends; providers do not look further back. */
 const ENDS_MAX = 4;
 
 /** The latest requests of one conversation, as digests. */
 export class PrefixHistory {
-  /** The newest first. */
+  /** The latest requests, newest first. */
   #sent: readonly SentPrefix[] = [];
-  /** The conversation has been read from the provider's cache at least once. */
+  /** True if the conversation was read from the provider's cache at least once. */
   #hasCache = false;
 
   get size(): number {
@@ -167,10 +167,10 @@ export interface MissQuestion {
   readonly own: OwnChanges;
   readonly usage: Usage;
   readonly prices: CachePrices;
-  /** svc's token estimates of the request as sent, and of what it left out. */
+  /** svc's token estimates: of the request as it was sent, and of what was left out. */
   readonly forwardedTokens: number;
   readonly elidedTokens: number;
-  /** svc asked the provider to clear old outputs, and some were cleared. */
+  /** True if svc asked the provider to clear old outputs, and some were cleared. */
   readonly isCleared: boolean;
   readonly at: number;
   readonly wallAt: number;
@@ -180,11 +180,11 @@ export interface MissQuestion {
 
 /** What is known of a request that an earlier process of svc served. */
 export interface ResumedPrefix {
-  /** svc's estimate of what it carried. */
+  /** svc's estimate of the tokens in that request. */
   readonly tokens: number;
-  /** Milliseconds since then, at least. */
+  /** A lower bound of the milliseconds since that request. */
   readonly pausedMs: number;
-  /** How long the provider keeps the messages. */
+  /** How long the provider keeps the messages, in milliseconds. */
   readonly lifetimeMs: number;
 }
 
@@ -313,7 +313,7 @@ function culpritOf(
       ...(isServer === undefined ? {} : { isServer }),
     };
   }
-  // The monotonic clock stops while the machine sleeps.
+  // Compare by the wall clock too, because the monotonic clock stops while the machine sleeps.
   const sleptMs = wallAt - before.wallAt;
   if (difference === undefined && sleptMs > before.lifetimeMs) {
     return { by: 'time', pausedMs: Math.round(sleptMs) };

@@ -1,8 +1,8 @@
 import type { CacheMiss } from './cache-miss.ts';
 
-/** Says a cache miss in words. */
+/** Writes a cache miss in words. */
 
-/** One sentence: the cause, and what it cost. */
+/** Writes one sentence: the cause, and what it cost. */
 export function missText(miss: CacheMiss): string {
   const { tokens, pausedMs = 0, by } = miss;
   const message = miss.message === undefined ? '' : `, from message ${miss.message} on`;

@@ -22,7 +22,7 @@ export interface Culprit {
   readonly dollars: number | undefined;
 }
 
-/** The dearest first. */
+/** Ranks causes, the most expensive first. */
 export function rankCulprits(rows: readonly MissedRow[]): readonly Culprit[] {
   const missed = rows.flatMap((row) => {
     return row.miss === undefined ? [] : [{ ...row, miss: row.miss }];

@@ -25,9 +25,9 @@ interface ShellSketch {
   readonly system: readonly TextSketch[];
   /** Settings on which a cache may depend. */
   readonly settings: readonly Named[];
-  /** The client marks a part of it for the cache. */
+  /** True if the client marks a part of the shell for the cache. */
   readonly isMarked: boolean;
-  /** The client asks the provider to cache up to the newest item automatically. */
+  /** True if the client asks the provider to cache up to the newest item automatically. */
   readonly isAutomatic: boolean;
   readonly tokens: number;
 }
@@ -52,10 +52,10 @@ interface ItemSketch {
   readonly tokens: number;
   /** A lower bound of the item's blocks: a provider searches backwards from a cache mark by blocks. */
   readonly blocks: number;
-  /** Whether the item has a cache mark, and an image; only for providers that cache by marks. */
+  /** True if the item has a cache mark; true if it has an image. Both only for providers that cache by marks. */
   readonly isMarked: boolean;
   readonly hasImage: boolean;
-  /** Only for the first items, where clients put their environment. */
+  /** A sketch of the text; only for the first items, in which clients put their environment. */
   readonly text?: TextSketch | undefined;
 }
 
@@ -358,7 +358,7 @@ function imageDifference(
   return { place: 'settings', change: 'edited', index: -1, name: IMAGES };
 }
 
-/** In the place of a setting's name. */
+/** The name by which a change of images is reported, instead of a setting's name. */
 const IMAGES = 'images';
 
 /** Blocks that Anthropic searches backwards from a cache mark for an entry ("Prompt caching", 2026-11). */
@@ -454,7 +454,7 @@ export function droppedThoughts(before: PrefixSketch, after: PrefixSketch): numb
   return dropped;
 }
 
-/** What svc changed in each item of a request, in a comparable form. */
+/** svc's changes to a request: for each changed item, a text that is equal for equal changes. */
 export type OwnChanges = ReadonlyMap<number, string>;
 
 export type OwnChange = 'block' | 'outputs' | 'exchanges';

@@ -1,12 +1,12 @@
 /** Describes the windows of a plan in words. It uses no Node code, because the page uses it too. */
 
-/** The plan limit that a refusal names; undefined for any other answer. */
+/** Names the plan limit of a refusal; undefined for any other answer. */
 export interface PlanLimit {
   readonly window: string;
   readonly resetAt?: number;
 }
 
-/** The name of a window for a person. */
+/** Returns the name of a window for the user. */
 export function windowText(name: string): string {
   const [, count = '', unit = '', of = ''] = /^(\d{1,3})(h|d)(?:[_ ](.{1,40}))?$/.exec(name) ?? [];
   if (unit === '') return `window ${name}`;

@@ -15,12 +15,12 @@ export interface QuotaReading {
   readonly windows: readonly QuotaWindow[];
   /** The window by which the provider decided about this request. */
   readonly deciding?: string;
-  /** The provider's decision: allowed, allowed_warning, rejected. */
+  /** The decision as the provider states it: allowed, allowed_warning, rejected. */
   readonly status?: string;
 }
 
 export interface QuotaWindow {
-  /** `5h`, `7d`, `7d_oi`, or as the provider names it. */
+  /** The name of the window: `5h`, `7d`, `7d_oi`, or as the provider names it. */
   readonly name: string;
   /** The used share, from 0 to 1; a provider may state more, which counts as full. */
   readonly share: number;
@@ -73,7 +73,7 @@ export function readQuota(headers: RawHeaders, now: number): QuotaReading | unde
   return windows.length === 0 ? undefined : { provider: 'codex', windows };
 }
 
-/** The same from an event of a stream. */
+/** Reads the used part of the plan from an event of a stream. */
 export function quotaInEvent(event: Fields, now: number): QuotaReading | undefined {
   if (event['type'] !== 'codex.rate_limits') return undefined;
   const set = new WindowSet(now);
@@ -223,10 +223,10 @@ export function quotaRowOf(
   return { at, login, reading, client, space, conversation, model };
 }
 
-/** Enough to tell a person's logins apart. */
+/** Length of the login's hash: enough to tell a user's logins apart. */
 const LOGIN_CHARS = 12;
 
-/** One reading with the request that brought it. */
+/** A reading, with the request whose answer brought it. */
 export interface QuotaRow {
   /** Milliseconds since 1970. */
   readonly at: number;
@@ -242,21 +242,21 @@ export interface QuotaRow {
 export interface QuotaReport {
   readonly login: string;
   readonly provider: QuotaReading['provider'];
-  /** Of the newest reading. */
+  /** When the newest reading was made, in milliseconds since 1970. */
   readonly at: number;
   readonly deciding: string | undefined;
   readonly windows: readonly WindowReport[];
 }
 
 export interface WindowReport extends QuotaWindow {
-  /** The window has been reset since, so its present use is unknown. */
+  /** True if the window has been reset since, so that its present use is unknown. */
   readonly isOver: boolean;
   /**
    * When the window will be full at the pace of the last hour; if it is full already, the time of the newest
    * reading. Undefined if unknown or past; Infinity if the window lasts until its reset.
    */
   readonly fullAt: number | undefined;
-  /** The newest readings did not state it. */
+  /** True if the newest readings no longer state the window. */
   readonly isGone: boolean;
   readonly movers: Readonly<Record<MoverKind, readonly Mover[]>>;
 }

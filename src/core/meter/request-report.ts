@@ -16,7 +16,8 @@ function picked(row: object, members: readonly string[]): object {
   return Object.fromEntries(members.map((name) => [name, Reflect.get(row, name)]));
 }
 
-// No id, project, session, reference, time of day or tool name: each could identify a person.
+// Members of the report. None is an id, a project, a session, a reference, a time of day or a tool name: each could
+// identify a person.
 const MEMBERS = [
   'client',
   'kind',

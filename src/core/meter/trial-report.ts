@@ -9,7 +9,7 @@ export interface TrialConversation {
   /** Input and output tokens as the provider counted them. */
   readonly tokens: number;
   readonly corrections: number;
-  /** In input tokens at full price. */
+  /** The price of the input, in input tokens at full price. */
   readonly paid: number;
 }
 
@@ -18,7 +18,7 @@ export type TrialMeasure = (typeof TRIAL_MEASURES)[number];
 
 export interface TrialResult {
   readonly measure: TrialMeasure;
-  /** Means of a conversation. */
+  /** Means per conversation. */
   readonly with: number;
   readonly without: number;
   /** The change by svc as a 95 % interval: -0.2 is a fifth less. Undefined while there are too few conversations. */

@@ -81,7 +81,7 @@ export function effectiveMode(mode: CompressionMode, outcome: Outcome): Compress
 /** Obstacles to shortening that are known before the request's history is read. */
 export interface Obstacles {
   readonly modes: Modes;
-  /** Thinking is bound to the prefix, so texts that were left out earlier stay out in every mode. */
+  /** True if thinking is bound to the prefix, so that texts left out earlier stay out in every mode. */
   readonly isBound: boolean;
   readonly isOverBudget: boolean;
   readonly hasProviderState: boolean;

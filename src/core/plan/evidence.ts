@@ -7,10 +7,10 @@ import type { Plan } from './plan.ts';
  * a service's headers name a receipt.
  */
 
-/** The program that answers. */
+/** The program that answers the request. */
 export type Issuer =
   | { readonly kind: 'local-proxy'; readonly version: string }
-  /** Its request id is the id of the receipt too. */
+  /** The request's id is also the id of the receipt. */
   | { readonly kind: 'service' };
 
 export interface Evidence {
@@ -21,7 +21,7 @@ export interface Evidence {
   readonly plan: Plan;
 }
 
-/** The plan of a request without one: it was only relayed, or it stopped earlier. */
+/** The plan of a request that was only relayed, or that stopped before it was planned. */
 export const NOTHING_PLANNED: Plan = {
   edits: [],
   compressionMode: 'passthrough',

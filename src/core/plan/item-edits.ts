@@ -26,12 +26,12 @@ import type { Item, RequestView } from '../conversation/view.ts';
 /** The types of a content part that is a text. */
 export const TEXT_TYPES: ReadonlySet<unknown> = new Set(['text', 'input_text', 'output_text']);
 
-/** 'text': inside the item's string. 'part': a content part of its own. */
+/** The form of a block. 'text': inside the item's string. 'part': a content part of its own. */
 export type ContentForm = 'text' | 'part';
 
 interface Insertion {
   readonly block: string;
-  /** The form in which the block was first sent; later requests repeat it. */
+  /** The form in which the block was first sent. Later requests repeat that form. */
   readonly form: ContentForm;
 }
 

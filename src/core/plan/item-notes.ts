@@ -13,11 +13,11 @@ export interface ItemNote {
    * text that svc added after an item.
    */
   readonly edit: 'same' | 'stub' | 'left_out' | 'block';
-  /** Number of consecutive items; 0 for the part before the first item: system prompt, tools, settings. */
+  /** The number of consecutive items; 0 for the part before the first item: system prompt, tools, settings. */
   readonly count: number;
-  /** Estimated tokens that came. */
+  /** Estimated tokens as the client sent them. */
   readonly tokens: number;
-  /** Estimated tokens that were sent, if the number differs. */
+  /** Estimated tokens as svc sent them, if the number differs. */
   readonly after?: number;
   /** The role of a single item, or `prompt` for the user's newest message. */
   readonly kind?: ItemRole | 'prompt';
@@ -38,7 +38,7 @@ const EDITS_MAX = 40;
 const REFS_MAX = 8;
 const TOOL_CHARS_MAX = 64;
 
-/** In the order of the request. */
+/** Returns the notes in the order of the request. */
 export function itemNotes(facts: NoteFacts): readonly ItemNote[] {
   const { view } = facts;
   const edits = editsByItem(facts);

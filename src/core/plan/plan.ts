@@ -27,11 +27,11 @@ export interface Shortening {
   /** Whole exchanges that are left out. */
   readonly omitted: readonly Omission[];
   readonly outcome: Outcome;
-  /** How many calls read left-out outputs again, whose results this request carries. */
+  /** The number of calls that read left-out outputs again and whose results this request carries. */
   readonly readings?: number;
-  /** Those of them that leave for the first time. */
+  /** Outputs and exchanges that are left out for the first time. */
   readonly added?: ReadonlySet<ToolOutput | Omission>;
-  /** The ledger entries of new ones, so that a refusal can take them back. */
+  /** The ledger entries of `added`, so that a refusal can take them back. */
   readonly recorded?: readonly LedgerEntry[];
 }
 
@@ -49,9 +49,9 @@ export interface PlanFacts {
 
 export interface Plan {
   readonly edits: readonly Edit[];
-  /** svc asks the provider to clear old tool outputs. */
+  /** True if svc asks the provider to clear old tool outputs. */
   readonly asksToClear?: true;
-  /** Effective: after any safe fallback. */
+  /** The mode that is effective, after any safe fallback. */
   readonly compressionMode: CompressionMode;
   readonly continuityState: ContinuityState;
   readonly originalTokens: number;
@@ -61,11 +61,11 @@ export interface Plan {
   readonly elidedTokens: number;
   /** References of the newest left-out outputs, for a later look-up. */
   readonly elidedRefs: readonly string[];
-  /** The texts that this request left out, for its row in the request log; absent if none may be left out. */
+  /** The texts that this request left out, for its row in the request log; undefined if none may be left out. */
   readonly shortening?: Shortening | undefined;
 }
 
-// A row of the request log stays short.
+// Bound on references, so that a row of the request log stays short.
 const REFS_MAX = 10;
 
 export function makePlan(facts: PlanFacts): Plan {

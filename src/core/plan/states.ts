@@ -7,13 +7,13 @@ import { isUnfit, type LostThoughts } from '../conversation/lost-thoughts.ts';
  * state without a row does not compile.
  */
 
-/** Where a state is seen. */
+/** Where users see a state. */
 export type StateKind = 'memory' | 'continuity' | 'end' | 'error';
 
 export interface StateText {
   readonly name: string;
   readonly kind: StateKind;
-  /** The event, and its reason. */
+  /** What has happened, and why. */
   readonly meaning: string;
   /** What the user can do; '' if nothing. */
   readonly advice: string;
@@ -205,18 +205,18 @@ function blocks(count: number): string {
   return count === 1 ? '1 thinking block' : `${count} thinking blocks`;
 }
 
-/** Sums over the requests of the log. */
+/** Sums of lost thinking over the requests of the log. */
 export interface ThoughtSums {
-  /** Thinking blocks that the provider dropped, and those of them that no longer fit their prefix. */
+  /** The number of thinking blocks that the provider dropped, and of those that no longer fit their prefix. */
   readonly dropped: number;
   readonly unfit: number;
-  /** Requests that the provider refused because thinking no longer fits its prefix. */
+  /** The number of requests that the provider refused because thinking no longer fits its prefix. */
   readonly refused: number;
   /** The part of `unfit` and `refused` for which svc changed the prefix first. */
   readonly bySvc: number;
 }
 
-/** The same for many requests; undefined if no thinking was lost. */
+/** Writes the sums of many requests; undefined if no thinking was lost. */
 export function thoughtSumsText(sums: ThoughtSums): string | undefined {
   const { dropped, unfit, refused, bySvc } = sums;
   if (dropped + refused === 0) return undefined;

@@ -118,7 +118,7 @@ const PLACES: readonly (readonly [keywords: readonly string[], before: string])[
 
 const LITERAL_REST = /[^\n"'`\\<>[\]]*/y;
 
-/** Commands that read a password from the pipe. */
+/** Matches commands that read a password from the pipe. */
 const READERS =
   '(?:[^\\n|[\\]]{0,120}--password-stdin|(?:sudo )?(?:sudo (?:-\\w )?-S|passwd --stdin|cryptsetup |(?:npx )?wrangler secret put))';
 
@@ -236,7 +236,7 @@ export const COMMAND_RULES: readonly SecretRule[] = [
   ),
 ];
 
-/** A password or a pass phrase in quotes. */
+/** Says whether an argument is a password or a pass phrase in quotes. */
 function isLiteralArgument(secret: string): boolean {
   return /\s/.test(secret) ? isPassPhrase(secret, false) : isArgument(secret);
 }

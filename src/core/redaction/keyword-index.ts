@@ -4,7 +4,7 @@
  * keywords this takes a tenth of the time of searching for each.
  */
 
-/** Small, so that the table stays in the processor's first-level cache. */
+/** Size of the hash: small, so that the table stays in the processor's first-level cache. */
 const HASH_BITS = 12;
 const HASH_MASK = (1 << HASH_BITS) - 1;
 /** Bits that each character shifts the hash, so that it covers the last three characters. */
@@ -13,7 +13,7 @@ const BEGIN_CHARS = 3;
 
 interface HasKeywords {
   readonly keywords: readonly string[];
-  /** The rule needs the positions of its keywords. */
+  /** True if the rule needs the positions of its keywords. */
   readonly isAtKeyword?: boolean;
 }
 
@@ -23,7 +23,7 @@ interface Entry<Rule> {
 }
 
 export class KeywordIndex<Rule extends HasKeywords> {
-  /** Too short for the table. */
+  /** Keywords that are too short for the table. */
   readonly #short: readonly Entry<Rule>[];
   /** For each hash the index of the list of keywords with this beginning; 0 for none. */
   readonly #listAt = new Uint16Array(1 << HASH_BITS);

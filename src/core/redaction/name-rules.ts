@@ -43,9 +43,9 @@ const ASSIGN =
   "(?:[\"'`]\\]?\\)?)?(?:[ \\t]{0,8}:[ \\t]{0,4}(?:&(?:'static )?str|string)|[ \\t]{1,4}(?:as )?string)?[ \\t]{0,8}" +
   '(?:[?:.+|]{0,3}=>?|:)(?![=?])[ \\t]{0,8}' +
   BLOCK;
-/** `public string Password { get; set; } = "…"`. */
+/** Matches `public string Password { get; set; } = "…"` after the name. */
 const PROPERTY = '[ \\t]{1,4}\\{[ \\w;]{0,40}\\}[ \\t]{0,4}=[ \\t]{0,4}(?=["\'])';
-/** `setProperty("API_TOKEN", "…")`. */
+/** Matches `setProperty("API_TOKEN", "…")` after the name. */
 const ARGUMENT = '["\'`][ \\t]{0,4},[ \\t]{0,4}(?=["\'`])';
 /** Matches `- name: DB_PASSWORD` with `value: …` on the next line; also as an attribute, and in JSON. */
 const NAMED_VALUE =
@@ -56,7 +56,7 @@ const NESTED_VALUE =
 /** Matches `variable "db_password" { default = "…" }`, with type and description before the value. */
 const DEFAULT_VALUE =
   '["\'][ \\t]{0,4}\\{(?:\\s{1,40}(?:type|description|sensitive)[ \\t]{0,24}=[^\\n[\\]]{0,120}){0,3}\\s{1,40}default[ \\t]{0,24}=[ \\t]{0,4}';
-/** What may stand between a tag and its text. */
+/** Matches what may come between a tag and its text. */
 const CDATA = '(?:<!\\[CDATA\\[)?';
 const ATTRIBUTES = '(?:\\s{1,4}[\\w:.-]{1,40}=["\'][^"\'<>\\n[\\]]{0,80}["\']){0,4}[ ]?';
 /** Matches `<password type="plain">…`: attributes may follow a name only inside a tag. */
@@ -75,7 +75,7 @@ const SETTING_ELEMENT =
 /** Matches any element except a form's field, which a text of the page follows. */
 const NO_FIELD =
   '(?!(?:input|button|label|select|textarea|option|a|form|meta|field)\\b)[\\w:.-]{1,40}';
-/** `setApiKey("…")`. */
+/** Matches `setApiKey("…")` after the name. */
 const SETTER = '(?<=(?:set|with)_?(?:\\w{0,16}_)?[\\w]{0,40})\\([ \\t]{0,4}(?=["\'`])';
 const GIVEN = `(?:${ASSIGN}|${PROPERTY}|${ARGUMENT}|${NAMED_VALUE}|${NESTED_VALUE}|${DEFAULT_VALUE}|${SETTER})`;
 
@@ -85,10 +85,10 @@ const OUTSIDE_CALL = '(?<=(?:^|\\n)[^\\n(]{0,200})';
 const NAME_START = '(?<=(?:^|[\\s"\'?&;=]|-)[\\w.:-]{0,40})';
 /** Matches a value that ends its line, except for a comment. */
 const TO_LINE_END = '(?=\\S{6,80}[ \\t]{0,4}(?:\\r?\\n|$|#|//[ ]))';
-/** A value that ends its clause. */
+/** Matches a value that ends its clause. */
 const TO_CLAUSE_END =
   '(?=\\S{6,80}(?:(?<=["\'`.,;!)。，])|\\s{0,2}$|[ \\t]{0,2}\\r?\\n| (?:and|for|on|please|und|für|et|y|e|but)\\b))';
-/** "for the staging database". */
+/** Matches "for the staging database". */
 const OF_PLACE =
   '(?: (?:for|of|on|at|für|von|auf|pour|de|du|para|da|do|della|voor|van|till|til) [\\w. @-]{1,32}?)?';
 /** Matches what joins a name and its value in a sentence, in the languages of `SPOKEN_NAMES`. */
@@ -406,16 +406,16 @@ export const NAME_RULES: readonly SecretRule[] = [
   }),
 ];
 
-/** How programs report on a test. */
+/** Matches how test programs report a result. */
 const VERDICT = /^PASS: /;
 
 /** Matches variable names, as code passes them to a member `password`. */
 const VARIABLE =
   /^(?:pass|pwd|pw\d|p\d|secret|token|hash|user|new|old|current|input|form|req|args?|db|opts?)/i;
 
-/** A template with a place to fill, or code. */
+/** Matches a template with a place to fill, or code. */
 const IN_TEMPLATE = /\$\{|\{\{|<%|=>|<\//;
-/** A name with a number, as code has it. */
+/** Matches a name with a number, as in code. */
 const COUNTED_NAME = /^[a-z_]+\d{1,2}$/i;
 const MEMBER_ACCESS = /^[A-Za-z_$][\w$]{0,40}(?:[?!]?\.|\?\.?\[)[A-Za-z_$]/;
 
@@ -494,9 +494,12 @@ const HOLDS_CHOSEN = new RegExp(
   `^(?:${CHOSEN}|pass)[\\w.-]{0,24}(?:["'\`]?[\\])]{0,2}(?:[^\\n,]*[:=]|\\()|${NAMED_VALUE}|${DEFAULT_VALUE})`,
   'i',
 );
-/** One of several names in quotes. */
+/** Matches the end of one of several names in quotes. */
 const IN_LIST = /["'`][ \t]*,[ \t]*["'`]$/;
-/** A longer name with "secret" in it is often something else; one with "password" rarely is. */
+/**
+ * Accepts every name that does not begin with "secret", and of the others only plain ones: a longer name with
+ * "secret" is often something else.
+ */
 function isPlainOrPassword(context: string): boolean {
   return isPlainName(context) || !/^secret/i.test(context);
 }

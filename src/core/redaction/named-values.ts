@@ -25,14 +25,14 @@ import { endOfMatch, type Stretch } from './secret-rule.ts';
 /** A name of a secret and its surroundings. */
 interface Named {
   readonly text: string;
-  /** Where the name begins, and the text before it on its line, at most `BEFORE_CHARS`. */
+  /** The index of the name, and the text before it on its line, at most `BEFORE_CHARS`. */
   readonly at: number;
   readonly before: string;
   readonly name: string;
   /** The name with the words joined to it: `DB_PASSWORD` for `PASSWORD`. */
   readonly whole: string;
   readonly nameEnd: number;
-  /** A person chooses such a secret, so it may be an ordinary word. */
+  /** True if people choose such a secret, so that it may be an ordinary word. */
   readonly isPassword: boolean;
 }
 
@@ -48,7 +48,7 @@ export function readNamedValue(text: string, at: number): Stretch | undefined {
   const end = text.startsWith('[masked: ', at - 9) ? undefined : endOfMatch(NAME, text, at);
   if (end === undefined) return undefined;
   const name = text.slice(at, end).replace(/[.-]+$/, '');
-  // A field of a form that is given a text.
+  // The name is a form's field, and the code enters a text into it.
   const isFilled = /^\.(?:set_?[tv]|fill|type|send)/i.test(text.slice(end, end + 6));
   if (isDescription(name) && !isFilled) return undefined;
   const line = text.slice(Math.max(0, at - BEFORE_CHARS), at);
@@ -90,10 +90,10 @@ const STRUCT_TAG =
 /** Matches `{"name": "DB_PASSWORD", "type": "string", "value": "…"}`. */
 const MEMBER_VALUE =
   '["\'],\\s{0,40}(?:["\']?\\w{1,20}["\']?:\\s{0,4}["\'][^"\'\\n[\\]]{0,60}["\'],\\s{0,40}){1,3}["\']?value["\']?:\\s{0,4}';
-/** `password.equals("…")`. */
+/** Matches `password.equals("…")`. */
 const COMPARED =
   '\\.(?:equals\\w{0,12}|eq|compare(?:To)?|(?:should|to) ?(?:==|eq)?|toBe|toEqual)[ (]{0,2}(?=["\'])';
-/** `get("input[name=password]").type("…")`. */
+/** Matches `get("input[name=password]").type("…")`. */
 const FIELD =
   '["\'\\])]{0,4}(?:\\.\\w{1,16}\\(\\)){0,2}\\.(?:fill|type|val|set_?[vV]alue|set_?[tT]ext|send_?[kK]eys|enterText|typeText|press_?[sS]equentially)\\((?=["\'`])';
 const VALUE_OF = new RegExp(
@@ -271,7 +271,7 @@ function isSimpleBare(secret: string): boolean {
 /** Matches a name for a secret in code: `AuthenticationMD5Password`, `password1`. */
 const NAMES_A_SECRET = /^[\w$]*(?:pass|token|secret|credential)[\w$]*$/i;
 
-/** Without the marks that end a sentence. */
+/** Returns the range without the marks that end a sentence. */
 function trimmed(text: string, start: number, end: number): Stretch {
   const marks = /[.,;:)*]+$/.exec(text.slice(start, end))?.[0].length ?? 0;
   return { start, end: end - marks };
@@ -498,7 +498,7 @@ const AFTER_NAME = /^["'`*]{0,2}(?:[ \t]{0,2}(?:$|\n)|[.,;!)]| for | of )/;
 const VALUE_BEFORE =
   /(?<value>["'`][^\s"'`[\]]{4,64}["'`]|(?<![\w"'`.-])[^\s"'`<>[\](){}]{4,64}) (?:(?:is|was|as|ist|est|es|è|é) (?:now )?(?:the|my|our|its|a|your|das|mein|le|la|el) (?:\w{1,16} ){0,2}|as |\(the )$/;
 
-/** `"…".equals(password)`, `"…" == password`. */
+/** Matches `"…".equals(password)` and `"…" == password`. */
 const COMPARED_BEFORE =
   /["']([^"'\s[\]]{4,64})["'](?:\.equals(?:IgnoreCase)?\(| ={2,3} | != )[\w.]{0,40}$/;
 

@@ -90,7 +90,7 @@ export const PAIR_RULES: readonly SecretRule[] = [
       `(?<keep>(?<![\\w.$/@-])(?:ssh|sftp|rdp|vnc|vpn|telnet)(?:[ ]?[:=→]|[ ]->)[ ]{1,2}["'\`]?[A-Za-z][\\w.@+-]{1,64}(?: / |/))${BARE_VALUE}${CLAUSE_END}`,
       'iy',
     ),
-    // A word behind a stroke alone is the second part of a path.
+    // A word directly after a slash is the second part of a path.
     accepts: (candidate) =>
       isPairSecret(candidate) &&
       (candidate.context.endsWith(' ') || !/^[\w-]*$/.test(candidate.secret)),

@@ -8,7 +8,7 @@ const EXAMPLE_PASSWORD =
   /^(?:pass(?:word|wd|phrase)?|pwd|pw|secret|token|user|root|admin|postgres|guest|test|yyy|p)$/i;
 
 export function isUrlPassword({ secret }: Candidate): boolean {
-  // A backslash begins a pattern for addresses.
+  // A value that begins with a backslash is a pattern for addresses.
   return !isPlaceholder(secret) && !EXAMPLE_PASSWORD.test(secret) && !secret.startsWith('\\');
 }
 
@@ -27,6 +27,6 @@ export function isArgument(secret: string): boolean {
 export function isLogin({ secret, context }: Candidate): boolean {
   const name = /["'=\s]([^\s"'=:]{1,64}):?["']?$/.exec(context)?.[1] ?? '';
   if (/^[$<]|\{\{|\$\(/.test(name) || !isArgument(secret) || secret.includes('://')) return false;
-  // `-u www:data` is a user and a group; so is `-u 1000:1000`.
+  // `-u www:data` is a user and a group, and so is `-u 1000:1000`.
   return hasMixedCharacters(secret) || looksRandom(secret);
 }

@@ -87,9 +87,12 @@ interface Mask extends Stretch {
 
 /** The secrets found so far, and the text that is still to be searched. */
 class Search {
-  /** As long as the text. Brackets replace the found secrets, and no rule matches across brackets. */
+  /**
+   * The text to search, with the same length as the original. Brackets replace the found secrets, and no rule matches
+   * across brackets.
+   */
   rest: string;
-  /** Beginnings that were looked at. */
+  /** The number of examined beginnings of vendors' keys. */
   heads = 0;
   readonly masks: Mask[] = [];
 
@@ -234,7 +237,7 @@ function findNamed(text: string): readonly Stretch[] | undefined {
   return found;
 }
 
-/** One rule on one text. */
+/** Applies one rule to one text. */
 class RuleReader {
   readonly #text: string;
   readonly #rule: SecretRule;
@@ -248,7 +251,7 @@ class RuleReader {
     this.#endOfQuoted = restReader(text, rule.quotedRest ?? rule.rest ?? WORD_REST);
   }
 
-  /** For a sticky pattern. */
+  /** Returns the secret at an index, for a rule with a sticky pattern. */
   secretFrom(index: number): Stretch | undefined {
     this.#rule.pattern.lastIndex = index;
     const match = this.#rule.pattern.exec(this.#text);

@@ -157,13 +157,15 @@ function kindOf(character: string): 'capital' | 'small' | 'digit' | 'other' {
 
 const WORDED_CHARS_MIN = 6;
 const WORDED_FORM = /^\p{L}[\p{L}!@#%^*+~?._-]{5,63}$/u;
-/** Names of types, states, algorithms and passwords, as they appear in data and sentences. */
+/** Matches names of types, states, algorithms and passwords, as they occur in data and sentences. */
 const PLAIN_WORD =
   /^(?:string|varchar|function|symbol|bigint|property|number|integer|boolean|buffer|object|unknown|option(?:al)?|undefined|required|mandatory|continue|proceed|regain|restore|recover|unlock|prevent|protect|complete|ensure|invalid|incorrect|correct|missing|strong|secure|insecure|unsafe|expired?|hidden|visible|invisible|readonly|read-only|unset|empty|default|plain-?text|public|private|random|unique|different|similar|identical|obvious|strict|simple|simply|always|already|another|anything|nothing|something|whatever|either|neither|rather|perhaps|really|mostly|across|inside|outside|before|during|between|without|within|through|because|against|longer|shorter|stronger|weaker|wrong|case-(?:in)?sensitive|opaque|ascii|base-?64|argon|column|field|flags?|options?|arguments?|parameters?|switch(?:es)?|label|database|username|e-?mail|postgres|superuser|administrator|letters|characters|generate|disable|enable|contrase\p{L}+|wachtwoord|salasana|parola|l\p{L}senord|adgangskode|incorrect\p{L}{1,3}|requerid[oa]|obligato\p{L}+|inv[aá]lid[oa]|errat[ao]|sbagliat[ao]|onjuist|verplicht|неверн\p{L}+|обязател\p{L}+|falsch|richtig|sicher|unsicher|notwendig|erforderlich)$/iu;
-/** Words in code and prose of which a password's name consists. */
+/** Matches words in code and prose that form the name of a password. */
 const NAMING_WORD =
   /pass|pwd|kennwort|^secret|[_.]secret|token|hash|crypt|prompt|input|string|value$|[Cc]onfig|(?:current|new|old|user|your|default)[A-Z_-]|(?:Str|Text|Bytes?|Type|Field|Schema|Data|Dto|Props|Digest|Policy|Option|Object|Key|Provider|Manager|Service|Client|Handler|Factory|Ref|Param|Arg|Value|Array|List|Map|Spec|Entity|Model|Info|Name|Store|Session|State|Settings|Context|Builder|Result|Response|Request|Like)$/;
-/** Participles and adjectives that describe a password: "the password is mandatory, encrypted, changeable". */
+/**
+ * Matches participles and adjectives that describe a password: "the password is mandatory, encrypted, changeable".
+ */
 const DESCRIBING_WORD =
   /^(?:(?:non|un|over|multi|pre|self|case|read|write|lower|upper|soft|well|base|zero|one|two|short|long)-[a-z]+|[a-z]+(?:ed|ing|able|ible|ive|ory|ary|ous|ful|less|ant|ent|lich|isch)|[a-z]+(?<!f)ly|written|chosen|broken|stolen|forgotten|overwritten|(?:ab|an|auf|aus|ein|um|weg|zu)?ge[a-z]+(?:t|en)|ver[a-zäöüß]{3,10}(?:en|t|d))$/;
 
@@ -178,7 +180,7 @@ export function isBareChosen(secret: string): boolean {
   );
 }
 
-/** Names in code for something that holds a password: a variable, a parameter, a column. */
+/** Matches names in code for something that has a password: a variable, a parameter, a column. */
 const CODE_WORD =
   /^(?:pass|pwd|pw\d?|p\d|secret|token|hash|user|new|old|current|input|form|req|args?|db|opts?|value|values?|data|line|text|str|string|buf(?:fer)?|bytes?|result|res|response|body|param(?:eter)?s?|field|element|event|target|state|props|context|ctx|config|conf|settings?|options?|env|self|this|undefined|null|none|nil|true|false|plain(?:text)?|cipher\w*|encoded|decoded|raw|tmp|temp|item|entry|row|record|column|payload|reader|writer|stdin|prompt|random|generate\w*|get\w*|read\w*|load\w*|find\w*|make\w*|create\w*|fetch\w*)(?:[A-Z_.\d]|[,;)]|$)/;
 
@@ -240,7 +242,7 @@ const SCRAMBLED_VOWEL_SHARE_MAX = 0.29;
 
 const CAMEL_CASE = /^(?:[A-Z]?[a-z]{1,2}){0,2}(?:[A-Z]{1,4}[a-z]{2,}){2,}$/;
 
-/** Random, or letters alone that are no words. */
+/** Says whether a value is random, or consists of letters that are no words. */
 export function looksMade(value: string): boolean {
   if (looksRandom(value)) return true;
   if (value.length < SCRAMBLED_CHARS_MIN || !/^[A-Za-z]+$/.test(value) || isMadeUp(value))
@@ -256,7 +258,7 @@ export function isPassPhrase(text: string, isCalledPhrase: boolean): boolean {
   if (words.length < (isCalledPhrase ? 3 : 4) || words.length > 12) return false;
   if (!words.every((word) => PHRASE_WORD.test(word)) || isPlaceholder(text)) return false;
   if (ABOUT_PASSWORDS.test(text)) return false;
-  // If all letters are small and there is no full stop, only a verb or a pronoun makes it a sentence.
+  // In a text of small letters without a full stop, only a verb or a pronoun shows a sentence.
   return (
     isCalledPhrase || !(/^[\p{Ll}\d '-]+$/u.test(text) ? CLAUSE_WORD : SENTENCE_WORD).test(text)
   );

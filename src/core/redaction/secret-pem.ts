@@ -48,7 +48,7 @@ export function findKeyBlockEnd(headEnd: number, text: string): number | undefin
 }
 
 const PUTTY_END = /Private-MAC: [0-9a-f]{20,128}/g;
-/** An RSA key of 16,384 bits with a comment. */
+/** Longest PuTTY file: an RSA key of 16,384 bits with a comment. */
 const PUTTY_CHARS_MAX = 24_000;
 
 /**

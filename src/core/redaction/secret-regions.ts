@@ -55,7 +55,7 @@ const DATA_AFTER_CHARS = 1600;
 const DATA_HEAD = /\b(?:data|stringData)["']?:[ \t]{0,4}\{?/g;
 const ENTRY =
   /(?:\s{0,80}#[^\n]{0,200}\n){0,4}\s{1,80}["']?([\w.-]{1,80})["']?:[ \t]{0,4}(?:[|>][+-]?[ \t]{0,4}\n[ \t]{1,40})?["']?([A-Za-z0-9+/]{8,4096}={0,3})["']?,?(?=\s|\}|$)/y;
-/** Below `stringData` a value is no base64. */
+/** Matches an entry below `stringData`, where a value is not base64. */
 const STRING_ENTRY =
   /(?:\s{0,80}#[^\n]{0,200}\n){0,4}\s{1,80}["']?([\w.-]{1,80})["']?:[ \t]{0,4}["']?([^\s"'\\<>[\]{}|,]{4,4096})["']?,?(?=\s|\}|$)/y;
 const SKIPPED_ENTRY =
@@ -86,7 +86,7 @@ export function findKubernetesValues(headEnd: number, text: string): FoundAll {
   return { secrets, end: headEnd + DATA_AFTER_CHARS };
 }
 
-/** A longer line is no head of a table. */
+/** Longest head of a table, in characters. */
 const HEAD_CHARS_MAX = 400;
 const ROW_CHARS_MAX = 4096;
 /** Matches the line below the head of a Markdown, psql or MySQL table. */

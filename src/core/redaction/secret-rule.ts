@@ -28,14 +28,14 @@ export interface SecretRule {
   readonly findEnd?: (headEnd: number, text: string) => number | undefined;
   /** For several secrets after one beginning: returns their places, and how far the text was read. */
   readonly findAll?: (headEnd: number, text: string) => FoundAll;
-  /** Without it every match is a secret. */
+  /** Says whether a match is a secret; undefined: every match is one. */
   readonly accepts?: (candidate: Candidate) => boolean;
   /** Where the format is documented, or why the rule exists. */
   readonly source: string;
 }
 
 export interface Candidate {
-  /** The text of the group `keep`. */
+  /** The text that the group `keep` matched. */
   readonly context: string;
   /** The secret's first 64 characters: enough to decide, and a bound on the work. */
   readonly secret: string;
@@ -51,7 +51,7 @@ export interface Stretch {
 
 export interface FoundAll {
   readonly secrets: readonly Stretch[];
-  /** The search continues from here. */
+  /** The index at which the search continues. */
   readonly end: number;
 }
 

@@ -28,7 +28,7 @@ const LIST_MARK = /(?:[\s,;"'`*•|-]|\d{1,2}[.)](?=\s)){1,24}/y;
 const LIST_CODE = /[A-Za-z0-9]{4,12}(?:-[A-Za-z0-9]{3,12}){0,5}(?![\w-])/y;
 const RECOVERY_CODES_MAX = 24;
 
-/** The list of codes behind "recovery codes:". */
+/** Finds the codes that follow "recovery codes:". */
 export function findRecoveryCodes(headEnd: number, text: string): FoundAll {
   const secrets: Stretch[] = [];
   let at = endOfMatch(LIST_LEAD, text, headEnd);
@@ -51,7 +51,7 @@ const WORDS_LEAD =
 const SEED_WORD = /(?:\d{1,2}[.)][ \t]{0,2})?[a-z]{3,8}(?=[\s,"'`.;]|$)/y;
 const SEED_GAP = /(?:,[ \t]?|[ \t]{1,2}|\n[ \t]{0,8})/y;
 const SEED_COUNTS = new Set([12, 15, 18, 21, 24]);
-/** Words that are not in BIP 39's list: a text with one of them is a sentence. */
+/** Matches words that are not in BIP 39's list: a text with one of them is a sentence. */
 const SENTENCE_WORDS =
   /\b(?:the|and|for|are|not|with|your|from|have|has|will|which|into|them|should|but)\b/;
 
@@ -82,7 +82,7 @@ const CARD_FORM =
 /** Matches card numbers as printed: groups of four, or of four, six and five digits. */
 const CARD_GROUPS = /^(?:\d{13,19}|\d{4}([ -])\d{4}\1\d{4}\1\d{1,7}|\d{4}([ -])\d{6}\2\d{4,5})$/;
 
-/** A card number that begins at `headEnd`. */
+/** Finds a card number that begins at `headEnd`. */
 export function findCards(headEnd: number, text: string): FoundAll {
   const end = endOfMatch(CARD, text, headEnd);
   if (end === undefined) return nothingAt(headEnd);

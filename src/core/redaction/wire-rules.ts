@@ -216,7 +216,7 @@ function isSignature({ secret, next }: Candidate): boolean {
   return next !== '(' && looksRandom(secret) && !isPlaceholder(secret) && !WORDS.test(secret);
 }
 
-/** `md5OfAllParameters`. */
+/** Matches a name of words, such as `md5OfAllParameters`. */
 const WORDS = /^[a-z]{1,16}\d?(?:[A-Z][a-z]{1,16}){2,12}$/;
 
 /** Says whether a header's value is a secret: "Authorization: Bearer authentication" is prose. */
@@ -227,5 +227,5 @@ function isHeaderValue({ secret, next }: Candidate): boolean {
   return hasMixedCharacters(secret) && !isTechnical(secret);
 }
 
-/** No word of a sentence is so long. */
+/** Length from which a value is no word of a sentence. */
 const LONG_VALUE_CHARS = 20;

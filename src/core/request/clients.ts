@@ -9,7 +9,7 @@ export function clientOfAgent(agent: string): string {
   return AGENTS.find(([pattern]) => pattern.test(head))?.[1] ?? 'unknown';
 }
 
-/** Clients name themselves at the beginning. */
+/** Characters of the User-Agent that are searched: clients name themselves at its beginning. */
 const AGENT_CHARS_MAX = 256;
 
 const AGENTS: readonly (readonly [pattern: RegExp, client: string])[] = [
@@ -28,20 +28,20 @@ const AGENTS: readonly (readonly [pattern: RegExp, client: string])[] = [
 ];
 
 export interface ClientFacts {
-  /** svc can tell this client's own texts from typed ones. For other clients typed text is unverified. */
+  /** True if svc can tell this client's own texts from typed ones. For other clients typed text is unverified. */
   readonly isKnown: boolean;
-  /** The client states its project folder in every conversation. */
+  /** True if the client states its project folder in every conversation. */
   readonly statesFolder: boolean;
-  /** The client never states a folder, so a line about one in its texts is a quotation. */
+  /** True if the client never states a folder, so that a line about one in its texts is a quotation. */
   readonly quotesFolders: boolean;
   /**
-   * The client states its folder only in a part that describes its environment; other lines about a folder are
-   * quotations. For all other clients such a part is a quotation.
+   * True if the client states its folder only in a part that describes its environment; other lines about a folder
+   * are then quotations. For all other clients such a part is a quotation.
    */
   readonly statesPlace: boolean;
-  /** The client's main requests always offer tools; one without is for a title, a topic or a check. */
+  /** True if the client's main requests always offer tools; one without is for a title, a topic or a check. */
   readonly alwaysOffersTools: boolean;
-  /** The client puts its conversation's id into `prompt_cache_key`; others use that as a label. */
+  /** True if the client puts its conversation's id into `prompt_cache_key`; others use that as a label. */
   readonly cacheKeyNamesSession: boolean;
 }
 

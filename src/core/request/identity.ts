@@ -228,7 +228,7 @@ function statedClient(names: Names): string | undefined {
 /** Bytes of a system prompt's beginning, where a client names itself. */
 const CLIENT_CHARS = 400;
 
-// A gateway may have replaced the User-Agent; the system prompt is still Claude Code's.
+// Says whether a system prompt is Claude Code's. A gateway may have replaced the User-Agent.
 function isClaudePrompt(head: string): boolean {
   return (
     head.startsWith('x-anthropic-billing-header:') ||
@@ -357,7 +357,7 @@ function workspaceOf(names: Names, folder: string | undefined): string | undefin
   return holding ?? paths[0];
 }
 
-/** Claude Code in auto mode. */
+/** Returns the folder that Claude Code states in auto mode. */
 function liveFolder(body: Fields): string | undefined {
   const context = asRecord(asRecord(body['safeguards'])['classifier_context']);
   const folder = asText(context['live_cwd']);

@@ -122,9 +122,9 @@ export function* viewSteps(
 }
 
 interface Known {
-  /** The earlier view, which has the same bytes up to the first one of its list or string. */
+  /** The earlier view. Its bytes are the same up to the first byte of the list or string. */
   readonly previous: RequestView;
-  /** Its items that are in the new body at the same place. */
+  /** Those of its items that are in the new body at the same place. */
   readonly items: Item[];
 }
 
@@ -147,9 +147,9 @@ interface ListRead {
 }
 
 interface ListStart extends ReadAs {
-  /** Where the list's value begins, or -1. */
+  /** The offset of the list's value, or -1. */
   readonly start: number;
-  /** The items that are already known, to which the others are appended. */
+  /** Items that are known already; the others are appended. */
   readonly items: Item[];
 }
 
@@ -179,7 +179,7 @@ function* readList(
 
 interface ItemPlace extends ReadAs {
   readonly index: number;
-  /** The item before it. */
+  /** The item before this one. */
   readonly last: Item | undefined;
 }
 
@@ -223,8 +223,8 @@ function upTo(bytes: Buffer, end: number): Buffer {
   return end < bytes.length ? bytes.subarray(0, end) : bytes;
 }
 
-// After so many payloads that svc does not find in the item's bytes, it stops searching: each search reads the rest
-// of the item.
+// Bound on payloads that svc does not find in the item's bytes. After that it stops searching, because each search
+// reads the rest of the item.
 const MISSED_MAX = 4;
 
 /** Estimates an item's tokens, with the provider's rules for pictures, documents and sounds. */
@@ -337,7 +337,7 @@ function endsAlike({ bytes: before, list }: RequestView, bytes: Buffer, end: num
 }
 
 interface Media {
-  /** The base64 payload as in the body; '' if the body only links it. */
+  /** The base64 payload as in the body; '' if the body only has a link. */
   readonly payload: string;
   readonly tokens: number;
 }
@@ -349,7 +349,7 @@ const NONE: readonly Media[] = [];
 const DOCUMENT_TOKENS = 6_000;
 // OpenAI bills a token per 100 ms of sound. svc does not read the length and assumes a minute.
 const AUDIO_TOKENS = 600;
-// Qwen and others sample pictures from a video: about three of the largest.
+// Tokens of a video. Qwen and others sample pictures from it: about three of the largest.
 const VIDEO_TOKENS = 4_800;
 
 /**
@@ -449,7 +449,7 @@ function findPayload(
   if (payload.length < HEAD_CHARS) return undefined;
   const head = payload.slice(0, HEAD_CHARS);
   const plain = bytes.indexOf(head, from, 'latin1');
-  // Some clients escape each slash.
+  // Some clients escape each slash, so search for that form too.
   const start = plain === -1 ? bytes.indexOf(head.replaceAll('/', String.raw`\/`), from) : plain;
   const end = start === -1 ? -1 : bytes.indexOf(QUOTE, start);
   return end === -1 ? undefined : { start, end };
@@ -480,7 +480,7 @@ function* parseSteps(bytes: Buffer): Steps<Fields | undefined> {
   return closes(bytes, end) ? Object.fromEntries(members) : undefined;
 }
 
-/** Whether only the closing brace follows. */
+/** Says whether only the closing brace follows. */
 function closes(bytes: Buffer, end: number): boolean {
   const close = skipSpace(bytes, end);
   if (bytes[close] !== 0x7d) return false;
@@ -516,7 +516,7 @@ function* parseValue(
 // in a differing block is cheap.
 const BLOCK_BYTES = 65_536;
 
-// Below this, a loop is as fast as a call.
+// Length below which a loop is as fast as a native call.
 const LOOP_BYTES = 64;
 
 /** Returns the length of the common beginning of two buffers. */

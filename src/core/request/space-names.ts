@@ -37,7 +37,7 @@ export class SpaceNames {
     return `no project (${space.slice(UNPLACED_SPACES.length)})`;
   }
 
-  /** What a person reads. */
+  /** Returns the name that users see. */
   of(space: string): string {
     const short = shortOf(space);
     const others = [...(this.#spaces.get(short) ?? [])].filter((one) => one !== space);

@@ -9,7 +9,7 @@ export const GLOBAL_SPACE = 'global';
 /** The space in which svc's own checks write: their requests are no user's work. */
 export const PROBE_SPACE = 'svc-doctor';
 
-/** Where a request without a project belongs. */
+/** The space of a request without a project. */
 export const DEFAULT_SPACE = 'default';
 
 export const SPACE_HEADER = 'x-svc-memory-space';
@@ -24,7 +24,7 @@ const HASH_CHARS = 10;
 interface StatedPlace {
   readonly folder: string | undefined;
   readonly client: string;
-  /** The client states a folder in every conversation. */
+  /** True if the client states a folder in every conversation. */
   readonly statesFolder: boolean;
 }
 

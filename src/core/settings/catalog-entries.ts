@@ -12,7 +12,7 @@ export interface CatalogEntry {
   readonly name: string;
   /** Environment variables that the provider's own tools read. */
   readonly env: readonly string[];
-  /** The published base URL; it may hold a `${PLACE}` for an account's name. */
+  /** The published base URL. It may contain a `${PLACE}` for the name of an account. */
   readonly api?: string;
   /** The package of the AI SDK for this provider, which shows its dialect. */
   readonly npm?: string;
@@ -29,11 +29,11 @@ const ADDRESS = /^[\u0021-\u007e]{1,300}$/;
 const PACKAGE = /^[@a-z0-9][\w./@-]{0,99}$/;
 const MODEL = /^[\w@~][\w.:@/+~-]{0,127}$/;
 const VARIABLE_CHARS_MAX = 64;
-/** The most seen is three: account, region, key. */
+/** Bound on variables of a provider. The most seen are three: account, region, key. */
 const VARIABLES_MAX = 8;
-/** The largest aggregator lists 600. */
+/** Bound on models of a provider. The largest aggregator lists 600. */
 const MODELS_MAX = 2000;
-/** There are 210. */
+/** Bound on providers. There are 210 in 2026. */
 const PROVIDERS_MAX = 2000;
 /** Fewest providers of a catalog: with fewer it is an error page or another format. */
 const PROVIDERS_MIN = 20;
@@ -115,7 +115,8 @@ function isTokens(value: unknown): value is number {
   return Number.isSafeInteger(value) && Number(value) > 0;
 }
 
-// A price of 0 means unknown: free tiers, and gateways that do not know the price, are listed so.
+// Says whether a price is known. A price of 0 means unknown: free tiers, and gateways that do not know the price, are
+// listed with 0.
 function isPrice(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value) && value > 0;
 }

@@ -12,14 +12,14 @@ import type { UpstreamAuth } from '../http/header-rules.ts';
 export interface Provider extends Omit<WellKnown, 'baseUrl'> {
   readonly id: string;
   readonly name: string;
-  /** Undefined if no usable address is published: then the provider is listed but cannot be chosen. */
+  /** The base URL; undefined if no usable address is published: then the provider is listed but cannot be chosen. */
   readonly baseUrl: string | undefined;
   /** Variables that may hold the key. `keyEnv` is the usual one and comes first. */
   readonly keyEnvs: readonly string[];
   readonly models: readonly string[];
 }
 
-/** Well-known ones first, the others by id. */
+/** Returns the providers of a catalog: well-known ones first, the others by id. */
 export function providersOf(entries: CatalogEntries): readonly Provider[] {
   const others = Object.keys(entries).filter((id) => !Object.hasOwn(WELL_KNOWN, id));
   return [...WELL_KNOWN_NAMES, ...others.toSorted()].map((id) =>
@@ -30,7 +30,7 @@ export function providersOf(entries: CatalogEntries): readonly Provider[] {
 function providerOf(id: string, entry: CatalogEntry | undefined): Provider {
   const known = Object.hasOwn(WELL_KNOWN, id) ? WELL_KNOWN[id] : undefined;
   const { name = id, models = [], env = [] } = entry ?? {};
-  // Other variables name an account or a region.
+  // Only these variables can be keys; others name an account or a region.
   const variables = env.filter((one) => /KEY|TOKEN|SECRET|PAT$/.test(one));
   if (known !== undefined) {
     const keyEnvs = known.keyEnv === '' ? [] : [...new Set([known.keyEnv, ...variables])];
@@ -84,7 +84,7 @@ function authOf([first]: readonly Dialect[]): UpstreamAuth {
   return first === undefined ? 'bearer' : defaultAuth(first);
 }
 
-// Only a program on this machine, such as LM Studio, may have a private address.
+// Returns the address if it can be used. Only a program on this machine, such as LM Studio, may have a private one.
 function usableBase(api: string | undefined): string | undefined {
   if (api === undefined || api.includes('${')) return undefined;
   return 'url' in parseBaseUrl(api, isOwnMachineUrl(api)) ? api : undefined;

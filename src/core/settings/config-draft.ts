@@ -16,7 +16,10 @@ export type Draft = Readonly<Record<string, unknown>>;
 export interface UpstreamDraft {
   readonly name: string;
   readonly apiStyle: Dialect;
-  /** An absent member keeps the value of an existing upstream with this name and style. */
+  /**
+   * The base URL; undefined keeps the one of an existing upstream with this name and style. The same holds for the
+   * members below.
+   */
   readonly baseUrl?: string;
   readonly providerKey?: Credential;
   readonly auth?: UpstreamAuth;

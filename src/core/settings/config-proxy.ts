@@ -23,16 +23,16 @@ import { isRecord } from '../bytes/json-fields.ts';
 
 export type ProxySettingName = keyof ProxySettings;
 
-/** Values given on the command line, as typed. */
+/** Values from the command line, as the user typed them. */
 export type ProxyFlags = Readonly<Partial<Record<ProxySettingName, string>>>;
 
 interface Field<T> {
   readonly fallback: T;
-  /** The rest of the sentence 'expected …'. */
+  /** The allowed values, as the rest of the sentence 'expected …'. */
   readonly allowed: string;
-  /** The value as the file has it. */
+  /** Reads the value in the file; undefined if it is invalid. */
   read(value: unknown): T | undefined;
-  /** The value as a variable or a flag has it. */
+  /** Reads the text of a variable or a flag; undefined if it is invalid. */
   parse(text: string): T | undefined;
 }
 
@@ -66,22 +66,22 @@ const FIELDS: { readonly [Name in ProxySettingName]: Field<ProxySettings[Name]> 
   // Measured on labelled prompts of two projects; npm run bench:recall shows the numbers.
   recallQuietPercent: whole(50, { min: 0, max: 100 }),
   secondLook: oneOf<SecondLook>(SECOND_LOOKS, 'on'),
-  // Unasked, svc replaces no output of a tool.
+  // Off by default: svc replaces an output of a tool only if the user wants it.
   hookCut: flag(false),
   elisionEnabled: flag(true),
   elisionKeepRounds: whole(4, { min: 0, max: 1000 }),
   elisionCaptureLimit: whole(8, { min: 0, max: 1000 }),
-  // Unasked, svc adds nothing to a body.
+  // Off by default: svc adds something to a body only if the user wants it.
   cacheTtl: oneOf<CacheTtl>(CACHE_TTLS, 'client'),
   boundShortening: oneOf<BoundShortening>(BOUND_SHORTENINGS, 'off'),
   // R10. A V8 string ends just below 512 MiB.
   bodyBytesMax: whole(64 * MIB, { min: 1024, max: 511 * MIB }),
   zstdBytesMax: whole(16 * MIB, { min: 1024, max: 511 * MIB }),
-  // R23. A hosted memory has 600.
+  // R23: deadline of a recall. With a hosted memory the default is 600.
   recallMs: whole(300, { min: 1, max: 10_000 }),
   // R21: a reasoning model may think for ten minutes before its first byte.
   upstreamHeadersMs: whole(600_000, { min: 1000, max: 3_600_000 }),
-  // R33.
+  // R33: how long a shutdown waits.
   drainMs: whole(10_000, { min: 0, max: 600_000 }),
   holdOut: flag(false),
   // By default svc keeps no body. Fifty of 1 MB are as many as a user can look through.
@@ -136,7 +136,7 @@ export function parseProxySetting(name: ProxySettingName, text: string): unknown
   return FIELDS[name].parse(text);
 }
 
-/** `SVC_INPUT_BUDGET` */
+/** Returns the variable of a setting: `SVC_INPUT_BUDGET`. */
 function variableOf(name: string): string {
   return `SVC_${words(name).join('_').toUpperCase()}`;
 }
@@ -147,7 +147,7 @@ export function withoutSettings(environment: Environment): Environment {
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !names.has(name)));
 }
 
-/** `--input-budget` */
+/** Returns the flag of a setting: `--input-budget`. */
 export function flagNameOf(name: ProxySettingName): string {
   return `--${words(name).join('-').toLowerCase()}`;
 }

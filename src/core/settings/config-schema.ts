@@ -20,7 +20,7 @@ import { isRecord } from '../bytes/json-fields.ts';
  */
 
 export interface ParsedConfig {
-  /** Absent when there is any problem. */
+  /** The settings; undefined if there is any problem. */
   readonly settings?: Settings;
   readonly problems: readonly Problem[];
   readonly warnings: readonly Problem[];
@@ -114,7 +114,7 @@ export function parseRecall(
 ): {
   readonly proxy: ProxySettings;
   readonly memory?: MemorySettings;
-  /** Of `proxy`. */
+  /** The problems of `proxy`. */
   readonly problems: readonly Problem[];
 } {
   const findings = new Findings();

@@ -20,7 +20,7 @@ import { isRecord } from '../bytes/json-fields.ts';
  * does not wait for the first request.
  */
 
-/** How a provider takes a key of svc's. */
+/** The ways in which a provider can take a key from svc. */
 export const AUTHS = ['x-api-key', 'bearer', 'none'] as const satisfies readonly UpstreamAuth[];
 const ALL_AUTHS = [...AUTHS, 'client'] as const;
 
@@ -39,7 +39,7 @@ const KEYS = [
 
 export const UPSTREAM_NAME = /^[a-z0-9][a-z0-9_-]{0,39}$/;
 
-/** RFC 9110 token. */
+/** Matches a token of RFC 9110. */
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
 
 // Headers that the proxy sets itself: framing, single connections, and an encoding that every client can read.
@@ -88,7 +88,7 @@ function loginOfStyle(apiStyle: unknown): Login | undefined {
   return Object.values(LOGINS).find(({ login }) => LOGIN_STYLES[login] === apiStyle)?.login;
 }
 
-/** How a provider of this style takes its key unless the file says otherwise. */
+/** Returns how a provider of this style takes its key unless the file says otherwise. */
 export function defaultAuth(apiStyle: Dialect): DialectApi['defaultAuth'] {
   return apiOf(apiStyle).defaultAuth;
 }
@@ -289,7 +289,7 @@ function readValues(
     const allowed = customNameProblem(member, name, seen);
     if (allowed !== undefined) findings.problem(at, name, allowed);
     if (isHeaderValue(value)) {
-      // A function, because a key may contain patterns of replaceAll ($&).
+      // Replace by a function, because a key may contain patterns of replaceAll ($&).
       return [name, value.replaceAll('$API_KEY', () => providerKey ?? '')];
     }
     findings.problems.push({

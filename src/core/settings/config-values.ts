@@ -9,18 +9,18 @@ import { isRecord } from '../bytes/json-fields.ts';
 export interface Problem {
   /** The place in the file: 'proxy.port', 'upstreams[0].baseUrl', or 'config' for the whole. */
   readonly path: string;
-  /** The source that overrode the file: 'SVC_PORT', '--port'; absent if the error is in the file. */
+  /** The source that overrode the file: 'SVC_PORT', '--port'; undefined if the error is in the file. */
   readonly origin?: string;
-  /** The class of what was found. */
+  /** What was found, described so that it quotes no key. */
   readonly found: string;
   /** The allowed values, as the rest of the sentence 'expected …'. */
   readonly allowed: string;
   /**
-   * The environment variable that the value names, if that variable holds no valid key. Absent if the name may
+   * The environment variable that the value names, if that variable holds no valid key. Undefined if the name may
    * itself be a misplaced key.
    */
   readonly variable?: string;
-  /** The variable `variable` is not set at all. */
+  /** True if the variable `variable` is not set at all. */
   readonly isUnset?: boolean;
 }
 
@@ -81,7 +81,8 @@ export function describe(value: unknown): string {
   return Array.isArray(value) ? `a list of ${value.length}` : 'an object';
 }
 
-// Show short words and numbers, which help to find typing errors and cannot be keys; anything else might be.
+// Describes a value for a message. It shows short words and numbers, which help to find typing errors and cannot be
+// keys; anything else might be a key.
 function describeText(text: string): string {
   if (text === '') return 'an empty text';
   if (/^[A-Za-z_-]{1,20}$/.test(text) || /^[\d.:]{1,15}$/.test(text)) return `"${text}"`;
@@ -109,7 +110,7 @@ export function isEnvironmentName(value: unknown): value is string {
 
 /** Returns a key's end: enough to recognise a known key, and useless to others. */
 export function keyEnd(key: string): string {
-  // Four of forty characters; none of a short key.
+  // Show four characters of a key that has at least 24, and none of a shorter key.
   return key.length >= 24 ? `…${key.slice(-4)}` : '…';
 }
 

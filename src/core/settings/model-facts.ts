@@ -36,14 +36,14 @@ const GPT_LONG = 1_050_000;
 const GPT_LONG_INPUT = 922_000;
 const GPT_SHORT_INPUT = 272_000;
 
-/** Names in lower case, with `-` for `.`. */
+/** The models. Names are in lower case, with `-` for `.`. */
 const ROWS: readonly Row[] = [
   ['claude-3-haiku', 200_000, 4096, [0.25, 1.25]],
   ['claude-3-5-haiku', 200_000, 8192, [0.8, 4, 0.08, 1]],
   ['claude-3-5-sonnet', 200_000, 8192, [3, 15, 0.3, 3.75]],
   ['claude-3-7-sonnet', 200_000, 64_000, [3, 15, 0.3, 3.75]],
   ['claude-haiku-4-5', 200_000, 64_000, [1, 5, 0.1, 1.25]],
-  // From 100,000 tokens on the price is five times as high.
+  // From 100,000 tokens of input on, the price is five times as high.
   ['claude-haiku-5-5', 1_000_000, 128_000, [0.1, 0.5, 0.01, 0.125]],
   ['claude-sonnet-4', 200_000, 64_000, [3, 15, 0.3, 3.75]],
   ['claude-sonnet-4-0', 200_000, 64_000, [3, 15, 0.3, 3.75]],
@@ -171,7 +171,7 @@ function listPrice([input, output, cacheRead, cacheWrite]: Price): ListPrice {
 /** Matches the endings that still name the same model: a date, `latest`, `preview`, a version. */
 const EDITION = /[-@](?:\d{4}-\d{2}-\d{2}|\d{8}|\d{6}|\d{4}|latest|preview|exp|v\d+(?::\d+)?)$/;
 
-// The longest model names of real providers are under 100 characters.
+// Longest model name; those of real providers are under 100 characters.
 const NAME_CHARS_MAX = 128;
 
 /**

@@ -7,7 +7,7 @@ import { classOfHost, isOwnMachine } from './own-machine.ts';
  * base URL names it, or else the usual environment variables.
  */
 export interface NetworkProxy {
-  /** `http://proxy.example.com:8080` */
+  /** The address of the network proxy: `http://proxy.example.com:8080`. */
   readonly origin: string;
   /** The value of Proxy-Authorization; '' if the proxy needs none. */
   readonly authorization: string;
@@ -15,7 +15,7 @@ export interface NetworkProxy {
 
 /** The upstream whose configuration is being read. */
 export interface Place {
-  /** Where in the file: 'upstreams[0]'. */
+  /** The upstream's path in the file: 'upstreams[0]'. */
   readonly path: string;
   readonly item: Readonly<Record<string, unknown>>;
   readonly environment: Environment;
@@ -35,7 +35,7 @@ export function readNetworkProxy(place: Place, baseUrl: string): NetworkProxy | 
   if (stated !== undefined) return proxy;
   const found = proxyOfEnvironment(url, environment);
   if (found === undefined || 'proxy' in found) return found?.proxy;
-  // The variable is for all programs, so one that svc cannot use must not stop it from starting.
+  // The variable applies to all programs, so one that svc cannot use must not stop it from starting.
   findings.warnings.push({
     path: `${path}.baseUrl`,
     origin: found.variable,
@@ -122,7 +122,7 @@ function unescaped(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    // A bare % in a password is not an escape.
+    // A single % in a password is not an escape, so keep the text.
     return text;
   }
 }

@@ -9,7 +9,7 @@ export function isOwnMachine(hostname: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host);
 }
 
-/** Plain http to this machine and to no other. */
+/** Says whether an address is plain http to this machine. */
 export function isOwnMachineUrl(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, hostname } = new URL(text);
@@ -99,7 +99,7 @@ function classOfV6(groups: readonly number[]): HostClass {
   const text = groups.map((group) => group.toString(16)).join(':');
   if (text === 'fd00:ec2:0:0:0:0:0:254' || text === 'fd20:ce:0:0:0:0:0:254') return 'never';
   if ((first & 0xfe00) === 0xfc00) return 'own';
-  // Globally assigned addresses, without 6to4, Teredo and others that contain another address.
+  // Global addresses, without 6to4, Teredo and others that contain another address.
   const isGlobal = (first & 0xe000) === 0x2000;
   const isSpecial = first === 0x2002 || (first === 0x2001 && (second < 0x200 || second === 0xdb8));
   const isReserved = (first === 0x3fff && second < 0x1000) || (first === 0x2620 && second === 0x4f);

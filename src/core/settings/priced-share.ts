@@ -6,13 +6,13 @@ import type { Money } from './money.ts';
 const PRICED_SHARE_MIN = 0.9;
 
 interface Priced {
-  /** Nothing if the tokens have no list price. */
+  /** The price in US dollars; null or undefined if the tokens have no list price. */
   readonly money: Money | null | undefined;
   readonly tokens: number;
 }
 
 interface MoneySum {
-  /** Undefined if too few tokens have a list price to show dollars beside them. */
+  /** The sum in US dollars; undefined if too few tokens have a list price to show dollars beside them. */
   readonly money: Money | undefined;
   readonly tokens: { readonly all: number; readonly priced: number };
 }

@@ -5,17 +5,20 @@ import type { CompressionMode, MemoryMode } from '../http/modes.ts';
 
 /** The settings of a running proxy, combined from file, environment and flags. */
 
-/** `client`: as the client marks it. `auto`: an hour for tools and system prompt, if that pays. */
+/**
+ * How long the provider should cache the prompt. `client`: as the client marks it. `auto`: an hour for tools and
+ * system prompt, if that pays.
+ */
 export const CACHE_TTLS = ['client', 'auto'] as const;
 export type CacheTtl = (typeof CACHE_TTLS)[number];
 
-/** `provider`: in bound conversations svc asks the provider to clear old tool outputs. */
+/** How bound conversations are shortened. `provider`: svc asks the provider to clear old tool outputs. */
 export const BOUND_SHORTENINGS = ['off', 'provider'] as const;
 export type BoundShortening = (typeof BOUND_SHORTENINGS)[number];
 
 /**
- * `hosted`: second looks are also allowed with a memory service, which then gets masked names of files, code and
- * errors.
+ * Whether second looks are allowed. `hosted`: also with a memory service, which then gets masked names of files, code
+ * and errors.
  */
 export const SECOND_LOOKS = ['on', 'off', 'hosted'] as const;
 export type SecondLook = (typeof SECOND_LOOKS)[number];
@@ -31,7 +34,7 @@ export interface ProxySettings {
   readonly inputBudget: number;
   /** Estimated tokens of all recalled blocks in one request together. */
   readonly recalledTokensMax: number;
-  /** A list of earlier sessions at an agent's first prompt. */
+  /** True: add a list of earlier sessions to an agent's first prompt. */
   readonly sessionBrief: boolean;
   /** The percentage of a project's prompts for which recall adds nothing to an agent's request. */
   readonly recallQuietPercent: number;
@@ -44,19 +47,19 @@ export interface ProxySettings {
   readonly elisionCaptureLimit: number;
   readonly cacheTtl: CacheTtl;
   readonly boundShortening: BoundShortening;
-  /** Decoded bytes of a request body. */
+  /** Bound on a decoded request body, in bytes. */
   readonly bodyBytesMax: number;
-  /** Bytes of a zstd request body on the wire. */
+  /** Bound on a zstd request body before decoding, in bytes. */
   readonly zstdBytesMax: number;
-  /** Deadline of a recall in milliseconds, connecting included. */
+  /** Deadline of a recall in milliseconds, including the connection. */
   readonly recallMs: number;
   /** Deadline of the provider's response headers in milliseconds. */
   readonly upstreamHeadersMs: number;
   /** How long a shutdown waits for open answers, in milliseconds. */
   readonly drainMs: number;
-  /** One in ten conversations gets no memory and no shortening, for comparison; see core/meter/hold-out.ts. */
+  /** True: one in ten conversations gets no memory and no shortening, for comparison; see core/meter/hold-out.ts. */
   readonly holdOut: boolean;
-  /** How many of the last requests the page may show whole; they are kept in memory only. */
+  /** The number of requests that the page may show whole; they are kept in memory only. */
   readonly keepRequests: number;
   /** Further exact paths that are relayed unchanged to Anthropic's or OpenAI's upstream. */
   readonly relayPaths: readonly string[];
@@ -78,11 +81,11 @@ export interface UpstreamSettings {
   /** The key itself, never a reference. '' only with auth 'none' or 'client'. */
   readonly providerKey: string;
   readonly auth: UpstreamAuth;
-  /** `$API_KEY` in a value has been replaced. */
+  /** Custom headers, in which `$API_KEY` has been replaced. */
   readonly headers: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string>>;
   readonly allowPrivate: boolean;
-  /** The network's proxy to this provider. Absent: svc connects directly. */
+  /** The network proxy to this provider; undefined: svc connects directly. */
   readonly proxy?: NetworkProxy;
   /** Overrides `proxy.compressionMode` for this provider. */
   readonly compressionMode?: CompressionMode;
@@ -94,7 +97,7 @@ export type MemorySettings =
       readonly kind: 'hosted';
       readonly baseUrl: string;
       readonly serviceKey: string;
-      /** The service may be in the user's own network or on this machine. */
+      /** True if the service may be in the user's own network or on this machine. */
       readonly allowPrivate: boolean;
       readonly proxy?: NetworkProxy;
     };
@@ -104,6 +107,6 @@ export interface Settings {
   readonly memory: MemorySettings;
   readonly upstreams: readonly UpstreamSettings[];
   readonly localToken: string;
-  /** The page of `svc ui` is served. */
+  /** True if the page of `svc ui` is served. */
   readonly ui: boolean;
 }

@@ -12,7 +12,7 @@ import { factsOfModel } from './model-facts.ts';
 const LINES = 440;
 /** Tokens of the request: svc estimates 4,350, and providers count some more. */
 export const TEST_CALL_TOKENS = 5000;
-/** The least that every API takes. */
+/** Tokens of the answer: the least that every API accepts. */
 const ANSWER_TOKENS = 16;
 
 const QUESTION = 'Answer with one word: is the list above numbered?';
@@ -53,7 +53,7 @@ export function cachedTokens(body: string): number | undefined {
     usage['cache_read_input_tokens'],
     asRecord(usage['input_tokens_details'])['cached_tokens'],
     asRecord(usage['prompt_tokens_details'])['cached_tokens'],
-    // DeepSeek's own name for it.
+    // DeepSeek has another name for it.
     usage['prompt_cache_hit_tokens'],
   ];
   return places.find((one) => typeof one === 'number');
@@ -66,7 +66,7 @@ const UNFIT =
 /** Matches model names. They come from the network and are displayed and sent, so only usual characters are allowed. */
 const NAME = /^\w[\w./:@-]{0,127}$/;
 
-/** Makers' words for their small models. */
+/** Matches words by which makers name their small models. */
 const SMALL = /nano|mini|lite|haiku|flash|small|air\b|\b[1-8]b\b/i;
 
 /**

@@ -12,13 +12,13 @@ import type { Outcome } from '../plan/continuity.ts';
  * time: on real sessions that costs 137 to 163 % of doing nothing.
  */
 
-/** What decides about a batch. Tokens are svc's estimates; prices are in units of one input token. */
+/** The facts that decide about a batch. Tokens are svc's estimates; prices are in units of one input token. */
 export interface BatchFacts {
-  /** The provider binds thinking to its prefix, so nothing in front of it may change. */
+  /** True if the provider binds thinking to its prefix, so that nothing before it may change. */
   readonly isBound: boolean;
-  /** The provider's cache has expired, so everything is written again anyway. */
+  /** True if the provider's cache has expired, so that everything is written again anyway. */
   readonly isCacheCold: boolean;
-  /** Tokens of the whole request, and the number up to which nothing is left out. */
+  /** Tokens of the whole request, and the bound up to which nothing is left out. */
   readonly wholeTokens: number;
   readonly inputBudget: number;
   /** The window for this request in the provider's tokens; undefined if unknown. */
@@ -63,20 +63,20 @@ export interface SightFacts {
   readonly obstacle: Outcome | undefined;
   readonly kind: RequestKind;
   readonly isOverBudget: boolean;
-  /** Earlier batches were left out of this conversation; they stay out. */
+  /** True if earlier batches were left out of this conversation; they stay out. */
   readonly hasBatches: boolean;
-  /** The ledger answered. Otherwise it is unknown whether earlier batches exist. */
+  /** True if the ledger answered. Otherwise it is unknown whether earlier batches exist. */
   readonly isLedgerRead: boolean;
-  /** The mode shortens; in shadow mode svc only measures. */
+  /** True if the mode shortens; in shadow mode svc only measures. */
   readonly isReal: boolean;
-  /** The provider refused a shortened request of this conversation within the last hour. */
+  /** True if the provider refused a shortened request of this conversation within the last hour. */
   readonly isRefused: boolean;
   /**
-   * The memory may hold the old outputs. That is so if an earlier request was read or something was left out; also
-   * if the cache is cold, because another process may have stored them. Bound conversations are only measured.
+   * True if the memory may have the old outputs. That is so if an earlier request was read or something was left out;
+   * also if the cache is cold, because another process may have stored them. Bound conversations are only measured.
    */
   readonly isKnown: boolean;
-  /** No exchange and no round is old enough to be left out. */
+  /** True if no exchange and no round is old enough to be left out. */
   readonly isShort: boolean;
 }
 

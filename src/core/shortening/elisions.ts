@@ -21,7 +21,7 @@ import type { Item, RequestView } from '../conversation/view.ts';
 
 // Items at which a batch is recorded: the newest, and the one before, in case the client rewrites its last message.
 const ANCHORS = 2;
-// 72 bits: two outputs of a conversation never share them, and the memory proves the text anyway.
+// Length of a mark: 72 bits, which no two outputs of a conversation share. The memory proves the text anyway.
 const DIGEST_CHARS = 12;
 
 /** A request, its owner, and whether texts are left out or only measured. */
@@ -96,7 +96,7 @@ export function repeatedOutputs(
   return new Set(outputs.filter((output) => output.item < (ends.get(output.mark) ?? 0)));
 }
 
-/** The exchanges that these batches left out. */
+/** Returns the exchanges that these batches left out. */
 export function repeatedOmissions(
   omissions: readonly Omission[],
   batches: readonly LeftOut[],
@@ -106,10 +106,10 @@ export function repeatedOmissions(
   return new Set(omissions.filter((omission) => known.has(exchangeMark(omission))));
 }
 
-/** The item at which a batch is made, and which items were never sent before. */
+/** The item at which a batch is made, and the first item that was never sent before. */
 export interface BatchMoment {
   readonly at: number;
-  /** From firstUnsentItem(); also undefined if the ledger was not asked or did not know. */
+  /** The result of firstUnsentItem(); also undefined if the ledger was not asked or did not know. */
   readonly firstUnsent?: number | undefined;
 }
 
@@ -119,13 +119,13 @@ export interface Batch {
   readonly omissions: readonly Omission[];
 }
 
-/** The ledger entries of a batch. */
+/** Makes the ledger entries of a batch. */
 export function elisionEntries(
   { batch, omissions }: Batch,
   place: ElisionPlace,
   moment: BatchMoment,
 ): readonly LedgerEntry[] {
-  // Outputs may be equal; those after the last one of the batch do not belong to it.
+  // Outputs may be equal, and those after the last output of the batch do not belong to it.
   const before = batch.reduce((last, { item }) => Math.max(last, item), -1) + 1;
   const marks = [...batch.map(({ mark }) => mark), ...omissions.map(exchangeMark)];
   const mark = elisionMark(place);
@@ -201,7 +201,7 @@ export function newestAnchor(view: RequestView): number | undefined {
   return anchorsOf(view, 1)[0]?.at;
 }
 
-/** The last `count` of them, in their order. */
+/** Returns the last `count` anchors, in the order of the request. */
 function anchorsOf({ items }: RequestView, count = Infinity): readonly Anchor[] {
   const anchors: Anchor[] = [];
   for (let at = items.length - 1; at >= 0 && anchors.length < count; at -= 1) {

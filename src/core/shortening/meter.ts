@@ -24,7 +24,7 @@ export interface MeteredRequest {
 
 export interface Price {
   readonly paid: number;
-  /** By the model. */
+  /** The price without svc, as the model of this file estimates it. */
   readonly direct: number;
 }
 
@@ -36,14 +36,14 @@ export interface Metered {
 /** What the price of a conversation's next request depends on. */
 export interface MeterState {
   readonly at: number;
-  /** The provider's tokens of the last request, and of the same request without svc. */
+  /** The tokens of the last request, as the provider counted them, and of the same request without svc. */
   readonly total: number;
   readonly directTotal: number;
   readonly elidedTokens: number;
-  /** The provider has served something from its cache. Some providers have no cache or do not report it. */
+  /** True if the provider has served something from its cache. Some providers have no cache or do not report it. */
   readonly hasCache: boolean;
   readonly requests: number;
-  /** How many requests missed a cache that should have served them. */
+  /** The number of requests that missed a cache that should have served them. */
   readonly missed: number;
 }
 
@@ -128,7 +128,7 @@ function directPrice(
   before: MeterState,
   { request: { usage, prices }, total, directTotal, paid }: Here,
 ): number {
-  // A miss here would also be a miss without svc, whose price is higher in proportion to its length.
+  // A miss here would also be one without svc, where the price is higher in proportion to the length.
   const written = total === 0 ? 0 : (paid * directTotal) / total;
   if (kind === 'cold') return written;
   const fresh = usage.input + usage.cacheWrite;

@@ -22,7 +22,7 @@ import type { Item, RequestView } from '../conversation/view.ts';
 export interface Omission {
   /** The bytes of its items and of the separators after them, up to the next item. */
   readonly span: Span;
-  /** All texts of the exchange. The memory must prove that it holds each. */
+  /** All texts of the exchange. The memory must prove that it has each of them. */
   readonly texts: readonly RecordText[];
   /**
    * Fingerprint of the conversation up to the end of the next exchange, because the same words elsewhere are another
@@ -37,13 +37,13 @@ export interface Omission {
 
 /** Exchanges that recall must treat as absent from the request. */
 export interface Leaving {
-  /** Out since an earlier request. */
+  /** Exchanges that are left out since an earlier request. */
   readonly gone: readonly Omission[];
   /** Exchanges left out from this request on, if the memory proves them and something is recalled. */
   readonly going: readonly Omission[];
 }
 
-/** How many of the newest exchanges are always kept, the current one included. */
+/** The number of newest exchanges that are always kept, including the current one. */
 export const KEPT_EXCHANGES = 2;
 
 /** The texts of an exchange; undefined if it has anything but plain text that memories store word for word. */
@@ -126,7 +126,7 @@ function plainText(view: RequestView, item: Item): string | undefined {
   const { type = 'message', status = 'completed', content } = message;
   if (type !== 'message' || status !== 'completed' || holdsMore(message, ITEM_MEMBERS)) return;
   const text = typeof content === 'string' ? content : onlyText(asList(content));
-  // Half a surrogate pair has no bytes that could be proven.
+  // A text with half a surrogate pair has no bytes that could be proven.
   return text === undefined || /\p{Surrogate}/u.test(text) ? undefined : text;
 }
 
@@ -180,9 +180,9 @@ function earlierExchanges(count: number): string {
 /** The edits that leave exchanges out, and what they save. */
 export interface Omitting {
   readonly edits: readonly Edit[];
-  /** Items that are gone. */
+  /** The number of items that were left out. */
   readonly items: number;
-  /** Estimated tokens that the request is shorter by. */
+  /** Estimated tokens by which the request is shorter. */
   readonly saved: number;
 }
 

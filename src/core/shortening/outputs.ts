@@ -26,7 +26,7 @@ import { type Gist, gistOf, isStub } from './stubs.ts';
 import { estimateTokens } from '../bytes/tokens.ts';
 import type { Item, RequestView } from '../conversation/view.ts';
 
-/** What an output's own item shows about it. */
+/** The facts about an output that its own item shows. */
 interface ItemOutput {
   readonly callId: string;
   /** The bytes that a stub replaces: those of `text` only, inside the quotes of a JSON string. */
@@ -39,20 +39,22 @@ interface ItemOutput {
   readonly tokens: number;
   /** The facts about the text that a stub states. */
   readonly gist: Gist;
-  /** The memory may store the text unchanged: nothing in it is private, and all characters are valid UTF-8. */
+  /**
+   * True if the memory may store the text unchanged: nothing in it is private, and all characters are valid UTF-8.
+   */
   readonly isStorable: boolean;
-  /** The client wrote this text in place of the tool's output. */
+  /** True if the client wrote this text in place of the tool's output. */
   readonly isClientStub: boolean;
 }
 
 /** The facts about a call that shortening needs. */
 interface ItemCall {
   readonly id: string;
-  /** The tool's name; '' for what is no call. */
+  /** The tool's name; '' if this is no call. */
   readonly tool: string;
-  /** The file that it names; '' when none. */
+  /** The file that the call names; '' if it names none. */
   readonly path: string;
-  /** References of left-out outputs in the call, which it reads again. */
+  /** References of left-out outputs in the call, which reads them again. */
   readonly references: readonly string[];
 }
 
@@ -64,15 +66,15 @@ export interface ItemTools {
 
 /** An output in its request. */
 export interface ToolOutput extends ItemOutput {
-  /** The beginning of its digest, which names it in the ledger. */
+  /** The beginning of the digest, by which the ledger names the output. */
   readonly mark: string;
-  /** Index of the item that holds it. */
+  /** Index of the item with the output. */
   readonly item: number;
   /** The tool's name; '' if the request does not contain the call. */
   readonly tool: string;
-  /** How often, up to here, its text was read again by reference after it was left out; see ReadCounts. */
+  /** How often the text was read again by reference, up to this item, after it was left out; see ReadCounts. */
   readonly timesRead: number;
-  /** The client replaced the output itself, or refers to it later. */
+  /** True if the client replaced the output itself, or refers to it later. */
   readonly isClients: boolean;
 }
 
@@ -181,7 +183,7 @@ function countMembers(bytes: Buffer, open: number): number {
   return count;
 }
 
-// 72 bits: two outputs of a conversation never share them, and the memory proves the text anyway.
+// Length of a mark: 72 bits, which no two outputs of a conversation share. The memory proves the text anyway.
 const MARK_CHARS = 12;
 
 /** Returns the outputs of a request that are one text each, in order. `toolsOf`: readItemTools, or a cache of it. */
@@ -192,7 +194,7 @@ export function outputsOf(
   const calls = new Map<string, ItemCall>();
   const counts = new ReadCounts();
   const listed: ToolOutput[] = [];
-  // The file that the call of each names.
+  // For each output, the file that its call names.
   const paths: string[] = [];
   let isReferring = false;
   for (const [at, item] of items.entries()) {
@@ -201,7 +203,7 @@ export function outputsOf(
     for (const call of tools.calls) calls.set(call.id, call);
     for (const output of tools.outputs) {
       const call = calls.get(output.callId);
-      // Copied by name: object spread takes V8 some 60 times as long for thousands of outputs.
+      // Name every member: object spread takes V8 some 60 times as long for thousands of outputs.
       listed.push({
         callId: output.callId,
         content: output.content,
@@ -234,7 +236,7 @@ export function seenOutputsOf(
 ): readonly ToolOutput[] {
   const newest = items.at(-1);
   if (newest === undefined) return [];
-  // It may refer to an earlier one.
+  // The newest item may refer to an earlier output.
   const isReferring = bytes.subarray(newest.start, newest.end).includes(UNCHANGED);
   if (!isReferring) return outputsOf({ items: items.slice(0, -1) }, toolsOf);
   return outputsOf({ items }, toolsOf).filter(({ item }) => item < items.length - 1);

@@ -80,7 +80,7 @@ const LONG_WINDOW = 1_000_000;
 interface RoomQuestion {
   readonly model: unknown;
   readonly facts: ModelFacts | undefined;
-  /** The request asks for the model's longest window. */
+  /** True if the request asks for the model's longest window. */
   readonly isLong: boolean;
   /** The tokens that the request reserves for the answer, of any type. */
   readonly answerTokens: unknown;

@@ -27,7 +27,7 @@ const CLEARED_TOKENS_MIN = 20_000;
 /** The outputs that the provider may clear, and the parameters of the edit. */
 export interface Clearable {
   readonly outputs: readonly ToolOutput[];
-  /** The newest tool calls, whose outputs stay. */
+  /** The number of newest tool calls whose outputs stay. */
   readonly keptCalls: number;
   /** The tools whose outputs always stay. */
   readonly keptTools: readonly string[];

@@ -29,14 +29,14 @@ export interface RequestFacts {
   readonly view: RequestView;
   /** Earlier batches of this conversation, from the ledger. */
   readonly batches: readonly LeftOut[];
-  /** seenOutputsOf() of the view. */
+  /** The result of seenOutputsOf() for the view. */
   readonly outputs: readonly ToolOutput[];
   readonly textsOf: (exchange: Exchange) => ExchangeTexts;
   /** Says whether the memory once reported that it holds this digest. */
   readonly isStored: (digest: string) => boolean;
   /**
-   * Texts may be left out for the first time: this is a new request of the conversation itself. All other requests
-   * only repeat earlier batches.
+   * True if texts may be left out for the first time: this is a new request of the conversation itself. All other
+   * requests only repeat earlier batches.
    */
   readonly takesNew: boolean;
   readonly isBound: boolean;
@@ -45,14 +45,14 @@ export interface RequestFacts {
   /** Estimated tokens of the whole request. */
   readonly tokens: number;
   readonly inputBudget: number;
-  /** As in BatchFacts. */
+  /** The window for this request, as in BatchFacts. */
   readonly room: number | undefined;
   readonly prices: CachePrices;
 }
 
-/** The same facts, with those from the request's own items. */
+/** The facts about a request, with those that its own items show. */
 export interface ShorteningFacts extends RequestFacts {
-  /** answeredRounds() of the items. */
+  /** The result of answeredRounds() for the items. */
   readonly rounds: readonly number[];
   /** Outputs and exchanges that earlier requests left out. */
   readonly repeated: readonly ToolOutput[];
@@ -67,7 +67,7 @@ export interface ShorteningFacts extends RequestFacts {
 export interface Removal extends Batch {
   readonly repeated: readonly ToolOutput[];
   readonly omitted: readonly Omission[];
-  /** The outcome where nothing leaves. */
+  /** The outcome to report if nothing is left out. */
   readonly otherwise: Outcome;
 }
 
@@ -101,7 +101,7 @@ function callsTools({ items }: RequestView): boolean {
   return items.some(({ toolCalls }) => toolCalls.length > 0);
 }
 
-/** The removal that is worth a proof. */
+/** Returns the texts to leave out, for which the memory must be asked for a proof. */
 export function removalOf(facts: ShorteningFacts): Removal {
   const { repeated, omitted, old, omittable, takesNew } = facts;
   const again = { repeated, omitted, batch: [], omissions: [] };
@@ -118,7 +118,7 @@ export function removalOf(facts: ShorteningFacts): Removal {
   return { ...again, otherwise: isShort(facts) ? 'nothing_old' : 'protected' };
 }
 
-/** The numbers that decide about this batch. */
+/** Returns the numbers that decide about this batch. */
 export function batchFacts(facts: ShorteningFacts, { batch, omissions }: Batch): BatchFacts {
   const { view, rounds, repeated, omitted, keepRounds } = facts;
   const gone = sum(repeated.map(savedTokens)) + sum(omitted.map(({ tokens }) => tokens));
@@ -157,7 +157,7 @@ export function isShort({
 
 /** The texts that are left out, and the outcome to report. */
 export interface Settled extends Batch {
-  /** Everything that is left out; `batch` and `omissions` are new in this request. */
+  /** All outputs and exchanges that are left out; `batch` and `omissions` are new in this request. */
   readonly elided: readonly ToolOutput[];
   readonly omitted: readonly Omission[];
   readonly outcome: Outcome;
@@ -297,7 +297,10 @@ export function canReadMemory({ shell }: Pick<RequestView, 'shell'>): boolean {
   return found;
 }
 
-/** A tool's name is in the tool, in its `function`, or given by a type that the provider knows. */
+/**
+ * Says whether a tool can read the memory. Its name is in the tool, in its `function`, or implied by a type that the
+ * provider knows.
+ */
 function reads(tool: unknown): boolean {
   const { name, type, function: own } = asRecord(tool);
   return [name, type, asRecord(own)['name']].some((value) => {

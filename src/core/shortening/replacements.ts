@@ -8,9 +8,9 @@ import { stubOf, writeNote } from './stubs.ts';
 export interface Replacement {
   readonly output: ToolOutput;
   readonly text: string;
-  /** The escaped text, as inside the quotes of a JSON string. */
+  /** The escaped text for the inside of a JSON string. */
   readonly bytes: Uint8Array;
-  /** Estimated tokens that the request is shorter by. */
+  /** Estimated tokens by which the request is shorter. */
   readonly saved: number;
 }
 

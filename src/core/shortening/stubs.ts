@@ -12,7 +12,7 @@ import { EXCERPT_TOKENS_MAX, referenceOf } from '../memory/reference.ts';
 // Characters of the first line: enough to recognise a file or a command. With it a stub of a real session has 37
 // tokens.
 const FIRST_LINE_CHARS = 40;
-// Blank lines above the first one are few.
+// Characters that are searched for the first line: few blank lines precede it.
 const START_CHARS = 1_024;
 // Matches the header that Codex writes above an output, which says nothing about the output.
 const HEADER =
@@ -43,7 +43,7 @@ export interface Stub {
   readonly tool: string;
   readonly digest: string;
   readonly text: string;
-  /** The escaped text, as inside the quotes of a JSON string. */
+  /** The escaped text for the inside of a JSON string. */
   readonly bytes: Uint8Array;
   readonly tokens: number;
 }
@@ -68,7 +68,7 @@ function describe({ digest, text, gist }: StubFacts): string {
   const size = `${countLines(text)} lines, ${sizeText(gist.characters)}`;
   const said = `${size}, "${gist.firstLine}"`;
   const command = `svc memory get ${referenceOf(digest)}`;
-  // It comes back at once.
+  // One call returns the whole text, so no part is proposed.
   if (estimateTextTokens(text) <= EXCERPT_TOKENS_MAX) return `${said}. To read it: ${command}`;
   const names = namesIn(text);
   const [first] = names;
@@ -80,7 +80,7 @@ function describe({ digest, text, gist }: StubFacts): string {
 
 /** Bound on names: each has some 5 tokens, in every later request. */
 const NAMES_MAX = 5;
-/** About as much as comes back at once. */
+/** Lines that a stub proposes to read: about as much as one call returns. */
 const PART_LINES = 100;
 /** Matches what a shell takes for one unquoted word; a heading of several words is found by its first. */
 const SHELL_WORD = /^[A-Za-z0-9_.]+/;

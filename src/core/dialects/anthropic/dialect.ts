@@ -46,7 +46,7 @@ const CACHE: CachePrices = {
   tokenRatio: 1.265,
 };
 
-/** Anthropic Messages. */
+/** Describes Anthropic Messages. */
 export const MESSAGES: DialectDescriptor = {
   ...MESSAGES_API,
   listKey: 'messages',
@@ -142,7 +142,7 @@ class MessagesAnswer extends DialectAnswer {
       case 'message_stop':
         this.#end();
         break;
-      default: // Kinds of event that are new to us say nothing we could use.
+      default: // An unknown kind of event has no facts for svc.
     }
   }
 
@@ -228,7 +228,7 @@ function sum(numbers: readonly number[]): number {
 }
 
 const MESSAGE_STOP = '{"type":"message_stop"}';
-/** As Anthropic writes it, and as others do. */
+/** The event `ping` as Anthropic writes it, and as others do. */
 const PINGS = ['{"type": "ping"', '{"type":"ping"'];
 
 /**

@@ -18,7 +18,7 @@ import { projectInUser } from '../../conversation/stated-project.ts';
 import type { ItemTraits, ToolCall } from '../../conversation/view.ts';
 import type { Span } from '../../bytes/json-scan.ts';
 
-/** OpenAI Chat Completions, which many other providers offer too. */
+/** Describes OpenAI Chat Completions, which many other providers offer too. */
 export const CHAT: DialectDescriptor = {
   ...CHAT_API,
   listKey: 'messages',
@@ -41,7 +41,7 @@ export const CHAT: DialectDescriptor = {
 
 /** Reads answers of Chat Completions, the first of several choices. Reasoning and arguments are skipped. */
 class ChatAnswer extends DialectAnswer {
-  /** Chunks without facts for svc: most of a stream that thinks or calls tools. */
+  /** Templates of chunks without facts for svc: most of a stream that thinks or calls tools. */
   readonly #quiet = [
     new DeltaTemplate('"arguments":"', quietArguments),
     new DeltaTemplate('"reasoning_content":"', (chunk) =>
@@ -157,7 +157,7 @@ const CALLING: ReadonlySet<string> = new Set([
 ]);
 const FILTERED: ReadonlySet<string> = new Set(['content_filter', 'safety', 'refusal']);
 
-/** Some providers send '' instead of null while the answer continues. */
+/** Says whether a finish reason is set. Some providers send '' instead of null while the answer continues. */
 function isReason(value: unknown): value is string {
   return typeof value === 'string' && value !== '';
 }
@@ -179,7 +179,7 @@ function hasCalls(delta: Fields): boolean {
   return asList(delta['tool_calls']).length > 0 || isRecord(delta['function_call']);
 }
 
-/** The text of a chunk that contains only text. */
+/** Returns the text of a chunk that contains only text; undefined for any other chunk. */
 function plainDelta(chunk: Fields): string | undefined {
   const delta = soleDelta(chunk);
   const { content } = delta;
@@ -187,7 +187,7 @@ function plainDelta(chunk: Fields): string | undefined {
   return isPlain ? content : undefined;
 }
 
-// The call itself was noted when the first chunk of its kind was parsed.
+// Returns the arguments of a chunk that continues a call. The call itself was noted when its first chunk was parsed.
 function quietArguments(chunk: Fields): string | undefined {
   const delta = soleDelta(chunk);
   const [call] = asList(delta['tool_calls']);
@@ -227,7 +227,7 @@ function readChatItem(value: unknown): ItemTraits {
       return readSystemItem(textsOf(message['content']));
     case 'tool':
       return { ...NO_TRAITS, role: 'tool', toolResultIds: [asText(message['tool_call_id'])] };
-    case 'function': // The form before tool calls: a result names the function, not the call.
+    case 'function': // The form before tool calls: a result names the function instead of the call.
       return { ...NO_TRAITS, role: 'tool', toolResultIds: [asText(message['name'])] };
     default:
       return NO_TRAITS;

@@ -19,7 +19,7 @@ import type { ItemTraits } from '../../conversation/view.ts';
 import type { Span } from '../../bytes/json-scan.ts';
 import { NO_TRAITS, readSystemItem, textsOf, toolCall } from '../system-text.ts';
 
-/** OpenAI Responses. */
+/** Describes OpenAI Responses. */
 export const RESPONSES: DialectDescriptor = {
   ...RESPONSES_API,
   listKey: 'input',
@@ -40,7 +40,7 @@ export const RESPONSES: DialectDescriptor = {
 
 /** Reads answers of the Responses API. Reasoning summaries, arguments and audio are skipped. */
 class ResponsesAnswer extends DialectAnswer {
-  /** The paragraph of each message, by its place in the output. */
+  /** The paragraph of each message, by the message's index in the output. */
   readonly #paragraphs = new Map<unknown, number>();
   readonly #waiting = new Set<string>();
   readonly #answered = new Set<string>();
@@ -53,7 +53,9 @@ class ResponsesAnswer extends DialectAnswer {
     this.#end(asRecord(body));
   }
 
-  /** The last event repeats the whole output, pictures included, so it may be over the size limit. */
+  /**
+   * Finds the end of the answer in an oversized event: the last event repeats the whole output, pictures included.
+   */
   override skipEvent({ head, tail }: LargeEvent): void {
     const status = LARGE_END.exec(head)?.[1];
     if (status === undefined) return;
@@ -92,7 +94,7 @@ class ResponsesAnswer extends DialectAnswer {
       case 'codex.rate_limits':
         this.limits = event;
         break;
-      default: // Kinds of event that are new to us say nothing we could use.
+      default: // An unknown kind of event has no facts for svc.
     }
   }
 
@@ -216,7 +218,9 @@ function readResponsesItem(value: unknown): ItemTraits {
   return NO_TRAITS;
 }
 
-/** Without encrypted content the provider keeps the reasoning itself, under the item's id. */
+/**
+ * Reads an item of reasoning. Without encrypted content the provider itself keeps the reasoning, under the item's id.
+ */
 function readReasoning(item: Fields): ItemTraits {
   const signature = asText(item['encrypted_content']) || asText(item['id']);
   const thoughts = signature === '' ? [] : [thoughtId(signature)];
@@ -266,7 +270,7 @@ function readMarked(
   const mark = asRecord(item['internal_chat_message_metadata_passthrough']);
   const kinds = mark['content_item_kinds'];
   if (!Array.isArray(kinds)) return undefined;
-  // Kinds count all parts, pictures too.
+  // The kinds of all parts count, also of pictures.
   const parts = Array.isArray(item['content']) ? item['content'] : texts;
   const typed = parts.filter((_, index) => kinds[index] === 'user.text');
   const own = typed.map((part) =>
