@@ -24,7 +24,6 @@ export class CliError extends Error {
   }
 }
 
-/** Explains to the user that the memory failed, and why. */
 export function memoryFailure({ reason, message }: MemoryError): CliError {
   return new CliError(`The memory cannot answer (${reason}). ${message}`, 'Check with: svc doctor');
 }

@@ -366,7 +366,6 @@ class Runtime {
     this.now = generationOf(settings, undefined);
   }
 
-  /** Returns the configuration with which a request began. */
   liveFor(requestId: string): LiveSettings {
     return (this.#inUse.get(requestId) ?? this.now).live;
   }

@@ -2,7 +2,6 @@ import type { Environment } from '../core/settings/config-values.ts';
 import type { OpenStore } from './compose-store.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Asks the user a question. */
 export type Confirm = (message: string) => Promise<boolean>;
 
 /** What every command gets, so that it uses neither process.env nor a stream directly. */

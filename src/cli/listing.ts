@@ -94,7 +94,6 @@ export function urlOf(
   return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** Returns a port to propose if this one is not available. */
 export function otherPort(port: number): number {
   return port < 1024 || port === 65_535 ? 8765 : port + 1;
 }

@@ -30,7 +30,6 @@ function asker(isDefault = false): Confirm | undefined {
   };
 }
 
-/** Declares all commands with their flags. */
 export const declareCommands: Declare = (program, context, finish) => {
   const completion: CliCommand = {
     name: 'completion',

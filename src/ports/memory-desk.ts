@@ -7,9 +7,7 @@ import type { RecalledExchange, RecallQuestion, SpeakerRole, SpokenRecord } from
  * service's content also belongs to others.
  */
 export interface MemoryDesk {
-  /** Lists spaces, newest first. */
   shelves(): Promise<readonly Shelf[]>;
-  /** Lists the days of a space, newest first. */
   days(space: string): Promise<readonly ShelfDay[]>;
   browse(filter: DeskFilter): Promise<DeskPage>;
   /** Shows what recall would find for a prompt, and what becomes of it. It changes nothing. */

@@ -22,7 +22,6 @@ export interface RequestLog {
   quota(now: number): Promise<readonly QuotaReport[]>;
   /** Returns both groups of the hold-out experiment since this time. */
   trial(since: number): Promise<TrialReport>;
-  /** Lists requests, newest first. */
   list(filter: RequestList): Promise<readonly RequestRow[]>;
   /** Finds model requests, newest first. */
   find(filter: RequestFilter): Promise<readonly RequestRow[]>;

@@ -38,13 +38,11 @@ export interface Texts {
   writeBlock(answer: QuotedAnswer, limits: AgentLimits, told: readonly string[]): WrittenBlock;
   /** Returns the memory's answer with only the passages about the action. */
   aboutAction(answer: RecallAnswer, action: Action, prompt: string): RecallAnswer;
-  /** Returns the names of the files in the session's calls. */
   filesOfSession(view: RequestView): readonly string[];
   /** Returns the paths of the files that an exchange is about, edited ones first. */
   concernedFiles(view: RequestView, exchange: Exchange, said: string): readonly string[];
 }
 
-/** A block with the records that it quotes. */
 export interface WrittenBlock extends RecallBlock {
   readonly quoted: readonly QuotedRecord[];
 }

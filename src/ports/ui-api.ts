@@ -156,7 +156,6 @@ export interface SavingsSum extends RequestSum {
   readonly money: { readonly paid: number; readonly direct: number } | null;
 }
 
-/** The result of one of doctor's checks. */
 export interface HealthCheck {
   readonly level: 'ok' | 'warning' | 'problem';
   readonly subject: string;

@@ -20,7 +20,6 @@ const BYTES_MAX = KINDS * 24 * 1024 * 1024;
  */
 const WORKS_MAX = KINDS * 128;
 
-/** Work of one conversation. */
 interface QueuedWork {
   readonly kind: 'outputs' | 'history' | 'files';
   /** Does one piece. Returns whether there was one. */
@@ -43,7 +42,6 @@ export class BackgroundQueue {
     this.#pace = pace;
   }
 
-  /** Bytes that the queued work keeps in memory. */
   get bytes(): number {
     return this.#bytes;
   }

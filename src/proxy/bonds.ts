@@ -223,7 +223,6 @@ function saidId(text: string, behind: string): string {
   return `said-${textDigest('assistant', text.trim())}-${behind}`;
 }
 
-/** Returns the visible text of the answer that has the item at `index`. */
 function textOf({ items }: RequestView, index: number): string {
   const start = lastGiven(items, index) + 1;
   let end = index + 1;

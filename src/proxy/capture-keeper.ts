@@ -165,7 +165,6 @@ export class CaptureKeeper {
     return found.missing === undefined ? false : undefined;
   }
 
-  /** Captures the texts of the current exchange. */
   #keep(reading: Reading, place: ExchangePlace, texts: readonly (RecordText | undefined)[]): Kept {
     const at = this.#dependencies.clock.now();
     const records = recordsOf(reading, place, { texts, at });

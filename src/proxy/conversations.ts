@@ -44,7 +44,6 @@ export class Conversations {
     return this.#views.reduce((sum, view) => sum + heldBytes(view), this.states.bytes);
   }
 
-  /** Forgets everything. */
   clear(): void {
     this.#views = [];
     this.states.clear();
@@ -205,7 +204,6 @@ export class ConversationState {
    */
   prefixChangedBy: PrefixChanger | undefined;
 
-  /** Estimates the memory that the state takes. */
   get bytes(): number {
     const names = this.keptExchanges.size + this.keptHistories.size + (this.sent?.size ?? 0);
     let texts = 0;
@@ -280,7 +278,6 @@ export class ConversationStates {
   readonly #touched = new Set<WeighedState>();
   #bytes = 0;
 
-  /** Estimates the memory that all states take. */
   get bytes(): number {
     for (const weighed of this.#touched) {
       const { bytes } = weighed.state;

@@ -32,7 +32,6 @@ export interface ConfiguredUpstream {
   readonly upstream: Upstream;
 }
 
-/** The facts by which the upstream of a request is chosen. */
 export interface UpstreamQuestion {
   readonly request: ClientRequest;
   /** The body as svc reads it, or the reason why svc cannot. 'relayed': svc does not read this request. */
@@ -118,7 +117,6 @@ export interface ProxyDependencies {
   readonly hashes?: (body: Uint8Array | undefined) => BodyWatch;
 }
 
-/** Hashes the bodies of one request. */
 export interface BodyWatch {
   /** Hashes the request's body after routing, for a request that svc does not change further. */
   routed(own: Uint8Array | undefined): void;

@@ -529,7 +529,6 @@ function isShortenedForm({ body, plan }: TakenForm): boolean {
   return body !== undefined && plan.elidedItems > 0;
 }
 
-/** The change that svc makes to a request. */
 interface Change extends TakenForm {
   readonly bond: Bond | undefined;
   /** The forms to send if the provider refuses this one. */

@@ -1,6 +1,5 @@
 import type { RequestRow } from '../ports/request-log.ts';
 
-/** A request that is being answered. */
 interface OpenRequest {
   /** The row with the facts known now. `end` is 'open'; `status` is 0 until the answer's head arrives. */
   soFar(): RequestRow;

@@ -466,7 +466,6 @@ export class Recaller {
     return found.missing === undefined ? 'none' : 'unknown';
   }
 
-  /** Says whether the caller may read quotes from this space. */
   #mayRead(space: string): boolean {
     const { memory, mayRead } = this.#dependencies;
     return memory.supports.read && mayRead?.(space) !== false;

@@ -19,7 +19,6 @@ import type {
 } from './dependencies.ts';
 import type { Reading } from './conversations.ts';
 
-/** What is known of a request so far. */
 interface Noted extends Omit<
   KnownFacts,
   'request' | 'place' | 'plan' | 'recalledBlocks' | 'isStreamed' | 'hashes'

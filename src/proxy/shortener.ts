@@ -588,7 +588,6 @@ class OutputKeeper {
     if (this.#fates.get(key) === 'stored') this.#fates.delete(key);
   }
 
-  /** Estimates the memory that the keeper takes. */
   get bytes(): number {
     return KNOWN_BYTES * this.#fates.size;
   }

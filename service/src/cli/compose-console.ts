@@ -74,7 +74,6 @@ async function openLocal(
   };
 }
 
-/** Returns the console of a service that runs on this machine. */
 export function openConsoleAt(
   address: ServiceAddress,
   { token, tenant }: { readonly token: string; readonly tenant: string | undefined },

@@ -14,7 +14,6 @@ export function run(argv: readonly string[]): Promise<number> {
   return runProgram(argv, declareServiceCommands, SERVICE_PROGRAM);
 }
 
-/** Declares all commands of the service with their flags. */
 export const declareServiceCommands: Declare = (program, context, finish) => {
   addServiceCommands(program, context, finish);
   program

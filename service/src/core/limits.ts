@@ -16,7 +16,6 @@ interface Limit {
   readonly bucket: string;
 }
 
-/** A limit for each minute. */
 export interface RateAsk extends Limit {
   readonly kind: 'rate';
   readonly rate: Rate;
@@ -38,7 +37,6 @@ export interface BudgetAsk extends Limit {
   readonly until: number;
 }
 
-/** A limit for concurrent calls. */
 export interface LeaseAsk extends Limit {
   readonly kind: 'lease';
   readonly max: number;
@@ -84,7 +82,6 @@ export interface ModelCaller {
 /** How long a running call keeps its place without a heartbeat: after that, its process counts as dead. */
 export const LEASE_MS = 30_000;
 
-/** The limits of a model call of one caller. */
 export interface ModelLimits {
   /** Limits on the number of calls. */
   readonly calls: readonly RateAsk[];

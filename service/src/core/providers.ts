@@ -58,7 +58,6 @@ const ADDRESS = /^\[|^\d{1,3}(?:\.\d{1,3}){3}\.*$/;
 /** Ports as the URL class writes them: '' is 443. */
 export const USUAL_PORTS: ReadonlySet<string> = new Set(['', '443', '8443']);
 
-/** The operator's rules for the networks in which providers may be. */
 export interface Egress {
   /** Ports that are allowed in addition to the usual ones. */
   readonly ports: readonly number[];

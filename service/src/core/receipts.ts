@@ -118,7 +118,6 @@ export type ReceiptTimes = {
   readonly [Step in (typeof STEPS)[number]]?: number | undefined;
 } & { readonly total: number };
 
-/** The facts that are known after the last byte. */
 export interface ReceiptClosing {
   readonly status: ReceiptStatus;
   /** The status sent to the client; null if no response head was sent or the status is unknown. */

@@ -19,7 +19,6 @@ import { takesModel, type TenantProvider } from './providers.ts';
  * The provider must read the same model as svc, so a body with two models is refused.
  */
 
-/** The model that a body names. */
 export type NamedModel =
   | { readonly kind: 'named'; readonly model: string }
   | { readonly kind: 'missing' }

@@ -13,13 +13,11 @@ export interface ReceiptStore {
    * receipt that exists already stays unchanged, and counts once.
    */
   storeReceipts(rows: readonly ReceiptRow[]): Promise<void>;
-  /** Lists the heads of a node that are not closed. */
   openHeads(asked: { readonly node: string; readonly limit: number }): Promise<readonly OpenHead[]>;
   /** Replaces the heads of these nodes and tenants, unless they are closed. */
   closeHeads(heads: readonly ClosedHead[]): Promise<void>;
 }
 
-/** The receipts of one tenant. */
 export interface TenantReceipts {
   /** Returns the receipt as it was stored, with its signature. */
   findReceipt(receiptId: string, signal: AbortSignal): Promise<StoredReceipt | undefined>;

@@ -97,12 +97,12 @@ export interface TenantStore extends TenantControl, TenantReceipts, LeaseStore {
    * records. Rejects with 'unavailable' while an older reader keeps bytes in a file: call it again then.
    */
   continuePurge(purgeId: string, now: number): Promise<boolean>;
-  /** Purges stay on record after their records are gone. */
+  /** Finds a purge, which stays on record after its records are gone. */
   findPurge(purgeId: string, signal: AbortSignal): Promise<PurgeReceipt | undefined>;
   /** Lists purges, newest first. */
   listPurges(filter: PageFilter, signal: AbortSignal): Promise<readonly PurgeReceipt[]>;
 
-  /** Rows of the ledger with these keys. */
+  /** Returns the rows of the ledger with these keys. */
   findLedger(keys: readonly string[]): Promise<readonly LedgerRow[]>;
   /** Stores ledger rows. A row is written once and never changed; only a purge empties recalled blocks in it. */
   recordLedger(rows: readonly LedgerRow[]): Promise<void>;
@@ -301,7 +301,6 @@ export interface RestoreFacts {
   readonly kept: string | undefined;
 }
 
-/** Facts about a database server, for an operator. */
 export interface ServerFacts {
   readonly version: string;
   readonly host: string;

@@ -80,7 +80,6 @@ export interface RewrappedSecret {
   readonly wrapped: Uint8Array;
 }
 
-/** The vault's master keys, which are kept outside the database. */
 export interface MasterKeys {
   /**
    * Returns 32 bytes; undefined if the settings name no source for this key. Rejects with FileError if the source

@@ -90,7 +90,6 @@ function seconds(ms = RETRY_AFTER_MS): string {
 // For a path without a dialect, uses the shape that most programs expect.
 const SHAPE_WITHOUT_DIALECT: Dialect = 'openai_chat_completions';
 
-/** Returns the dialect in which an error about this request is written. */
 export function errorDialectOf({ target, headers }: RequestHead): Dialect | undefined {
   const isAnthropic = headerOf(headers, 'anthropic-version') !== undefined;
   return errorDialect(pathOf(target), isAnthropic);

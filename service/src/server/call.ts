@@ -14,7 +14,6 @@ import type { SpaceChoice, SpaceState, TenantStore } from '../ports/service-stor
 import { ServiceFault } from './fault.ts';
 import type { ServingParts } from './parts.ts';
 
-/** One authenticated call, as its operation gets it. */
 export interface Call {
   readonly requestId: string;
   readonly key: StoredKey;
@@ -143,7 +142,6 @@ export function checkSpaces(key: StoredKey, spaces: readonly string[]): void {
   throw new ServiceFault('SPACE_DENIED', 'The key may not use this space.', { param: 'space' });
 }
 
-/** Chooses the named space, or all spaces that the key may use. */
 export function chooseSpaces(key: StoredKey, space: string | undefined): SpaceChoice {
   if (space === undefined) return { globs: key.spaces };
   checkSpaces(key, [space]);

@@ -52,7 +52,7 @@ export class ChangeWatch {
     this.#again();
   }
 
-  /** Resolves when no read is under way any more. */
+  /** Stops reading. Resolves when no read is running any more. */
   async stop(): Promise<void> {
     this.#isRunning = false;
     clearTimeout(this.#timer);

@@ -123,7 +123,6 @@ export function serviceError(code: ErrorCode | ServiceCode): Refusal {
   return { code: name, status, retry: action, hint, ...IN_SERVICE[name] };
 }
 
-/** Returns the service's answer to a thrown error. */
 export function refusalOf(thrown: unknown): Refusal {
   const isKnown = thrown instanceof ServiceFault || thrown instanceof ProxyError;
   return serviceError(isKnown ? thrown.code : 'INTERNAL');

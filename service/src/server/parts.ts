@@ -43,7 +43,6 @@ export interface ServiceParts {
   readonly settings: ServiceLimits;
 }
 
-/** The dependencies of the model routes alone. */
 export interface ModelParts {
   /** Milliseconds that a recall may take. */
   readonly recallMs: number;
@@ -59,7 +58,6 @@ export interface ModelParts {
   readonly bounds?: ShelfBounds;
 }
 
-/** The dependencies, and the parts that are built from them. */
 export interface ServingParts extends ServiceParts {
   readonly vault: Vault;
   readonly signer: Signer;

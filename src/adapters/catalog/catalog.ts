@@ -32,7 +32,6 @@ export interface OpenCatalog {
   factsOf(model: string): ModelFacts | undefined;
   /** Settles when no download is running. */
   readonly settled: Promise<void>;
-  /** Ends what is under way. */
   close(): Promise<void>;
 }
 

@@ -33,7 +33,6 @@ export class ServedCatalog {
     return this.#latest?.factsOf(model);
   }
 
-  /** Ends what is under way. */
   async close(): Promise<void> {
     await (await this.#opened)?.close();
   }

@@ -1,7 +1,6 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Returns the path of the embedded store's database in the data folder. */
 export function databaseFile(folder: string): string {
   return join(folder, 'memory.db');
 }

@@ -70,7 +70,6 @@ export function readOutputFile(dataFolder: string, ref: string): string | undefi
   }
 }
 
-/** Returns the references of the outputs that have a file. */
 export async function outputFileRefs(dataFolder: string): Promise<readonly string[]> {
   const names = await namesIn(outputFolder(dataFolder));
   return names.flatMap((name) => NAME.exec(name)?.[1] ?? []);

@@ -139,7 +139,6 @@ export function foreignError(path: string): FileError {
   return new FileError(`${path} belongs to another user.`, folderHint(''));
 }
 
-/** Explains the system's error about a folder. */
 export function folderError(path: string, cause: unknown): FileError {
   const code = codeOf(cause);
   if (code === 'ENOENT')

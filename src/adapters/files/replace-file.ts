@@ -52,7 +52,6 @@ export async function replaceFile(
   }
 }
 
-/** Removes temporary files that killed writers of this file left. */
 async function removeStaleDrafts(path: string): Promise<void> {
   const folder = dirname(path);
   const isSuffix = new RegExp(`^${DRAFT}$`);

@@ -46,7 +46,6 @@ export function readSmall(file: string): string {
   }
 }
 
-/** Says whether the search path has a program of this name. */
 export function isInstalled(environment: Environment, program: string): boolean {
   return findProgram(environment, program) !== undefined;
 }

@@ -193,7 +193,6 @@ export class UndoRecords {
     return text === undefined ? undefined : parseJson(text);
   }
 
-  /** Returns every readable record with its name. */
   async all(): Promise<readonly (readonly [string, unknown])[]> {
     const files = (await readdir(this.#folder).catch((): string[] => [])).toSorted();
     const names = files

@@ -65,7 +65,7 @@ function isBlock<One extends LedgerAddress>(
 
 const BLOCKS: ReadonlySet<string> = new Set(['own-block', 'shared-block', 'answered-block']);
 
-/** A forgotten block has no text, so its space is dropped too. */
+/** Writes a block. A forgotten block has no text, so its space is dropped too. */
 function blockText({ block, form, space, quoted = [], isOpen }: BlockFact): Said {
   if (block === '' && isOpen !== true) return { block: '', form };
   const records = quoted.map((one) => [one.ref, one.space].join(' '));
@@ -89,7 +89,6 @@ function blockOf({ block: text, form }: LedgerRow): BlockFact {
 /** Matches the lines of quoted records after the space. A block begins with its fence. */
 const QUOTED = /(?<=^[^\n]*\n)(?:m_[a-z2-7]{16} [^\n]*\n)+/;
 
-/** Returns the records that the block of a row quotes. */
 export function quotedIn({ block }: Pick<LedgerRow, 'block'>): readonly QuotedRecord[] {
   const [records = ''] = QUOTED.exec(block) ?? [];
   const lines = records.split(LINE_END).slice(0, -1);

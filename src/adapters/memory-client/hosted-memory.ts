@@ -622,7 +622,6 @@ class StoredRecords {
     return purgesOf(found);
   }
 
-  /** Deletes records. Returns how many are gone. */
   async purge(purges: readonly SpacePurge[], signal: AbortSignal): Promise<number> {
     let forgotten = 0;
     for (const [space, scope] of purges) {

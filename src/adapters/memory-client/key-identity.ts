@@ -47,7 +47,6 @@ export class KeyIdentity {
     return this.#hasProofs;
   }
 
-  /** True if the key may read the global space. */
   get mayShare(): boolean {
     return this.#mayShare;
   }

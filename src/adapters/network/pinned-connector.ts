@@ -129,7 +129,7 @@ const FAULTS = {
 
 type NetworkProxyFault = keyof typeof FAULTS;
 
-/** The network proxy failed. The error contains neither its address nor its credentials. */
+/** Thrown if the network proxy failed. The error contains neither its address nor its credentials. */
 export class NetworkProxyError extends Error {
   override readonly name = 'NetworkProxyError';
   readonly code: NetworkProxyFault;

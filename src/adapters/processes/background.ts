@@ -9,9 +9,7 @@ import { makePrivateFolder, openPrivateFile } from '../files/private-files.ts';
  */
 export interface Background {
   readonly pid: number;
-  /** Returns false once the process has ended. */
   isRunning(): boolean;
-  /** Returns its output since it was started. */
   said(): string;
   /** Resolves once the process can read all its input. */
   readonly hasInput: Promise<void>;

@@ -72,7 +72,6 @@ export class HeapBound {
     this.#isBounding = false;
   }
 
-  /** Notes a finished request. */
   note({ originalInputTokens }: { readonly originalInputTokens: number }): void {
     this.#idle.note();
     if (this.#countInSecond() >= MANY) this.#many.note();
@@ -115,7 +114,6 @@ export class IdleCollector {
     });
   }
 
-  /** Notes the end of a piece of work. */
   note(): void {
     this.#busy.note();
   }

@@ -78,7 +78,7 @@ async function repositoryAt(top: string, kind: 'folder' | 'file'): Promise<Repos
   return { root: main ?? common, top, own, common, origin: settingIn(config, ORIGIN, 'url') };
 }
 
-/** Git's folder that a `.git` file names. */
+/** Returns git's folder that a `.git` file names. */
 async function namedFolder(top: string): Promise<string | undefined> {
   const pointer = await readBounded(join(top, '.git'), POINTER_BYTES_MAX);
   const named = /^gitdir: ([^\n\0]+)/.exec(pointer)?.[1]?.trim();
@@ -142,7 +142,6 @@ export const COMMIT_HASH = /\b[0-9a-f]{40}(?:[0-9a-f]{24})?\b/g;
 const REF = /^ref: (refs\/[^\s\p{Cc}\p{Cf}<>]{1,250})\s*$/u;
 const BRANCHES = 'refs/heads/';
 
-/** Reads which branch and commit a working tree has checked out. */
 export async function readHead({ own, common }: HeadPlace): Promise<Head> {
   const head = await readBounded(join(own, 'HEAD'), REF_BYTES_MAX);
   const ref = REF.exec(head)?.[1];
@@ -153,7 +152,6 @@ export async function readHead({ own, common }: HeadPlace): Promise<Head> {
   return { branch, commit: loose === '' ? await packedHash(common, ref) : loose };
 }
 
-/** Returns the hash in the file of a branch or a tag. */
 export async function hashIn(path: string): Promise<string> {
   return firstHash(await readBounded(path, REF_BYTES_MAX));
 }

@@ -371,7 +371,6 @@ function quotingRows(rows: Statements, last: number): readonly StoredRow[] {
   );
 }
 
-/** Deletes the oldest rows. */
 export function pruneLedger(rows: Statements): void {
   rows.run(
     'DELETE FROM ledger WHERE n <= (SELECT n FROM ledger ORDER BY n DESC LIMIT 1 OFFSET ?)',

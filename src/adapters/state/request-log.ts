@@ -145,7 +145,6 @@ export class RequestTable {
     return rows.map(parsedRow);
   }
 
-  /** Returns the rows of a conversation, newest first. */
   conversation({ conversation, limit }: ConversationFilter): RequestRow[] {
     return this.#rows
       .all<{ row: string }>(

@@ -63,7 +63,6 @@ export class StateWriter {
     this.#file = options.file;
   }
 
-  /** True if a write waits. */
   get isBehind(): boolean {
     return this.#waiting.length > 0;
   }
@@ -109,7 +108,7 @@ export class StateWriter {
     return (await within(withinMs, idle)) === true;
   }
 
-  /** Writes what can be written, and ends. */
+  /** Writes what can be written now, and stops. */
   close(): void {
     this.#writeWaiting();
     this.#isClosed = true;

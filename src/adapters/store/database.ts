@@ -107,12 +107,10 @@ export class Database {
     return this.#file.detach();
   }
 
-  /** Moves the content of the write-ahead log into the file. */
   checkpoint(): void {
     this.#rows.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   }
 
-  /** See Statements. */
   emptyLog(): boolean {
     return this.#rows.emptyLog();
   }
@@ -140,7 +138,6 @@ export class Database {
     return this.#rows.get<Row>(sql, ...values);
   }
 
-  /** Runs a statement. Returns the number of changed rows. */
   run(sql: string, ...values: SqlValue[]): number {
     const changes = this.#rows.run(sql, ...values);
     if (changes > 0 && TAKES_TEXTS.test(sql)) this.#deletions += 1;

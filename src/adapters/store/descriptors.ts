@@ -47,7 +47,6 @@ export class Descriptors {
     this.#users += 1;
   }
 
-  /** Removes a user. After the last one all files are closed. */
   removeUser(): void {
     this.#users -= 1;
     if (this.#users > 0) return;

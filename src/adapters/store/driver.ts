@@ -53,7 +53,6 @@ export function loadDriver(): Driver {
   }
 }
 
-/** Compares dotted versions by number. */
 export function isAtLeast(version: string, wanted: string): boolean {
   const have = version.split('.').map(Number);
   for (const [place, number] of wanted.split('.').map(Number).entries()) {

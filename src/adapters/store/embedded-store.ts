@@ -233,7 +233,7 @@ interface EmbeddedMemoryParts {
   readonly report: (line: string) => void;
 }
 
-/** The memory port over the store's worker. */
+/** Implements the memory port over the store's worker. */
 class EmbeddedMemory implements Memory {
   readonly supports = { kind: 'embedded', read: true, write: true } as const;
   readonly #client: StoreCaller;

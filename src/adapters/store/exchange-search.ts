@@ -82,7 +82,6 @@ interface AgentQuestion extends RecallQuestion {
   readonly agent: AgentFacts;
 }
 
-/** What the index found for a question. */
 export interface Looked {
   readonly spaces: readonly Space[];
   readonly postings: readonly SpacePostings[];
@@ -92,7 +91,7 @@ export interface Looked {
   readonly excluded: ReadonlySet<number>;
 }
 
-/** The signals of the last prompts of each space, oldest first. */
+/** Stores the signals of the last prompts of each space, oldest first. */
 export interface SharedSignals {
   of(space: number): Steps<readonly number[]>;
   add(space: number, prompt: string, signal: number): void;
@@ -438,7 +437,7 @@ class SessionSearch {
     this.#reader = reader;
   }
 
-  /** Best first. */
+  /** Returns the sessions, best first. */
   *recall(question: SessionQuestion): Steps<RecalledSession[]> {
     const { agent, now, spaces } = question;
     const [newest, holders] = yield* together([

@@ -26,7 +26,6 @@ import {
 import { PASSAGES_PER_SPACE, POSITIONS_PER_EXCHANGE } from './schema.ts';
 import { type StoredText, textOf } from './driver.ts';
 
-/** Recalls from an SQLite file, whose queries return synchronously. */
 export class FileSearch {
   readonly #database: Database;
   readonly #search: Search;
@@ -248,7 +247,7 @@ function rangeOf(space: Space): { first: number; last: number } {
   return { first, last: first + space.next };
 }
 
-// Terms contain only word characters, so they cannot close the quotes.
+// Quotes a term. Terms contain only word characters, so they cannot close the quotes.
 function quoted(term: string): string {
   return `"${term}"`;
 }

@@ -11,7 +11,6 @@ export interface IndexedPassage extends Span {
   readonly terms: readonly string[];
 }
 
-/** What the index needs to know about a text. */
 export interface IndexedText {
   /** The passages, as `passagesOf` returns them. */
   readonly passages: readonly IndexedPassage[];
@@ -100,7 +99,6 @@ export class PassageIndex {
     );
   }
 
-  /** Adds passages and returns the range of their ids. */
   #addPassages(record: IndexedText, ids: IndexedPlace): { first: number; next: number } {
     const conversation = this.#conversationId(ids.space, record.conversation);
     const next = this.#database.get<{ next: number }>(

@@ -110,7 +110,6 @@ export class SpacePostings {
     return this.#frequencies.get(term) ?? 0;
   }
 
-  /** Returns the passages of the records with these digests. */
   *passagesOf(digests: readonly string[]): Steps<readonly PassageOfRecord[]> {
     const unknown = digests.filter((digest) => this.#lists.held(digest) === undefined);
     if (unknown.length > 0) {

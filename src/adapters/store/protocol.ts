@@ -48,7 +48,6 @@ import type { MemoryFailure } from '../../core/errors.ts';
 
 /** Declares the calls between the main thread and the store's worker; they carry plain data only. */
 
-/** The input and the result of every call. */
 export interface StoreCalls {
   recall(question: RecallQuestion): RecallAnswer;
   warm(): void;
@@ -86,7 +85,7 @@ export interface StoreCalls {
    * `eraseForgotten` afterwards.
    */
   dropOutputs(space: string): void;
-  /** Spaces that have outputs, used last first. */
+  /** Returns spaces that have outputs, the last used first. */
   outputSpaces(limit: number): readonly string[];
   /** Moves the memory's write-ahead log into its file. */
   emptyLog(): void;

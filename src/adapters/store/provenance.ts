@@ -47,7 +47,6 @@ export function listProvenance(database: Database, filter: ProvenanceFilter): He
   }));
 }
 
-/** Parses the files in a row. */
 export function filesFrom(json: string): ConcernedFile[] {
   return asList(parseJson(json)).flatMap((value) => {
     const [path, hash, size, modifiedMs, inode] = asList(value);

@@ -15,7 +15,6 @@ export interface RecallMarks {
   never(spaces: readonly Space[]): readonly string[];
   /** Returns memories that are always recalled in these spaces, without `excluded` digests. */
   always(spaces: readonly Space[], excluded: readonly string[]): RecalledPassage[];
-  /** Returns the marks on the rules of these spaces. */
   rules(spaces: readonly Pick<Space, 'id'>[]): RuleMarks;
 }
 

@@ -28,7 +28,7 @@ export interface RecallSource {
   placesOf(space: Space, terms: readonly string[], from: number): Steps<readonly Places[]>;
   /** Returns ids of passages that the user wrote within `span`, the newest `most`. */
   saidIn(space: Space, span: Span, most: number): Steps<readonly number[]>;
-  /** Passages of the records with these digests. */
+  /** Returns the passages of the records with these digests. */
   passagesOf(space: Space, digests: readonly string[]): Steps<readonly PassageOfRecord[]>;
   /** Returns passages with up to `most` neighbours on each side in the same conversation, in order of `ids`. */
   windows(ids: readonly number[], most: number): Steps<readonly Window[]>;
@@ -51,7 +51,6 @@ export interface RecallSource {
     terms: readonly string[],
     most: number,
   ): Steps<readonly (readonly number[])[]>;
-  /** Returns the first passages of a conversation. */
   opening(conversation: number, most: number): Steps<readonly number[]>;
   /** Returns whole user texts with a passage that has the term, newest first. */
   saidWith(space: Space, term: string, most: number): Steps<readonly SaidText[]>;

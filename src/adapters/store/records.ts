@@ -213,7 +213,6 @@ export class Records implements Holder {
     });
   }
 
-  /** Says whether a tombstone prevents a capture. */
   isBuried({ space, digest }: Pick<MemoryRecord, 'space' | 'digest'>): boolean {
     const sql = `SELECT 1 AS found FROM tombstones t JOIN spaces s ON s.id = t.space
       WHERE s.name = ? AND t.digest = ?`;
@@ -409,7 +408,7 @@ export function listTerms(words: string): string[] {
   return [...new Set(termsOf(words.slice(0, LIST_CHARS_MAX)))].slice(0, LIST_WORDS_MAX);
 }
 
-// Terms contain only word characters, so they cannot close the quotes.
+// Quotes a term. Terms contain only word characters, so they cannot close the quotes.
 export function quoted(term: string): string {
   return `"${term}"`;
 }

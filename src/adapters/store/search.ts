@@ -260,7 +260,6 @@ export class Search {
     return span === undefined ? done([]) : this.#source.saidIn(space, span, DATED_MAX);
   }
 
-  /** Returns the records with these digests, and their passages. */
   *#excluded(postings: SpacePostings, digests: readonly string[]): Steps<Excluded> {
     const records = new Set<number>();
     const places = new Set<number>();

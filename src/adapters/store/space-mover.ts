@@ -96,7 +96,7 @@ export class SpaceMover {
     return moved + this.#database.run(DROP_COPIES, from, ids);
   }
 
-  /** Moves the rest. The other space's signals count as newer. */
+  /** Moves everything except records. The signals of the other space count as newer. */
   #moveRest({ from, to }: Ids): void {
     this.#database.run(MOVE_TOMBSTONES, to, from, to, to);
     this.#database.run(MOVE_RULE_MARKS, to, from, null);

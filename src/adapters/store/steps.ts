@@ -8,12 +8,10 @@ export interface Steps<T> {
   [Symbol.iterator](): Iterator<Promise<unknown>, T, unknown>;
 }
 
-/** Returns a step that has its result already. */
 export function done<T>(value: T): Steps<T> {
   return { [Symbol.iterator]: () => ({ next: () => ({ done: true, value }) }) };
 }
 
-/** Returns a step that waits for an answer. */
 export function waitFor<T>(promise: Promise<T>): Steps<T> {
   // The caller of the step gets a rejection. If no one calls it, because another step failed, the rejection is
   // ignored.

@@ -192,7 +192,7 @@ export class Store {
     );
   }
 
-  /** Captures on their way get tombstones. */
+  /** Adds tombstones for captures that wait in the outbox, so that they are not stored later. */
   #bury(records: Records, filter: ForgetFilter, now: number): number {
     if (!this.#state.isThere) return 0;
     const waiting = this.#onState((rows) => waitingRecords(rows, matcherOf(filter)));

@@ -31,7 +31,6 @@ export interface ClientFileForm {
    * 'edited': the change is there in another form.
    */
   revert(text: string, change: ClientChange): Reverted;
-  /** Says whether a file that svc created is empty now. */
   isEmpty(text: string): boolean;
   /** Says whether the file has svc's settings without a record. */
   hasMark(text: string): boolean;

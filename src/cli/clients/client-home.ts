@@ -7,7 +7,6 @@ import { CliError } from '../cli-error.ts';
 /** The folder in which several clients have a folder each. */
 export const CONFIG_FOLDER: ClientFolder = { variable: 'XDG_CONFIG_HOME', name: '.config' };
 
-/** Returns the home folder, in which clients keep their settings. */
 export function clientHome(environment: Environment): string {
   const home = environment['HOME'] || homedir();
   if (isAbsolute(home)) return home;

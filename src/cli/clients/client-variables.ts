@@ -106,7 +106,6 @@ export function sparesLoopback(environment: Environment): boolean {
   return entries.includes('127.0.0.1') || entries.includes('*');
 }
 
-/** The entry for svc in Codex's list of providers. */
 export interface CodexProvider {
   /** The base URL, which ends in /v1. */
   readonly baseUrl: string;

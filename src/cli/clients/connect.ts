@@ -64,7 +64,6 @@ interface ConnectParts {
   readonly confirm?: Confirm | undefined;
 }
 
-/** A client whose settings svc can change. */
 export interface ConnectableClient {
   /** The name as users type it. */
   readonly name: string;
@@ -348,7 +347,6 @@ async function carryOut(
   noteProxy(environment, note);
 }
 
-/** Returns the form of Claude Code's settings.json. */
 function claudeFile(environment: Environment, settings: readonly JsonSetting[]): ClientFileForm {
   const path = join(clientFolder(environment, CLAUDE_FOLDER), 'settings.json');
   return jsonSettings({ path, name: 'claude', settings, refusesComments: 'Claude Code' });

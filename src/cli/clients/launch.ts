@@ -115,7 +115,7 @@ function withLogin({ host, port, localToken, environment, upstream }: LaunchFact
   };
 }
 
-/** Headers are lines in this variable. */
+/** Adds a header to the variable, in which each line is a header. */
 function withHeader(environment: Environment, line: string): string {
   const own = (environment['ANTHROPIC_CUSTOM_HEADERS'] ?? '')
     .split('\n')

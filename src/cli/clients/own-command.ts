@@ -37,7 +37,6 @@ export function ownCommand(
   return ['env', ...folders, ...words];
 }
 
-/** Returns the command as one line for a shell. */
 export function commandLine(words: readonly string[]): string {
   return words.map((one) => (/^[\w./:=@-]+$/.test(one) ? one : shellQuote(one, 'sh'))).join(' ');
 }

@@ -100,7 +100,7 @@ async function stateFact(stage: DemoStage, proxy: ProxyAddress): Promise<void> {
   terminal.out(`  model     ${answer.text}`);
 }
 
-/** Names what was not recalled. */
+/** Asks in every dialect. Returns the names of those in which the fact was not recalled. */
 async function askEverywhere(stage: DemoStage, proxy: ProxyAddress): Promise<readonly string[]> {
   const { terminal } = stage;
   const missed: string[] = [];
@@ -236,7 +236,6 @@ function streamedText(dialect: DialectDescriptor, body: string): string {
  */
 interface DemoProvider {
   readonly url: string;
-  /** Returns the last request that the provider has received. */
   received(): ReceivedRequest;
   stop(): Promise<void>;
 }

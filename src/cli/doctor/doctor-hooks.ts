@@ -9,7 +9,6 @@ import type { Check } from './checks.ts';
 
 /** Checks svc's hooks: installed twice, run by a second client, or without the program that they name. */
 
-/** svc's hooks in the file of one client. */
 interface Installed {
   readonly name: string;
   readonly title: string;

@@ -84,7 +84,7 @@ function scopeChecks({ key, features }: WhoAmI, memoryMode: MemoryMode): readonl
   return checks;
 }
 
-/** Writes, reads, has it proven, forgets. */
+/** Writes a record, reads it, has it proven, and forgets it. */
 async function probe(memory: OpenHostedMemory['memory'], identity: WhoAmI): Promise<Check> {
   const text = `svc doctor looks whether memory works: ${randomBytes(16).toString('hex')}`;
   const digest = textDigest('tool', text);

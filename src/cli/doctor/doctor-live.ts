@@ -276,7 +276,6 @@ function isStopped({ probe }: Looked): boolean {
   return probe.failure?.step === 'proxy';
 }
 
-/** Reports hosts that fail at the same network proxy in one check. */
 function checkProxies(stopped: readonly Looked[]): readonly Check[] {
   const groups = groupBy(stopped, ({ place, probe }) => {
     return `${place.proxy?.origin ?? ''} ${probe.failure?.code ?? ''}`;

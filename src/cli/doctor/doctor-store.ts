@@ -127,7 +127,6 @@ function slowRecall({ ms, cpuMs }: RecallTime, found: string): Pick<Check, 'foun
   };
 }
 
-/** Doctor's facts about the store on this machine. */
 export interface StoreInspection extends StoreHealth {
   /** False if the database contradicts itself. */
   readonly isWhole: boolean;

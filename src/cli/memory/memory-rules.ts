@@ -31,7 +31,6 @@ const STATES: Readonly<Record<DeskRule['state'], string>> = {
   retired: ' [retired]',
 };
 
-/** Says whether a rule is neither replaced nor retired. */
 export function isInForce({ state }: Pick<DeskRule, 'state'>): boolean {
   return state === 'holds' || state === 'pinned';
 }

@@ -268,7 +268,7 @@ function maskedEntries(given: readonly SharedEntry[]): { entries: SharedEntry[];
   return { entries, masked };
 }
 
-/** Entries of rules that the person has retired. */
+/** Returns the entries of rules that the user has retired. */
 async function endedEntries(
   { entries }: SharedFile,
   space: string,

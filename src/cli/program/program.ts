@@ -14,7 +14,6 @@ export type Finish = (code: number) => void;
 export const EXIT_CODES =
   'Exit codes: 0 success, 1 failure or problems, 2 wrong usage, 130 interrupted.';
 
-/** Declares commands on the program. */
 export type Declare = (program: Command, context: CommandContext, finish: Finish) => void;
 
 /** The texts of a program's help besides its commands. */

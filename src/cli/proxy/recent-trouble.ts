@@ -194,7 +194,7 @@ export class RefusedKeys {
     this.#settings = settings;
   }
 
-  /** A changed configuration may have other keys, so earlier refusals no longer count. */
+  /** Drops noted refusals, because a changed configuration may have other keys. */
   use(settings: Settings): void {
     this.#settings = settings;
     this.#names.clear();

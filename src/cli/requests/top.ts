@@ -70,7 +70,7 @@ async function watch(
   const { stdin: keys } = process;
   const left = new AbortController();
   const leave = (): void => left.abort();
-  // In raw mode Ctrl-C is a byte like any other.
+  // Ends the view on its keys. In raw mode Ctrl-C is a byte like any other.
   const onKey = (bytes: Uint8Array | string): void => {
     const pressed = Buffer.from(bytes).toString('latin1');
     if (LEAVING.some((key) => pressed.includes(key))) leave();

@@ -34,7 +34,6 @@ export async function requireConfigFile(environment: Environment): Promise<Confi
   );
 }
 
-/** Returns where the proxy listens, and its token. */
 export async function loadAccess(environment: Environment): Promise<Access> {
   const file = await requireConfigFile(environment);
   const { access, problems } = parseAccess(file.value, environment);

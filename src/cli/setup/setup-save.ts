@@ -40,7 +40,7 @@ export interface Changes {
   readonly hooksAlone?: boolean;
 }
 
-/** Resolves with what the file says now. */
+/** Writes the changes. Resolves with the new content of the file. */
 export async function saveConfig(changes: Changes, context: CommandContext): Promise<Draft> {
   const folder = configFolder(context.environment);
   let saved: Draft = {};

@@ -98,7 +98,6 @@ export async function wireClients(
   return { wired, failed };
 }
 
-/** Returns the names of clients as users know them. */
 export function clientTitles(names: readonly string[]): readonly string[] {
   return CONNECTABLE.filter(({ name }) => names.includes(name)).map(({ title }) => title);
 }

@@ -324,7 +324,7 @@ const PLANS: Readonly<Record<Login, string>> = {
   codex: 'ChatGPT subscription',
 };
 
-/** Names of the file that no catalog has. */
+/** Returns the file's providers that no catalog has. */
 function ownEntries(term: string, { draft, dependencies }: Answers): readonly Choice[] {
   const listed = new Set(dependencies.catalog.providers().map(({ id }) => id));
   return upstreamNames(draft)

@@ -313,7 +313,6 @@ export function* estimateSteps(bytes: Uint8Array, start: number, end: number): S
   return tokens + estimateTokens(bytes, at, end);
 }
 
-/** Returns the estimated number of tokens of a text. */
 export function estimateTextTokens(text: string): number {
   return estimateTokens(Buffer.from(text));
 }

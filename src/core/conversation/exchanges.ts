@@ -251,7 +251,6 @@ function withoutContradiction(
   return first === undefined || later === undefined || later === first ? first : CONTRADICTED;
 }
 
-/** Says whether the model has not answered anything yet. */
 function isOpening({ number, isAnswered }: ExchangeStart): boolean {
   return number <= 0 && !isAnswered;
 }

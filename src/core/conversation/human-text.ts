@@ -9,7 +9,6 @@ import { REMINDER, REMINDER_END, typedInOutput, withoutFrameEnd } from './end-re
  * and no regular expression may backtrack over it.
  */
 
-/** The facts about the texts of one user message. */
 export interface UserText {
   /** The typed text; several blocks are joined by a newline. '' if nothing was typed. */
   readonly humanText: string;

@@ -55,7 +55,6 @@ export class ThoughtCollector {
     for (const key of this.#open.keys()) this.complete(key);
   }
 
-  /** Adds a thought whose whole signature is known. */
   add(signature: unknown): void {
     if (typeof signature === 'string' && signature !== '') this.#add(thoughtId(signature));
   }

@@ -119,15 +119,12 @@ export interface AnswerParser {
   readEvent(data: string): void;
   /** Called for an event over the size limit, in its order among the others. */
   skipEvent(event: LargeEvent): void;
-  /** Reads the whole answer of a provider that did not stream. */
   readBody(body: unknown): void;
   /** Called between batches of events, so that the memory of a batch can be freed. */
   settle(): void;
-  /** Returns what was read of the answer so far. */
   answer(): Answer;
 }
 
-/** An event of which only the beginning and the end are known. */
 export interface LargeEvent {
   readonly head: string;
   readonly tail: string;

@@ -30,7 +30,6 @@ export function dialectOf(name: Dialect): DialectDescriptor {
   return DESCRIPTORS[name];
 }
 
-/** Returns the facts about one element of `messages` or `input`. */
 export function readItem(name: Dialect, value: unknown, hasFrames?: HasFrames): ItemTraits {
   return DESCRIPTORS[name].readItem(value, hasFrames);
 }

@@ -3,19 +3,15 @@ import type { Dialect } from '../conversation/view.ts';
 /** The smallest question and answer in each dialect, for the demo and the test calls. */
 
 interface DialectSample {
-  /** Returns a question as a client sends it. */
   request(model: string, text: string, isStreamed: boolean): object;
   /** Returns the question after a long prefix that the provider's prompt cache can store. */
   cacheableRequest(call: CacheableCall): object;
-  /** Returns the newest message of a request, as JSON. */
   newestMessage(request: unknown): unknown;
-  /** Returns a whole answer with this text. */
   answer(model: string, text: string): object;
   /** Returns the answer as a stream; each piece is the text of one event. */
   events(model: string, pieces: readonly string[]): readonly object[];
   /** The text after the events of a stream; '' in most dialects. */
   readonly streamEnd: string;
-  /** Returns the text of a whole answer. */
   textOf(answer: unknown): string;
   /** Returns the text that one event adds; '' for most events. */
   pieceOf(event: unknown): string;

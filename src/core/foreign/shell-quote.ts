@@ -36,7 +36,6 @@ export function exportLine(name: string, value: string, shell: Shell): string {
   return EXPORTS[shell](name, shellQuote(value, shell));
 }
 
-/** Writes a TOML basic string. */
 export function tomlString(text: string): string {
   const escaped = text.replaceAll(/["\\\p{Cc}]/gu, (character) =>
     character === '"' || character === '\\'

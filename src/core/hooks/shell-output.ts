@@ -88,7 +88,6 @@ export function cutOutput(text: string, command: string): string | undefined {
 /** Lines that the note proposes to read: about as much as one call returns. */
 const PART_LINES = 100;
 
-/** Returns how many of the first lines fit. */
 function countFitting(lines: readonly string[], tokensMax: number): number {
   let tokens = 0;
   const over = lines.findIndex((line) => {

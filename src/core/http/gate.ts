@@ -99,7 +99,6 @@ export function routeKind(
   return entryOf(head, relayPaths)?.route.kind;
 }
 
-/** Returns the Allow header for a method that a path does not have. */
 export function allowedMethods(head: RequestHead, relayPaths: readonly string[]): string {
   return entryOf(head, relayPaths)?.methods.join(', ') ?? ANY_METHOD;
 }

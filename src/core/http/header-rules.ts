@@ -9,7 +9,6 @@
  */
 export type UpstreamAuth = 'x-api-key' | 'bearer' | 'none' | 'client';
 
-/** The settings of an upstream that `forwardHeaders` needs. */
 interface CredentialRules {
   readonly auth: UpstreamAuth;
   readonly providerKey: string;

@@ -22,7 +22,6 @@ export interface ScopeOwner extends Owner {
   readonly scope: string;
 }
 
-/** The owner of the texts in a space. */
 export interface SpaceOwner extends Owner {
   readonly space: string;
 }
@@ -116,7 +115,6 @@ export interface LongCache {
   readonly isOver: boolean;
 }
 
-/** The change that a provider refused. */
 type RefusedChange = 'recall' | 'shortening' | 'clearing';
 
 interface OfChange {

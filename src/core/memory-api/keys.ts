@@ -113,7 +113,7 @@ function fitsGlob(name: string, glob: string): boolean {
   return name.endsWith(last);
 }
 
-/** The memory mode that a key's scopes allow. */
+/** Returns the memory mode that a key's scopes allow. */
 export function modeOf(scopes: readonly Scope[]): 'off' | 'read' | 'write' | 'read-write' {
   const reads = scopes.includes('read');
   const writes = scopes.includes('write');

@@ -29,7 +29,6 @@ import { isoTime } from '../memory/times.ts';
  * service's client and the service itself share this code, so both store the same words as the same record.
  */
 
-/** A text on its way to the service. */
 export interface Outgoing {
   readonly space: string;
   /** The digest of the text, as the proxy knows it. */

@@ -117,7 +117,6 @@ function filesPatched(text: string): readonly string[] {
   return Array.from(matches, ([, name = '']) => name.trim());
 }
 
-/** Returns the folder in which a call runs, if it names one. */
 function folderIn(fields: Fields): string {
   const folder = fields['workdir'] ?? fields['cwd'];
   return typeof folder === 'string' ? folder : '';

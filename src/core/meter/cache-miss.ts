@@ -126,7 +126,7 @@ export class PrefixHistory {
    */
   #nearest(sketch: PrefixSketch, at: number): SentPrefix | undefined {
     const answered = this.#sent.filter((one) => one.answeredAt <= at);
-    // If the only message was edited, nothing else identifies the conversation.
+    // Matches a request with only the first message. If the user has edited it since, nothing else identifies it.
     const isEdited = ({ items }: PrefixSketch): boolean =>
       items.length <= OPENING_ITEMS && items.length < sketch.items.length;
     return (

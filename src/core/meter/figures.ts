@@ -39,7 +39,6 @@ export function cacheShare(rows: readonly { readonly usage?: Usage }[]): number 
   return all === 0 ? undefined : read / all;
 }
 
-/** Returns the time of all steps of a request. */
 export function tookMs({ ms }: { readonly ms: Readonly<Record<string, number>> }): number {
   return Object.values(ms).reduce((sum, one) => sum + one, 0);
 }

@@ -6,7 +6,6 @@ export interface PlanLimit {
   readonly resetAt?: number;
 }
 
-/** Returns the name of a window for the user. */
 export function windowText(name: string): string {
   const [, count = '', unit = '', of = ''] = /^(\d{1,3})(h|d)(?:[_ ](.{1,40}))?$/.exec(name) ?? [];
   if (unit === '') return `window ${name}`;

@@ -20,7 +20,6 @@ import type { RequestView } from '../conversation/view.ts';
  * the same bytes.
  */
 
-/** The outcome of shortening in this request. */
 export interface Shortening {
   /** Tool outputs that are left out; in shadow mode, that would be. */
   readonly elided: readonly Replacement[];

@@ -22,7 +22,6 @@ import {
 import { IS_CHOSEN, isDescription, isPlainName, NAMES, SPOKEN_NAMES } from './secret-names.ts';
 import { endOfMatch, type Stretch } from './secret-rule.ts';
 
-/** A name of a secret and its surroundings. */
 interface Named {
   readonly text: string;
   /** The index of the name, and the text before it on its line, at most `BEFORE_CHARS`. */
@@ -346,7 +345,7 @@ function isIdentifierLike(value: string): boolean {
   return /^[A-Za-z_$][\w$]*$/.test(value) && !looksRandom(value) && !/\d[A-Za-z]/.test(value);
 }
 
-/** Signs of code before the name on its line. */
+/** Says whether the text before the name looks like code. */
 function isCode(before: string): boolean {
   return /[{};=<]|\w\(|\b(?:const|let|var|def|fn|func|function|class|type|interface)\b/.test(
     before,

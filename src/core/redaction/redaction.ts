@@ -166,7 +166,7 @@ function lowered(text: string): string {
   return lower.length === text.length ? lower : text.replaceAll('İ', 'I').toLowerCase();
 }
 
-/** Ends at the beginning that is one too many. */
+/** Finds the secrets of one rule. Stops at the first beginning that exceeds the bound. */
 function findAll(search: Search, rule: SecretRule, places: readonly number[]): readonly Stretch[] {
   const { pattern } = rule;
   const text = search.rest;

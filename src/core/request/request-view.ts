@@ -519,7 +519,6 @@ const BLOCK_BYTES = 65_536;
 // Length below which a loop is as fast as a native call.
 const LOOP_BYTES = 64;
 
-/** Returns the length of the common beginning of two buffers. */
 export function commonPrefix(one: Buffer, other: Buffer): number {
   const length = Math.min(one.length, other.length);
   let at = 0;

@@ -69,14 +69,12 @@ export function occupantOf(draft: Draft, { name, apiStyle }: UpstreamDraft): str
   return typeof held === 'string' && held !== name ? held : undefined;
 }
 
-/** Returns the file's upstream with this name and style. */
 export function existingUpstream(draft: Draft, name: string, apiStyle: Dialect): Draft | undefined {
   return upstreamsOf(draft)
     .filter((one) => isRecord(one))
     .find((one) => one['name'] === name && one['apiStyle'] === apiStyle);
 }
 
-/** Adds an upstream, or replaces the one with its API style. */
 export function putUpstream(draft: Draft, upstream: UpstreamDraft): Draft {
   const { name, apiStyle } = upstream;
   const upstreams = [...upstreamsOf(draft)];

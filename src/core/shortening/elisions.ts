@@ -96,7 +96,6 @@ export function repeatedOutputs(
   return new Set(outputs.filter((output) => output.item < (ends.get(output.mark) ?? 0)));
 }
 
-/** Returns the exchanges that these batches left out. */
 export function repeatedOmissions(
   omissions: readonly Omission[],
   batches: readonly LeftOut[],
@@ -119,7 +118,6 @@ export interface Batch {
   readonly omissions: readonly Omission[];
 }
 
-/** Makes the ledger entries of a batch. */
 export function elisionEntries(
   { batch, omissions }: Batch,
   place: ElisionPlace,

@@ -145,7 +145,6 @@ export function batchFacts(facts: ShorteningFacts, { batch, omissions }: Batch):
   };
 }
 
-/** Says whether the conversation has nothing old enough to be left out. */
 export function isShort({
   view,
   rounds,

@@ -4,7 +4,6 @@ import { estimateTextTokens } from '../bytes/tokens.ts';
 import type { ToolOutput } from './outputs.ts';
 import { stubOf, writeNote } from './stubs.ts';
 
-/** The stub that replaces an output. */
 export interface Replacement {
   readonly output: ToolOutput;
   readonly text: string;

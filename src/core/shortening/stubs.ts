@@ -20,7 +20,6 @@ const HEADER =
 // Longest tool name in a stub. Clients and MCP servers choose names, which have at most 64 characters.
 const TOOL_CHARS = 64;
 
-/** The facts about a text that its stub states. */
 export interface Gist {
   readonly characters: number;
   readonly firstLine: string;

@@ -21,7 +21,6 @@ import {
   textIn,
 } from './ui-routes.ts';
 
-/** The calls about the proxy and its requests. */
 interface RequestCallParts {
   readonly about: () => About;
   readonly live: LiveRequests;

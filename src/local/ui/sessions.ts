@@ -52,7 +52,6 @@ export class UiSessions {
     this.#clock = clock;
   }
 
-  /** Returns the code of a new link. */
   newLink(): string {
     const code = newSecret();
     this.#links = [...this.#freshLinks(), { digest: digestOf(code), at: this.#clock.now() }].slice(

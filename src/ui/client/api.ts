@@ -23,7 +23,6 @@ const storage = ((): Storage | undefined => {
 })();
 let secret = storage?.getItem(STORED) ?? '';
 
-/** Says whether this tab had a session before. */
 export function hasSecret(): boolean {
   return secret !== '';
 }

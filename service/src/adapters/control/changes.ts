@@ -318,7 +318,6 @@ async function putProvider(
   return 'done';
 }
 
-/** Deletes a provider and destroys its secrets. */
 async function removeProvider(
   rows: Rows,
   tenant: string,
@@ -329,7 +328,6 @@ async function removeProvider(
   return 'done';
 }
 
-/** Destroys an owner's secrets except the named ones. */
 async function removeSecrets(
   rows: Rows,
   { tenant, owner }: { readonly tenant: string; readonly owner: string },

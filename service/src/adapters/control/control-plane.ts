@@ -154,7 +154,7 @@ export async function dropStale(
 
 type Reading = readonly [statement: string, ...values: SqlValue[]];
 
-/** Reads that are one statement each. */
+/** Makes the methods that each run one reading statement. */
 function readingFrom(open: ControlEngine['open']) {
   const list = async <Fact>(of: (row: Row) => Fact, asked: Reading, signal?: AbortSignal) => {
     const [statement, ...values] = asked;
@@ -165,7 +165,7 @@ function readingFrom(open: ControlEngine['open']) {
   return { list, find };
 }
 
-/** Leases, and the answers of calls under a lease. */
+/** Makes the methods for leases, and for the answers of calls under a lease. */
 function answerCalls({ open, now }: ControlEngine, tenant: string) {
   const LEASES = leaseStatements(now);
 

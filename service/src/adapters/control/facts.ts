@@ -65,7 +65,7 @@ export function callerOf({ tenant_name: name, tenant_created_at: at, ...row }: R
   return { key: keyOf(key), tenant: tenantFactsOf(tenant) };
 }
 
-/** An operator belongs to no tenant, and its column is empty. */
+/** Parses an admin. An operator belongs to no tenant, so its column is empty. */
 export function adminOf({ tenant_id: tenant, ...row }: Row): StoredAdmin {
   return adminIn(tenant === '' ? row : { ...row, tenant_id: tenant });
 }
@@ -102,7 +102,7 @@ export interface SettingsRow {
   readonly settings: string;
 }
 
-/** A tenant without a row has the defaults. */
+/** Parses a tenant's settings. A tenant without a row has the defaults. */
 export function settingsOf(row: SettingsRow | undefined): StoredSettings {
   if (row === undefined) return { ...ACCOUNT_DEFAULTS, version: 0 };
   const saved = JSON.parse(row.settings) as Partial<AccountSettings>;

@@ -96,7 +96,6 @@ function newestOf(receipts: readonly ReceiptRow[]): readonly ReceiptRow[] {
   return [...newest.values()];
 }
 
-/** The counts that receipts add to a day's sums. */
 interface UsageRow {
   /** Tenant, day, key, provider and model, in this order. */
   readonly names: readonly string[];

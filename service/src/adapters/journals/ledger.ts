@@ -190,7 +190,6 @@ export class JournalLedger implements Ledger {
     this.#draining = this.#drainOrphans(orphans);
   }
 
-  /** Says whether an entry that is written once already exists. */
   #stands({ key, isOnce }: LedgerRow): boolean {
     return isOnce === true && (this.#rows.has(key) || this.#undrained.has(key));
   }

@@ -118,7 +118,7 @@ export class ReceiptJournal implements Receipts {
     return this.#hasRoom() ? undefined : 'The journal of receipts is full.';
   }
 
-  /** Receipts that are not stored yet, including open ones. */
+  /** The number of receipts that are not stored yet, including open ones. */
   get waiting(): number {
     return this.#open.size + this.#closed.size;
   }

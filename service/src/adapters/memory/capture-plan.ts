@@ -22,7 +22,7 @@ export function isStale({ ifGeneration }: CaptureBatch, { generation }: SpaceSta
   return ifGeneration !== undefined && ifGeneration !== generation;
 }
 
-/** Values of `MEMORY.known` behind the tenant. */
+/** Returns the values of the statement `MEMORY.known` after the tenant. */
 export function namesIn({ space, objects }: CaptureBatch) {
   return [
     space,

@@ -60,7 +60,6 @@ export interface PurgedIndex {
     place: { readonly tenant: string; readonly space: number },
     records: readonly number[],
   ): Promise<void>;
-  /** Drops the counts of a space's words. */
   forgetWords?(rows: Rows, tenant: string, space: number): Promise<unknown>;
 }
 

@@ -49,7 +49,7 @@ export class Spaces {
     return found?.room ?? Infinity;
   }
 
-  /** Numbers of the spaces that are meant. */
+  /** Returns the numbers of the chosen spaces. */
   async chosen(choice: SpaceChoice): Promise<number[]> {
     if ('space' in choice) {
       const named = [MEMORY.spacesNamed, this.#tenant, choice.space] as const;

@@ -142,7 +142,6 @@ interface Planned {
   readonly held: readonly HeldRow[];
 }
 
-/** Writes the rows of all records of a batch in one message. */
 class BatchWriter {
   readonly #rows: Rows;
   readonly #place: CapturePlace;
@@ -322,7 +321,7 @@ function passagesOf({ object, role, conversation, passages }: PlacedText, n: num
   return passages.map((one, at) => ({ ...one, text: n, conversation, position: first + at }));
 }
 
-/** Each digest once, with its latest time. */
+/** Returns each digest once, with its latest time. */
 function newest(digests: readonly string[], times: readonly number[]) {
   const latest = new Map<string, number>();
   for (const [at, digest] of digests.entries()) {
@@ -357,7 +356,6 @@ function sourceKey({ session, client }: Pick<NewObject, 'session' | 'client'>): 
   return JSON.stringify([session, client].map((one) => one.replaceAll('\0', '�')));
 }
 
-/** Returns one sum for each session and client. */
 function sourcesOf(objects: readonly NewObject[]): SourceSum[] {
   const sources = new Map<string, SourceSum>();
   for (const object of objects) {

@@ -104,7 +104,7 @@ export class Connections {
     this.#search.lose(await this.#search.writing());
   }
 
-  /** Waits for what was asked before. */
+  /** Waits for the running calls, then closes the connections. */
   close(): Promise<void> {
     this.#isClosed = true;
     this.#closing ??= this.#search.close();

@@ -8,7 +8,7 @@ const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01']);
 const TOO_MANY_CONNECTIONS = '53300';
 const NO_DATABASE = '3D000';
 
-/** The connection, or its host, is no longer usable. */
+/** Thrown if the connection, or its host, is no longer usable. */
 export class LostConnection extends Error {
   override readonly name = 'LostConnection';
 }

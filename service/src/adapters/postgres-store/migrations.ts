@@ -35,7 +35,6 @@ export const KNOWN: readonly Migration[] = MIGRATIONS.map((statements, at) => ({
   checksum: createHash('sha256').update(statements.join(';\n')).digest('hex'),
 }));
 
-/** Applies the missing migrations and returns their numbers. */
 export async function migrate(
   transactions: Transactions,
   now: number,

@@ -70,7 +70,7 @@ function targetOn(connections: Connections, keys: TermKeys) {
       );
       return digests.filter((digest) => !whole.has(digest));
     },
-    /** Texts of receipts by tenant and id, in any order. */
+    /** Returns the texts of receipts by tenant and id, in any order. */
     async receipts(rows: readonly MovedRow[]): Promise<ReadonlyMap<string, string>> {
       const [tenants, ids] = [rows.map((row) => row['tenant_id']), rows.map((row) => row['id'])];
       const found = await connections.all.job((held) =>

@@ -399,7 +399,7 @@ class SaidTexts {
   /** Items by space and digest. */
   readonly #items = new Map<string, SaidItem>();
 
-  /** Gives the whole text of each row. */
+  /** Adds texts. Returns the whole text of each row. */
   add(rows: readonly SaidRow[]): string[] {
     for (const row of rows) {
       if (row.bytes !== null) this.#records.set(recordKey(row), textsOf(recordOfBytes(row.bytes)));
@@ -441,7 +441,7 @@ function placeOf(id: number): { space: number; n: number } {
   return { space: Math.floor(id / PASSAGES_PER_SPACE), n: id % PASSAGES_PER_SPACE };
 }
 
-/** Numbers of spaces, and numbers in them. */
+/** Splits ids into the numbers of their spaces and the numbers in these. */
 function placesOf(ids: readonly number[]): [number[], number[]] {
   const places = ids.map(placeOf);
   return [places.map(({ space }) => space), places.map(({ n }) => n)];

@@ -225,7 +225,6 @@ const ADD_OBJECT = `INSERT INTO objects (tenant_id, space_id, digest, ref, kind,
     size, bytes)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`;
 
-/** Adds a record and returns its number. */
 function addObject(
   { database, tenant, space }: WritePlace,
   object: NewObject,

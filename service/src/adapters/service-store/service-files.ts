@@ -114,7 +114,6 @@ export interface FileMode {
   readonly isLoose: boolean;
 }
 
-/** Returns the modes of those paths that exist. */
 export async function modesOf(paths: readonly string[]): Promise<readonly FileMode[]> {
   const found = await Promise.all(
     paths.map(async (path) => {

@@ -76,7 +76,6 @@ export async function withConsole<Result>(
   }
 }
 
-/** Reads all pages of a list and returns every element. */
 export async function listAll(
   console: Pick<ConsoleAccess, 'call'>,
   path: string,

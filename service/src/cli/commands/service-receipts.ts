@@ -89,7 +89,6 @@ export async function exportReceipts(
   );
 }
 
-/** Yields pages of receipts, oldest first. */
 function receiptPages(console: ConsoleAccess, filter: Fields): AsyncGenerator<readonly Fields[]> {
   const named = Object.entries(filter).map(([name, value]) => [name, String(value)]);
   return pagesOf(console, 'requests', { ...Object.fromEntries(named), order: 'asc', limit: '100' });

@@ -21,7 +21,6 @@ import type {
 import type { ServiceStartOptions } from '../commands/service-start.ts';
 import type { ServiceStatusOptions } from '../commands/service-status.ts';
 
-/** Declares the commands of the memory service. */
 export function addServiceCommands(
   service: Command,
   context: CommandContext,
@@ -303,7 +302,6 @@ function addCommand(
   });
 }
 
-/** Adds the options that every managing command has. */
 function withConsoleOptions(command: Command): Command {
   return command
     .option('--folder <path>', "the service's folder")

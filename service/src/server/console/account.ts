@@ -204,12 +204,10 @@ async function getUsage(call: ConsoleCall): Promise<ConsoleReply> {
   return listReply(sums, { limit, after: undefined }, { idOf, wireOf });
 }
 
-/** Returns the cursor that follows a sum. */
 function idOf({ values }: UsageSum): string {
   return Buffer.from(JSON.stringify(values), 'utf8').toString('base64url');
 }
 
-/** Parses the groups, each once. */
 function groupsOf(text: string): readonly UsageGroup[] {
   const asked = new Set(text.split(','));
   return USAGE_GROUPS.filter((group) => asked.has(group));

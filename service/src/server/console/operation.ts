@@ -45,7 +45,6 @@ interface Facts extends Pick<ConsoleOperation, 'name' | 'role'> {
   readonly ofTenant?: boolean;
 }
 
-/** Makes the row of an operation without a body. */
 export function reads(
   facts: Facts,
   handler: ConsoleOperation['run'],
@@ -97,7 +96,6 @@ export function option(
   return { ...more, flags, about, to };
 }
 
-/** A command of `svc-service` that calls an operation. */
 export interface CommandRow {
   /** The words of the command: `keys create`. */
   readonly name: string;
@@ -238,7 +236,6 @@ export interface Say {
   readonly count: (value: unknown, noun: string) => string;
 }
 
-/** Makes a reader of whole numbers with at most `digits` digits. */
 export function wholeNumber(digits: number, hint: string): Reading {
   const pattern = new RegExp(`^\\d{1,${digits}}$`);
   const read = (stated: unknown): number | undefined =>
@@ -246,7 +243,6 @@ export function wholeNumber(digits: number, hint: string): Reading {
   return { read, expected: 'expected a whole number.', hint };
 }
 
-/** Makes the options `--from` and `--to` of a list. */
 export function timeOptions(from: string, to: string): readonly OptionRow[] {
   return [
     option('--from <when>', 'a day or a time, UTC', from, { as: WHEN }),
@@ -254,7 +250,6 @@ export function timeOptions(from: string, to: string): readonly OptionRow[] {
   ];
 }
 
-/** Makes the option `--limit`. */
 export function limitOption(about: string, fallback: number): OptionRow {
   const read = (stated: unknown): string | undefined =>
     /^\d{1,6}$/.test(String(stated)) && Number(stated) >= 1 && Number(stated) <= PAGE_MAX

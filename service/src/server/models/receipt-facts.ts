@@ -42,7 +42,6 @@ function providerOf({ providerId: id, kind, baseUrl }: TenantProvider): ReceiptP
   return { id, kind, host: new URL(baseUrl).hostname };
 }
 
-/** Makes the opening for a request that failed before a provider was chosen. */
 export function refusedOpening(call: ModelCall): ReceiptOpening {
   const unknown = { streamed: false, space: null, sessionId: null, model: null, provider: null };
   return { ...headOf(call), ...unknown, decided: NOTHING_DECIDED };
@@ -79,7 +78,6 @@ function decisionsOf({ caller }: ModelCall, facts: KnownFacts): ReceiptDecisions
   };
 }
 
-/** Makes the closing of a receipt, after the last byte or a failure. */
 export function closingOf(call: ModelCall, facts: RequestFacts): ReceiptClosing {
   const { row, head, answer, uncountedTokens, hashes, modes, captured } = facts;
   const failure = failureIn(call, facts);
@@ -253,7 +251,6 @@ export interface ModelCall {
   receipt?: OpenReceipt;
 }
 
-/** Returns the receipt's kind, by the path of the request. */
 export function receiptKind(route: Route, path: string): ReceiptKind {
   if (route.kind === 'model') return 'model';
   const last = path.slice(path.lastIndexOf('/') + 1);

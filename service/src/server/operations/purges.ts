@@ -93,7 +93,6 @@ async function purge(call: Call, { parts }: ServiceState, order: Order): Promise
   return (await call.store.findPurge(purgeId, call.signal)) ?? begun;
 }
 
-/** Waits until the records are erased, or until the caller's time is over. */
 async function waitUntilErased(
   { store }: Call,
   { clock, randomBytes }: ServiceState['parts'],
