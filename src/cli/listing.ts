@@ -59,7 +59,6 @@ export function clockText(at: number): string {
 const FORMS = ['text', 'json', 'off'] as const;
 
 interface LineOptions {
-  /** The value of --log. */
   readonly log?: string;
   readonly quiet?: boolean;
   /** Print text even without a terminal, because the lines of a service are read later in its log. */

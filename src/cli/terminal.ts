@@ -25,9 +25,7 @@ export type Colors = ReturnType<typeof picocolors.createColors>;
 export class Terminal {
   readonly #stdout: Output;
   readonly #stderr: Output;
-  /** Colours for stdout. */
   readonly colors: Colors;
-  /** Colours for stderr. */
   readonly noteColors: Colors;
 
   constructor({ stdout, stderr, environment }: TerminalOptions) {

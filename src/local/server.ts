@@ -84,7 +84,6 @@ interface LocalServerOptions {
   readonly version: string;
   /** Returns the modes that are configured now, and what the memory can do. */
   readonly modeLimits: () => ModeLimits;
-  /** The requests that are being answered. */
   readonly inFlight?: () => readonly RequestRow[];
   /** Answers a client's hook. Never rejects; undefined: the answer is ''. */
   readonly hook?: (request: HookRequest) => Promise<string>;

@@ -37,9 +37,7 @@ export interface DeskRule {
   /** The id: `r_` and the beginning of a hash of space and sentence. */
   readonly id: string;
   readonly space: string;
-  /** The sentence as it was said. */
   readonly text: string;
-  /** The reference of the record that has the sentence. */
   readonly ref: string;
   /** Milliseconds since 1970. */
   readonly at: number;
@@ -113,7 +111,6 @@ export interface RecallLook {
   readonly needed: number;
   /** The candidates, the highest score first. */
   readonly weighed: readonly WeighedMemory[];
-  /** The exchanges that an agent would get. */
   readonly exchanges: readonly RecalledExchange[];
   /** What an agent would get, and why; undefined if nothing is stored. */
   readonly agent?: AgentLook | undefined;

@@ -20,7 +20,6 @@ export interface Project {
    * another machine.
    */
   readonly root?: string;
-  /** The branch that is checked out in the root. */
   readonly branch?: string;
   /** True if the user switched memory off for this project: nothing new is recalled or captured. */
   readonly isMemoryOff?: true;

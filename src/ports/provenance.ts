@@ -81,7 +81,6 @@ export interface Code {
 
 /** The folder in which a client works, on this machine. */
 export interface Workplace {
-  /** The folder as the client states it. */
   readonly folder: string;
   /** The real path of the working tree that contains it; nothing outside is read. */
   readonly root: string;

@@ -20,7 +20,6 @@ export interface SecretContext {
 }
 
 export interface SealedText {
-  /** The id of the master key. */
   readonly kek: string;
   readonly wrapped: Uint8Array;
   readonly ciphertext: Uint8Array;

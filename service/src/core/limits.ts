@@ -83,7 +83,6 @@ export interface ModelCaller {
 export const LEASE_MS = 30_000;
 
 export interface ModelLimits {
-  /** Limits on the number of calls. */
   readonly calls: readonly RateAsk[];
   /** The limit on input tokens; the `cost` is the number of tokens of one call. */
   readonly tokens: Omit<RateAsk, 'cost'> | undefined;

@@ -77,7 +77,6 @@ export const NOTHING_DECIDED: ReceiptDecisions = {
 export interface ReceiptProvider {
   readonly id: string;
   readonly kind: ProviderKind;
-  /** The host without path and query. */
   readonly host: string;
 }
 

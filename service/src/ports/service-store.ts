@@ -156,7 +156,6 @@ export interface CaptureBatch {
 export type ObjectState = 'durable' | 'duplicate' | 'purged' | 'ref_collision' | 'quota' | 'plan';
 
 export interface CaptureOutcome {
-  /** The state of the space after the batch. */
   readonly state: SpaceState;
   /** One result for each object. Undefined if the generation differed, so nothing was written. */
   readonly results: readonly ObjectState[] | undefined;
@@ -259,7 +258,6 @@ export interface AnswerKey {
 export interface KeptAnswer {
   /** SHA-256 of the request, base64url. */
   readonly requestHash: string;
-  /** The answer's JSON text. */
   readonly body: string;
   readonly at: number;
 }
@@ -292,7 +290,6 @@ export interface CarriedOver {
 }
 
 export interface RestoreFacts {
-  /** The number of records in the backup. */
   readonly records: number;
   /** Revocations and purges since the backup; undefined if the present database cannot be read. */
   readonly carried: CarriedOver | undefined;

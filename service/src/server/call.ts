@@ -152,7 +152,6 @@ export function chooseSpaces(key: StoredKey, space: string | undefined): SpaceCh
 
 export interface CallHead {
   readonly method: string;
-  /** The path without the query. */
   readonly path: string;
   readonly query: URLSearchParams;
   readonly headers: RawHeaders;

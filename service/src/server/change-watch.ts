@@ -13,7 +13,6 @@ import type { ServiceStore, TenantStore } from '../ports/service-store.ts';
 
 /** Milliseconds between two reads. A key that another node revokes is refused within two intervals. */
 const PERIOD_MS = 1000;
-/** Deadline of a read. */
 const READ_MS = 900;
 
 /** Gets each change; undefined means that anything may have changed. */

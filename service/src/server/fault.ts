@@ -63,7 +63,6 @@ export type ServiceCode = keyof typeof ROWS;
 export interface FaultDetails {
   /** Milliseconds after which the same call may succeed. */
   readonly afterMs?: number;
-  /** The member or parameter that is wrong. */
   readonly param?: string;
   readonly details?: FaultBody['error']['details'];
   /** The methods that the path has; only with METHOD_NOT_ALLOWED. */

@@ -27,7 +27,6 @@ export interface ServiceParts {
   /** 32 random bytes that are part of the hash of every key. */
   readonly pepper: Uint8Array;
   readonly masterKeys: MasterKeys;
-  /** The catalog of providers. */
   readonly listCatalog: () => Promise<readonly Provider[]>;
   readonly limiter: Limiter;
   readonly models: ModelParts;
@@ -61,7 +60,6 @@ export interface ModelParts {
 export interface ServingParts extends ServiceParts {
   readonly vault: Vault;
   readonly signer: Signer;
-  /** Limits of model calls. */
   readonly admission: ModelAdmission;
 }
 

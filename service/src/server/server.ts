@@ -29,7 +29,6 @@ export interface MemoryServiceOptions extends ServiceParts {
 
 /** Time limits for clients, in milliseconds. */
 const TIMES = {
-  /** Deadline of the head of a call. */
   head: 10_000,
   /** The time for head and body: 64 MiB at 2 Mbit/s. A silent caller is dropped much earlier. */
   request: 300_000,
@@ -38,7 +37,6 @@ const TIMES = {
   keepAlive: 300_000,
   /** The time without a byte in either direction: a caller that does not read its answer uses memory. */
   silence: 120_000,
-  /** How often the server checks these limits. */
   check: 1000,
 } as const;
 

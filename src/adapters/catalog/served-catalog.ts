@@ -7,7 +7,6 @@ import { type CatalogOptions, openCatalog, type OpenCatalog } from './catalog.ts
  * a day, a new one is downloaded for later queries.
  */
 
-/** Pause after a failed download. */
 const REST_MS = 10 * 60_000;
 
 export class ServedCatalog {

@@ -38,7 +38,6 @@ export interface PlacedRecordsParts {
 
 export class PlacedRecords {
   readonly #parts: PlacedRecordsParts;
-  /** The last known generation of each space. */
   readonly #spaces = new Map<string, string>();
   readonly #closing = new AbortController();
   #isWatching = false;

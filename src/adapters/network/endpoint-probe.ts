@@ -15,7 +15,6 @@ export interface EndpointProbe {
   readonly classes?: readonly AddressClass[];
   readonly addressCount: number;
   readonly tls?: TlsFacts;
-  /** The step that failed. */
   readonly failure?: {
     readonly step: 'name' | 'address' | 'proxy' | 'connection';
     readonly code: string;

@@ -5,7 +5,6 @@ import type { HealthCheck } from '../../ports/ui-api.ts';
 
 /** Runs `svc doctor` as a separate process, so that it uses neither the proxy's memory nor its time. */
 interface DoctorRun {
-  /** The path of this program's script. */
   readonly script: string;
   readonly args: readonly string[];
   readonly environment: Readonly<Record<string, string | undefined>>;

@@ -24,11 +24,9 @@ export interface RunFile {
   readonly refusedKeys?: readonly string[];
   /** The build that runs; undefined in files of older releases. */
   readonly build?: string;
-  /** The path of the script that was started. */
   readonly script?: string;
   /** svc started it in the background, so svc may restart it. */
   readonly isDetached?: boolean;
-  /** The settings from its command line. */
   readonly flags?: ProxyFlags;
 }
 

@@ -59,7 +59,6 @@ PRAGMA user_version = ${STATE_VERSION};
  */
 const OPEN_MS = 1000;
 const OPEN_RETRY_MS = 20;
-/** Least time between two attempts to open the file. */
 const REOPEN_MS = 1000;
 
 export interface StateFileOptions {

@@ -16,7 +16,6 @@ export interface StateOptions {
   readonly folder: string;
   /** The SQLite driver; undefined: the one of this machine. */
   readonly driver?: Driver;
-  /** See StateFileOptions. */
   readonly openMs?: number | undefined;
   /** Asks another thread to move the write-ahead log into the file. */
   checkpoint?(): void;

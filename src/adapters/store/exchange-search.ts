@@ -418,7 +418,6 @@ interface SessionQuestion {
   readonly spaces: readonly Space[];
   readonly agent: AgentFacts;
   readonly now: number;
-  /** The words of the prompt. */
   readonly terms: readonly string[];
   /** The exchanges, best first. */
   readonly ranked: readonly RankedExchange<Exchange>[];
@@ -562,7 +561,6 @@ interface Exchange extends RememberedExchange {
   /** The id of the conversation. `number` counts the exchanges in it. */
   readonly conversation: number;
   readonly number: number;
-  /** Ids of its records. */
   readonly records: readonly number[];
   /** Equal for exchanges with the same words. */
   readonly words: string;
@@ -575,12 +573,10 @@ interface ExchangeTexts {
   readonly isUnverified: boolean;
   /** The reference of the answer, or of the request if there is no answer. */
   readonly ref: string;
-  /** The references of all records of the exchange. */
   readonly records: readonly string[];
   readonly space: string;
   readonly client: string;
   readonly at: number;
-  /** Where the exchange comes from, if that is known. */
   readonly provenance: RecalledProvenance | undefined;
 }
 

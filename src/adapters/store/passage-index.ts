@@ -15,7 +15,6 @@ export interface IndexedText {
   /** The passages, as `passagesOf` returns them. */
   readonly passages: readonly IndexedPassage[];
   readonly role: 'user' | 'assistant';
-  /** The key of the conversation. */
   readonly conversation: string;
   /** The number of the exchange in its conversation, from 0. */
   readonly exchange: number;

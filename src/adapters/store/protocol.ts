@@ -149,7 +149,6 @@ export interface WorkerInput {
   readonly aborted: Int32Array;
   /** Two flags, at the indexes BUSY and STOPPING. */
   readonly control: Int32Array;
-  /** Slots of the process's Descriptors. */
   readonly descriptors: Int32Array<SharedArrayBuffer>;
 }
 

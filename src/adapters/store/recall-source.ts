@@ -96,7 +96,6 @@ export interface TermCount {
 }
 
 export interface PassageOfRecord {
-  /** The digest of the record. */
   readonly digest: string;
   readonly record: number;
   readonly passage: number;

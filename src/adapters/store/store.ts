@@ -40,7 +40,6 @@ import { STORE_TARGET } from '../state/outbox.ts';
  * contains a record's text or SQLite's own message.
  */
 
-/** Least time between two attempts to open a folder. */
 const REOPEN_MS = 1000;
 
 /** How long a statement on the state waits for a lock; the event loop holds it for less than a millisecond. */
@@ -384,7 +383,6 @@ interface WaitingRow {
 }
 
 interface WaitingRecord {
-  /** The number of the row. */
   readonly n: number;
   readonly record: MemoryRecord;
 }

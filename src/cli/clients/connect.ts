@@ -58,7 +58,6 @@ export interface ConnectOptions {
 }
 
 interface ConnectParts {
-  /** The path of this program's script. */
   readonly script: string;
   /** Asks the user; undefined without a terminal. */
   readonly confirm?: Confirm | undefined;
@@ -89,11 +88,9 @@ export interface PlanFacts {
 /** What `connect` will write, and what it tells the user. */
 export interface Connection {
   readonly form: ClientFileForm;
-  /** The address at which the client finds the proxy. */
   readonly baseUrl: string;
   /** True if the client starts the proxy when none runs. */
   readonly startsProxy: boolean;
-  /** The command in the file, if there is one. */
   readonly command?: readonly string[];
   readonly warnings: readonly string[];
 }

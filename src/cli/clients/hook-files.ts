@@ -18,7 +18,6 @@ interface HookableClient {
   readonly title: string;
   /** Returns the form of the file. `command` has the words before the event; it is empty when hooks are removed. */
   form(environment: Environment, command: readonly string[]): ClientFileForm;
-  /** What the user has to do next. */
   readonly next: readonly string[];
 }
 

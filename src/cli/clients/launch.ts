@@ -35,18 +35,14 @@ export interface LaunchedClient {
 }
 
 export interface LaunchFacts {
-  /** The host on which the proxy listens. */
   readonly host: string;
   readonly port: number;
   readonly localToken: string;
   readonly environment: Environment;
   /** The configured provider of the client's first dialect; undefined if there is none. */
   readonly upstream: Draft | undefined;
-  /** All providers in the configuration. */
   readonly upstreams: readonly Draft[];
-  /** The user's own arguments. */
   readonly args: readonly string[];
-  /** The script of this program. */
   readonly script: string;
   /** Returns the output of `PROGRAM --version`; '' without output in time. */
   readonly version: () => Promise<string>;

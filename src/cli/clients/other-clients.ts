@@ -52,7 +52,6 @@ export interface ClientFacts {
 
 interface OtherLaunchFacts extends ClientFacts {
   readonly localToken: string;
-  /** The user's own arguments. */
   readonly args: readonly string[];
   /** The folder of this program's own scripts. */
   readonly scripts: string;
@@ -77,12 +76,10 @@ interface OtherFile {
   settings(facts: FileFacts): readonly Omit<JsonChange, 'before'>[];
   /** True if the client runs the token command, which starts the proxy if none runs. */
   readonly asksToken: boolean;
-  /** What the user must still do. */
   readonly afterwards?: string;
 }
 
 interface FileFacts extends ClientFacts {
-  /** The command that prints the local token and starts the proxy. */
   readonly tokenCommand: string;
 }
 

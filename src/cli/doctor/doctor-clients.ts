@@ -25,7 +25,6 @@ import type { Check } from './checks.ts';
 interface ClientsQuestion {
   readonly environment: Environment;
   readonly access: Access | undefined;
-  /** The providers in the configuration. */
   readonly upstreams: readonly Draft[];
   /** True if a proxy of this configuration runs. */
   readonly isRunning: boolean;

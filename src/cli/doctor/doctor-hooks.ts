@@ -12,7 +12,6 @@ import type { Check } from './checks.ts';
 interface Installed {
   readonly name: string;
   readonly title: string;
-  /** The path of the client's file of hooks. */
   readonly path: string;
   readonly commands: readonly Words[];
   readonly hasPlugin: boolean;

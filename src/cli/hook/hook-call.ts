@@ -12,7 +12,6 @@ export interface HookCall {
   readonly event: string;
   readonly stdin: Readable;
   readonly environment: Environment;
-  /** The path of this program's script. */
   readonly script: string;
 }
 

@@ -164,7 +164,6 @@ export async function importTranscripts(
 
 /** The result of counting, which the question to the user states. */
 export interface SessionSurvey {
-  /** Clients that have sessions. */
   readonly clients: readonly TranscriptClient[];
   readonly sessions: number;
   readonly memories: number;

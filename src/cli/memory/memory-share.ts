@@ -42,7 +42,6 @@ const SHOWN_CHARS = 200;
 const LIST_MAX = 1000;
 
 interface ShareOptions {
-  /** Ids of entries to remove from the file. */
   readonly remove?: readonly string[];
   readonly json?: boolean;
 }

@@ -59,7 +59,6 @@ interface Completed {
   readonly name: string;
   /** All names by which a shell may run the program. */
   readonly names: string;
-  /** The name of the script's function. */
   readonly id: string;
 }
 

@@ -21,7 +21,6 @@ export interface UnitParts {
   readonly script: string;
 }
 
-/** The paths of this program. */
 const OWN: UnitParts = {
   platform: process.platform,
   node: process.execPath,

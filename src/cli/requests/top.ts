@@ -199,7 +199,6 @@ function sumOf(rows: readonly RequestRow[]): Sum {
 }
 
 interface View extends LineStyle {
-  /** The number of lines on the screen. */
   readonly rows: number;
   /** Milliseconds since 1970. */
   readonly now: number;

@@ -32,7 +32,6 @@ export interface Changes {
   readonly settings: Draft;
   /** The new `memory`; undefined: no change. */
   readonly memory?: Draft;
-  /** Names of upstreams to remove. */
   readonly removed: readonly string[];
   /** True: an upstream may replace another one with the same API style. */
   readonly replace: boolean;

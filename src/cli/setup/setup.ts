@@ -239,7 +239,6 @@ export async function setupLogin(options: LoginOptions, context: CommandContext)
   await warnOfAddress(isRecord(before) ? before : {}, saved, context);
 }
 
-/** Options that do not apply to a login. */
 const NOT_FOR_LOGINS = [
   ...OF_A_PROVIDER,
   'upstream',

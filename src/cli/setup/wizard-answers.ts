@@ -38,7 +38,6 @@ export interface Answers {
   readonly prompts: Prompts;
   /** The file's content; undefined if there is none. */
   readonly stored: Draft | undefined;
-  /** The configuration as it would be written now. */
   readonly draft: Draft;
   readonly changes: Changes;
   /** The clients that get memories through hooks, without a provider in svc. */
@@ -51,7 +50,6 @@ export interface Answers {
 
 /** Names of clients as `svc run` knows them. */
 export interface Wiring {
-  /** The clients that the question named. */
   readonly offered: readonly string[];
   /** Clients that will use svc however they are started. */
   readonly chosen: readonly string[];

@@ -48,13 +48,11 @@ export interface ItemTraits {
   readonly isUnverified?: true | undefined;
   /** True if a tool output ends with the frame in which Claude Code sends what the user types meanwhile. */
   readonly holdsFrame?: true | undefined;
-  /** The project folder that the client states in this item's text. */
   readonly workingFolder?: string | undefined;
   /** The folder from a part in which some clients describe their environment. CONTRADICTED: two such parts differ. */
   readonly place?: string | undefined;
   /** In a user message: the client that writes its environment in this form. */
   readonly statedBy?: string | undefined;
-  /** The git branch that the client states in this item's text. */
   readonly branch?: string | undefined;
   /** The client's own order in this item: summarise the history, name the chat, suggest a reply. */
   readonly clientOrder?: ClientOrder | undefined;
@@ -102,11 +100,9 @@ export interface SoFar {
   readonly hookMarks: ItemChain | undefined;
   /** True if an item has an output that ends with a frame; see ItemTraits. */
   readonly holdsFrame: boolean;
-  /** The number of items with human text. */
   readonly humanCount: number;
   /** Characters that users and assistants wrote. */
   readonly textChars: number;
-  /** The exchange that the item belongs to. */
   readonly exchange: ExchangeStart;
 }
 

@@ -36,7 +36,6 @@ export interface Answer {
   readonly lostThoughts?: LostThoughts;
   readonly usage?: Usage;
   readonly cleared?: Cleared;
-  /** The answer's id, as the provider reports it. */
   readonly id?: string;
   /** The model that answered, as the provider reports it. */
   readonly model?: string;

@@ -25,7 +25,6 @@ export interface DialectApi {
   readonly callHeaders: Readonly<Record<string, string>>;
 }
 
-/** Describes Anthropic Messages over HTTP. */
 export const MESSAGES_API: DialectApi = {
   name: 'anthropic_messages',
   title: 'Anthropic Messages',
@@ -51,7 +50,6 @@ export const CHAT_API: DialectApi = {
   callHeaders: {},
 };
 
-/** Describes OpenAI Responses over HTTP. */
 export const RESPONSES_API: DialectApi = {
   name: 'openai_responses',
   title: 'OpenAI Responses',

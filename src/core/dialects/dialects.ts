@@ -40,7 +40,6 @@ export interface Call {
   readonly tool: string;
   /** The arguments, if they are an object. */
   readonly fields: Fields;
-  /** The arguments as text. */
   readonly text: string;
 }
 

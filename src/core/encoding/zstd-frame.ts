@@ -20,7 +20,6 @@ export interface ZstdFrame {
 interface ZstdBlock {
   readonly isLast: boolean;
   readonly kind: 'raw' | 'repeated' | 'compressed';
-  /** The offset after the block. */
   readonly end: number;
   /** Decoded bytes of a raw or repeated block; encoded bytes of a compressed one. */
   readonly size: number;

@@ -20,7 +20,6 @@ export interface HookClient {
   readonly events: Readonly<Record<string, HookKind>>;
   /** How to read the transcript that the client writes; undefined if its events carry all that svc needs. */
   readonly transcript?: { readonly client: TranscriptClient; readonly dialect: Dialect };
-  /** The form of an answer. */
   readonly form: 'claude' | 'codex' | 'copilot' | 'plugin';
 }
 

@@ -19,11 +19,9 @@ export interface HookEvent {
   readonly occasion: string;
   /** The path of the session's transcript; '' if there is none. */
   readonly transcript: string;
-  /** The text that the user typed. */
   readonly prompt: string;
   /** The prompt as the client sends it, if the hook may change that. */
   readonly sentPrompt: string;
-  /** The last answer of the assistant. */
   readonly answer: string;
   /** The calls since the prompt, for a client without a transcript. */
   readonly calls: readonly ToolRun[];

@@ -15,7 +15,6 @@ import { markedBlocks } from '../recall/own-blocks.ts';
  */
 
 export interface HookTexts {
-  /** The hooks' blocks in the request, each with its item. */
   readonly placed: readonly HookBlock[];
   /** True if one of the blocks is beside the newest prompt. */
   readonly isAtPrompt: boolean;

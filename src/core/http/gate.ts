@@ -24,7 +24,6 @@ import { apiOf, type DialectApi } from '../dialects/apis.ts';
  * the token learns which paths and methods exist.
  */
 export interface GatePolicy extends BodyPolicy {
-  /** The port that svc listens on. */
   readonly port: number;
   /** sha256 of each token that is valid now. */
   readonly tokenDigests: readonly Buffer[];
@@ -140,7 +139,6 @@ interface Access {
   readonly headers: HeaderIndex;
   readonly split: SplitTarget;
   readonly route: Route | undefined;
-  /** The login that the upstream of the route takes. */
   readonly login: Login | undefined;
 }
 

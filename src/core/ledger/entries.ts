@@ -57,7 +57,6 @@ export interface BlockFact {
   readonly form: 'text' | 'part';
   /** The space that the block quotes. A key that may not read that space never gets the block. */
   readonly space: string;
-  /** The records that the block quotes. */
   readonly quoted?: readonly QuotedRecord[];
   /**
    * True if the decision was taken back, because no request with this block was accepted. svc decides about the
@@ -88,7 +87,6 @@ export interface ThoughtFact {
   readonly behind: string;
   /** True if earlier batches were left out of its request. */
   readonly isShortened: boolean;
-  /** The blocks before the thinking, in their order. */
   readonly blocks: readonly PlacedMark[];
 }
 

@@ -37,7 +37,6 @@ export interface Shortening {
 export interface PlanFacts {
   readonly view: RequestView;
   readonly modes: Modes;
-  /** The blocks that this request carries. */
   readonly placements: readonly Placement[];
   readonly shortening: Shortening;
   /** Edits of the lifetime in the client's cache marks; see longCacheEdits. */

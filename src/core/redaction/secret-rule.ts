@@ -51,7 +51,6 @@ export interface Stretch {
 
 export interface FoundAll {
   readonly secrets: readonly Stretch[];
-  /** The index at which the search continues. */
   readonly end: number;
 }
 

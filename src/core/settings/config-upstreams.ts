@@ -78,7 +78,6 @@ export function loginOf({ auth, apiStyle }: Pick<UpstreamSettings, 'auth' | 'api
   return auth === 'client' ? loginOfStyle(apiStyle) : undefined;
 }
 
-/** The API style of each client with a login. */
 export const LOGIN_STYLES: Readonly<Record<Login, Dialect>> = {
   claude: 'anthropic_messages',
   codex: 'openai_responses',

@@ -180,7 +180,6 @@ function earlierExchanges(count: number): string {
 /** The edits that leave exchanges out, and what they save. */
 export interface Omitting {
   readonly edits: readonly Edit[];
-  /** The number of items that were left out. */
   readonly items: number;
   /** Estimated tokens by which the request is shorter. */
   readonly saved: number;

@@ -68,7 +68,6 @@ export interface ItemTools {
 export interface ToolOutput extends ItemOutput {
   /** The beginning of the digest, by which the ledger names the output. */
   readonly mark: string;
-  /** Index of the item with the output. */
   readonly item: number;
   /** The tool's name; '' if the request does not contain the call. */
   readonly tool: string;

@@ -54,7 +54,6 @@ export interface RequestFacts {
 export interface ShorteningFacts extends RequestFacts {
   /** The result of answeredRounds() for the items. */
   readonly rounds: readonly number[];
-  /** Outputs and exchanges that earlier requests left out. */
   readonly repeated: readonly ToolOutput[];
   readonly omitted: readonly Omission[];
   /** Outputs that are old enough to be left out, stored or not. */

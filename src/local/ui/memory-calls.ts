@@ -39,7 +39,6 @@ interface MemoryCallParts {
   readonly sightings: MemoryDesk['sightings'];
   readonly now: () => number;
   readonly settings: () => ProxySettings;
-  /** Renames a project, or merges it into another one. */
   readonly moveSpace: (change: SpaceChange) => Promise<void>;
   /** Returns references of a project's memories whose files have changed since. */
   readonly stale: (space: string) => Promise<readonly string[]>;

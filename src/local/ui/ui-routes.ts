@@ -5,7 +5,6 @@ export type UiRoute = readonly [name: string, answer: (call: ApiCall) => Promise
 
 export interface ApiCall {
   readonly query: URLSearchParams;
-  /** The parsed JSON of a POST. */
   readonly body: unknown;
 }
 

@@ -17,7 +17,6 @@ import { type ApiAnswer, UiRefusal, type UiRoute } from './ui-routes.ts';
  * here. No answer contains a key or a token, and none is cached.
  */
 interface UiServerOptions {
-  /** The folder with the page's files. */
   readonly files: string;
   readonly routes: readonly UiRoute[];
   readonly streams: EventStreams;

@@ -99,7 +99,6 @@ function newestOf(receipts: readonly ReceiptRow[]): readonly ReceiptRow[] {
 interface UsageRow {
   /** Tenant, day, key, provider and model, in this order. */
   readonly names: readonly string[];
-  /** The counts in the order of USAGE_COUNTS. */
   readonly counts: readonly number[];
 }
 

@@ -72,7 +72,6 @@ export class PostgresSource implements RecallSource {
   readonly #passages = new Map<number, Passage>();
   /** For each record, when it was said. */
   readonly #times = new Map<number, number>();
-  /** Exchanges by conversation and number. */
   readonly #exchanges = new Map<string, ExchangeParts>();
   /** Spaces by the names that were asked for. */
   readonly #spaces = new Map<string, Promise<Space[]>>();
@@ -396,7 +395,6 @@ interface SaidRow extends ItemRow {
 class SaidTexts {
   /** The texts of each record, by space and the record's number. */
   readonly #records = new Map<string, readonly { readonly text: string }[]>();
-  /** Items by space and digest. */
   readonly #items = new Map<string, SaidItem>();
 
   /** Adds texts. Returns the whole text of each row. */

@@ -16,7 +16,6 @@ interface SessionPlan {
   /** The statement that begins the transaction; undefined for a single statement, which needs none. */
   readonly begin: string | undefined;
   readonly statementMs: number;
-  /** The server on which it must run. */
   readonly origin: DatabaseOrigin;
   /** The deadline of the whole call, by `performance.now()`. */
   readonly until: number;

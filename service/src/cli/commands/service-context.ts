@@ -48,7 +48,6 @@ export function storeError(error: unknown): unknown {
 export type { ConsoleAccess } from '../compose-console.ts';
 
 export interface ConsoleOptions extends FolderOption {
-  /** Address of a service on another machine. */
   readonly url?: string;
   readonly tenant?: string;
   readonly json?: boolean;

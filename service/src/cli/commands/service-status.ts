@@ -18,7 +18,6 @@ import { folderOf, type FolderOption, withConsole, withServiceStore } from './se
 
 export interface ServiceStatusOptions extends FolderOption {
   readonly json?: boolean;
-  /** The address of a service on another machine. */
   readonly url?: string;
 }
 

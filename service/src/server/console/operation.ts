@@ -103,9 +103,7 @@ export interface CommandRow {
   /** The options in the order of the help. */
   readonly options?: readonly OptionRow[];
   readonly argument?: ArgumentRow;
-  /** Example command lines without the program's name. */
   readonly examples: readonly string[];
-  /** A paragraph after the examples. */
   readonly more?: string;
   /** The member of the body whose value is read from stdin. */
   readonly secret?: string;
@@ -118,7 +116,6 @@ export interface CommandRow {
   readonly isVersioned?: true;
   /** Checks the options before anything is read. */
   readonly check?: (options: Given) => Problem | undefined;
-  /** The problem to report if no option is given. */
   readonly nothing?: Problem;
   /** Makes the body or query, if it is more than the values of the options. */
   readonly ask?: (values: Given) => Fields;
@@ -141,13 +138,10 @@ export interface OptionRow {
   /** The option as commander takes it: `--name <name>`. */
   readonly flags: string;
   readonly about: string;
-  /** The member of the body or query that gets the value. */
   readonly to: string;
   /** Reads the option's text. Undefined: the text is used unchanged. */
   readonly as?: Reading;
-  /** The default value as the help shows it. */
   readonly shown?: string;
-  /** The value if the option is not given. */
   readonly otherwise?: unknown;
   readonly isRequired?: true;
 }
@@ -167,7 +161,6 @@ export interface ArgumentRow {
   readonly flags: string;
   readonly about: string;
   readonly pattern?: RegExp;
-  /** The problem to report if the pattern does not match. */
   readonly problem?: Problem;
   /** The member of the body. Undefined: the value is the parameter of the path. */
   readonly to?: string;

@@ -101,7 +101,6 @@ export class ModelServer {
   readonly #handlers: KeyHandlers;
   readonly #unforwarded: UnforwardedReceipts;
   readonly #bodies: RequestBodies;
-  /** Requests that are being answered, by tenant. */
   readonly #running = new Map<string, number>();
   readonly #shutdown = { isCutting: false };
 

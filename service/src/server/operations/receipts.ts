@@ -161,7 +161,6 @@ export const usageQuery = closed(
   {},
   {
     limit: integer(1, 100),
-    /** The cursor from the previous page. */
     after: text({ max: 2048, pattern: /^[\w-]*$/ }),
     from: day,
     to: day,

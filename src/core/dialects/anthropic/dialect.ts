@@ -46,7 +46,6 @@ const CACHE: CachePrices = {
   tokenRatio: 1.265,
 };
 
-/** Describes Anthropic Messages. */
 export const MESSAGES: DialectDescriptor = {
   ...MESSAGES_API,
   listKey: 'messages',

@@ -19,7 +19,6 @@ import type { ItemTraits } from '../../conversation/view.ts';
 import type { Span } from '../../bytes/json-scan.ts';
 import { NO_TRAITS, readSystemItem, textsOf, toolCall } from '../system-text.ts';
 
-/** Describes OpenAI Responses. */
 export const RESPONSES: DialectDescriptor = {
   ...RESPONSES_API,
   listKey: 'input',

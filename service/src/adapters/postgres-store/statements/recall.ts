@@ -127,7 +127,6 @@ export const RECALL = {
   texts: `SELECT e.n, p.start_at, p.end_at, ${OF_PASSAGE.columns}
     FROM unnest($2::integer[], $3::bigint[]) AS e(space_id, n)
     CROSS JOIN LATERAL ${passage('p.text_n, p.start_at, p.end_at')} p ${OF_PASSAGE.from}`,
-  /** Returns the exchanges of passages, with all texts of each exchange. */
   exchanges: `SELECT x.place, x.space_id, x.conversation_id, x.exchange, x.text_n AS newest, f.at, f.branch,
       l.part, l.text_n, l.chars, l.keys
     FROM (SELECT e.space_id, p.conversation_id, p.position / ${POSITIONS_PER_EXCHANGE} AS exchange,
