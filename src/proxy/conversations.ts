@@ -250,6 +250,8 @@ export interface KnownBlocks {
 
 export interface KnownBlock {
   readonly index: number;
+  /** The fingerprint of the item there. */
+  readonly fingerprint: string;
   readonly block: string;
   readonly form: 'text' | 'part';
   readonly tokens: number;

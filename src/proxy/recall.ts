@@ -175,15 +175,15 @@ export class Recaller {
     const loop = silence === undefined ? loopOf(reading) : undefined;
     const known = loop === undefined ? undefined : reading.state.blocks.get(loop);
     const asked = { ...call, reading, bond, silence, leaving };
-    if (known?.generation === generation) {
-      const placements = known.blocks.flatMap((block) => atItem(reading, block));
+    const kept = known?.generation === generation ? atItems(reading, known) : undefined;
+    if (known !== undefined && kept !== undefined) {
       const mayLook = known.mayLook && hasActed(reading.view, newestPromptIndex(reading.view));
       const looks = mayLook ? await this.#looksOf(asked) : 'none';
-      if (looks !== 'some' && isSame(placements, asked, known)) {
-        const before = { placements, leaving: NOTHING_LEAVES, isForeign: false, generation };
+      if (looks !== 'some' && isSame(kept, asked, known)) {
+        const before = { placements: kept, leaving: NOTHING_LEAVES, isForeign: false, generation };
         const open = { call: asked, reading, ...before };
         const look = mayLook && looks === 'none' ? this.#lookIn(open) : undefined;
-        return look ?? settled(stateOf(placements));
+        return look ?? settled(stateOf(kept));
       }
     }
     const { replayed, isLasting, mayLook } = await this.#askLedger(asked, generation);
@@ -613,15 +613,23 @@ function remember(
   const loop = loopOf(reading);
   if (loop === undefined) return;
   const blocks = placements.map(({ item, block, form, tokens }): KnownBlock => {
-    return { index: reading.view.items.indexOf(item), block, form, tokens };
+    const index = reading.view.items.indexOf(item);
+    return { index, fingerprint: item.fingerprint, block, form, tokens };
   });
   const isForeign = bond.placed === 'foreign';
   reading.state.blocks.set(loop, { generation, blocks, isForeign, mayLook });
 }
 
-function atItem({ view }: Reading, { index, ...block }: KnownBlock): readonly Placement[] {
-  const item = view.items[index];
-  return item === undefined ? [] : [{ ...block, item }];
+/**
+ * Undefined if the client has changed its history in front of a block. The ledger then says what stays, in this
+ * request and in all later ones.
+ */
+function atItems({ view }: Reading, { blocks }: KnownBlocks): readonly Placement[] | undefined {
+  const placements = blocks.flatMap(({ index, fingerprint, ...block }): Placement[] => {
+    const item = view.items[index];
+    return item?.fingerprint === fingerprint ? [{ ...block, item }] : [];
+  });
+  return placements.length === blocks.length ? placements : undefined;
 }
 
 interface Asked {

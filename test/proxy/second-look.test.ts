@@ -86,6 +86,28 @@ test.each(DIALECTS)('%s: a retry, a restart and a fork send the same bytes', asy
   expect(await sendTo(again, dialect, lookRounds(dialect, 6))).toBe(longer);
 });
 
+test.each(DIALECTS)(
+  '%s: after the client clears old results in the tool loop, later requests send what the next one sent',
+  async (dialect) => {
+    const given = await startTaught();
+    await sendTo(given, dialect, lookRounds(dialect, LOOK_AT));
+    const output = (round: number): string => (round < 3 ? '[cleared]' : `text of file ${round}`);
+    const rounds = lookRounds(dialect, LOOK_AT + 1, { output });
+    const placed = looksIn(await sendTo(given, dialect, rounds));
+    const end = [said('assistant', 'It is faster.'), said('user', 'Thank you so much for that.')];
+    expect(looksIn(await sendTo(given, dialect, [...rounds, ...end]))).toEqual(placed);
+  },
+);
+
+test('a block stays at its result when the client leaves reasoning out in the tool loop', async () => {
+  const given = await startTaught();
+  const reasoning = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'opaque' };
+  const rounds = lookRounds('openai_responses', LOOK_AT);
+  const [block] = looksIn(await sendTo(given, 'openai_responses', [reasoning, ...rounds]));
+  const longer = await sendTo(given, 'openai_responses', lookRounds('openai_responses', 6));
+  expect(longer).toContain(`text of file ${LOOK_AT}\\n\\n${block}"`);
+});
+
 test('the memory is asked in one request of a prompt, and in no other one', async () => {
   const provider = await startRecordingProvider();
   const inner = await startStory({ provider });
