@@ -20,13 +20,7 @@ import {
   readExchangeTexts,
   writeOmissionNote,
 } from '../../src/core/shortening/omissions.ts';
-import {
-  type ItemTools,
-  outputsOf,
-  readItemTools,
-  type ToolOutput,
-  seenOutputsOf,
-} from '../../src/core/shortening/outputs.ts';
+import { outputsOf, type ToolOutput, seenOutputsOf } from '../../src/core/shortening/outputs.ts';
 import { cachePrices, inputRoom } from '../../src/core/shortening/pricing.ts';
 import { dialectOf } from '../../src/core/dialects/dialects.ts';
 import { maskSecrets } from '../../src/core/redaction/redaction.ts';
@@ -34,7 +28,7 @@ import { viewRequest } from '../../test/support/view-of.ts';
 import { stubOf } from '../../src/core/shortening/stubs.ts';
 import { replacementsOf } from '../../src/core/shortening/replacements.ts';
 import { estimateTextTokens } from '../../src/core/bytes/tokens.ts';
-import type { Item, RequestView } from '../../src/core/conversation/view.ts';
+import type { RequestView } from '../../src/core/conversation/view.ts';
 import { factsOfModel } from '../../src/core/settings/model-facts.ts';
 import { SessionBodies } from './bodies.ts';
 import type { Session } from './sessions.ts';
@@ -82,7 +76,6 @@ export class SessionPlanner {
 
   readonly #session: Session;
   readonly #bodies: SessionBodies;
-  readonly #tools = new WeakMap<Item, ItemTools>();
   readonly #indexById: ReadonlyMap<string, number>;
   readonly #stubTokens = new Map<string, number>();
   /** Fingerprints. */
@@ -120,14 +113,13 @@ export class SessionPlanner {
   }
 
   #planCall(view: RequestView, run: Run, isCacheCold: boolean): Left {
-    const toolsOf = (item: Item): ItemTools => this.#toolsOf(view, item);
     const place = { view, owner: BENCH, elision: 'real' } as const;
     const found = batchesIn(new FoundEntries(run.ledger.values()), place);
     const { model, kind, dialect } = this.#session;
     const facts = readFacts({
       view,
       batches: found.map(({ leftOut }) => leftOut),
-      outputs: seenOutputsOf(view, toolsOf),
+      outputs: seenOutputsOf(view),
       textsOf: (exchange) => readExchangeTexts(view, exchange, TEXTS),
       isStored: (digest) => run.stored.has(digest),
       takesNew: true,
@@ -157,7 +149,7 @@ export class SessionPlanner {
         if (!run.ledger.has(keyOf(entry))) run.ledger.set(keyOf(entry), entry);
       }
     }
-    this.#capture(outputsOf(view, toolsOf), run.stored);
+    this.#capture(outputsOf(view), run.stored);
     return chosen;
   }
 
@@ -217,14 +209,6 @@ export class SessionPlanner {
       const isGone = isOmitted(item, omitted);
       return isGone ? Array.from({ length: end - start }, (_, index) => start + index) : [];
     });
-  }
-
-  #toolsOf(view: RequestView, item: Item): ItemTools {
-    const known = this.#tools.get(item);
-    if (known !== undefined) return known;
-    const tools = readItemTools(view, item);
-    this.#tools.set(item, tools);
-    return tools;
   }
 }
 

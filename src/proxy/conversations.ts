@@ -121,7 +121,7 @@ function continues(view: RequestView, earlier: RequestView): boolean {
  * memory have the same facts, so dropping it changes no result.
  * Some facts belong to no conversation and are kept for the whole process. Views of recent bodies (Conversations,
  * above) are found by their bytes. Forks share the outputs that the memory holds (shortener.ts) and has proven
- * (possession.ts). Facts read of an item (shortener.ts, recall.ts) live exactly as long as the item.
+ * (possession.ts). Facts read of an item (outputs.ts, shortener.ts, recall.ts) live exactly as long as the item.
  */
 export class ConversationState {
   /**

@@ -53,9 +53,8 @@ import {
 import { clearableOutputs, clearingEdit } from '../core/shortening/provider-clearing.ts';
 import {
   countReadings,
-  type ItemTools,
+  itemToolsSteps,
   outputsOf,
-  readItemTools,
   seenOutputsOf,
   type ToolOutput,
 } from '../core/shortening/outputs.ts';
@@ -65,7 +64,6 @@ import type { ProxyDependencies } from './dependencies.ts';
 import { PossessionCheck, type Proof, provenUnasked, textsOf } from './possession.ts';
 import type { Recalled } from './recall.ts';
 import { Pace, type Steps } from '../core/bytes/steps.ts';
-import type { Texts } from '../ports/texts.ts';
 import type { Reading } from './conversations.ts';
 import { forgetOldest } from '../core/bytes/recent.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -156,14 +154,14 @@ export class Shortener {
   readonly #dependencies: ProxyDependencies;
   readonly #possession: PossessionCheck;
   readonly #keeper: OutputKeeper;
-  readonly #read: ReadItems;
+  /** Cached by the last item of an exchange. Masking its texts is most of the work. */
+  readonly #texts = new WeakMap<Item, { readonly texts: ExchangeTexts }>();
   readonly #slices: Slices;
 
   constructor(dependencies: ProxyDependencies, slices: Slices) {
     this.#dependencies = dependencies;
     this.#slices = slices;
     this.#possession = new PossessionCheck(dependencies.memory, dependencies.clock);
-    this.#read = new ReadItems(dependencies.texts);
     this.#keeper = new OutputKeeper(dependencies, () => dependencies.ledger.generation());
   }
 
@@ -205,7 +203,7 @@ export class Shortener {
     const known = sight.hasBatches ? await this.#findBatches(call) : NO_BATCHES;
     if (known === undefined) return { outcome: 'unanswered' };
     const exchanges = mayOmit({ view, ...known }) ? groupExchanges(view.items) : [];
-    await this.#slices.run(this.#read.candidateSteps(view, exchanges));
+    await this.#slices.run(this.#candidateSteps(view, exchanges));
     const facts = this.#factsOf(call, {
       ...known,
       takesNew: known.takesNew && identity.kind === 'main',
@@ -258,6 +256,30 @@ export class Shortener {
   }
 
   /**
+   * Reads everything that may be left out, in steps. The newest item's outputs are read after the request was sent:
+   * the model has not seen them yet.
+   */
+  *#candidateSteps(view: RequestView, exchanges: readonly Exchange[]): Steps<void> {
+    yield* itemToolsSteps(view, view.items.length - 1);
+    const pace = new Pace();
+    for (const exchange of exchanges) {
+      const last = view.items[exchange.end - 1];
+      if (exchange.hasToolState || last === undefined || this.#texts.has(last)) continue;
+      this.#textsOf(view, exchange);
+      if (pace.isDue(MASKING * (exchange.humanText.length + exchange.assistantText.length))) yield;
+    }
+  }
+
+  #textsOf(view: RequestView, exchange: Exchange): ExchangeTexts {
+    const last = view.items[exchange.end - 1];
+    const known = last === undefined ? undefined : this.#texts.get(last);
+    if (known !== undefined) return known.texts;
+    const texts = readExchangeTexts(view, exchange, this.#dependencies.texts);
+    if (last !== undefined) this.#texts.set(last, { texts });
+    return texts;
+  }
+
+  /**
    * Returns the conversation's batches; undefined if the ledger does not answer and this process knows none. A late
    * ledger must not bring back texts that this process knows to be left out.
    */
@@ -291,8 +313,8 @@ export class Shortener {
     const { reading, settings, deadline } = call;
     const { view, place } = reading;
     if (!mayAskToClear(call, upstream)) return undefined;
-    await this.#slices.run(this.#read.readSteps(view, view.items.length - 1));
-    const outputs = this.#read.seenOutputsOf(view);
+    await this.#slices.run(itemToolsSteps(view, view.items.length - 1));
+    const outputs = seenOutputsOf(view);
     const clearable = clearableOutputs(view, outputs, settings.elisionKeepRounds);
     const edit = clearable === undefined ? undefined : clearingEdit(view, clearable);
     if (clearable === undefined || edit === undefined) return undefined;
@@ -332,8 +354,8 @@ export class Shortener {
     const isWanted = modes.compression === 'deterministic' && modes.writes && modes.reads;
     const isMain = reading.identity.kind === 'main' && !reading.hasProviderState;
     if (!isWanted || !isMain || !settings.elisionEnabled) return;
-    await this.#slices.run(this.#read.readSteps(reading.view));
-    const outputs = this.#read.outputsOf(reading.view);
+    await this.#slices.run(itemToolsSteps(reading.view));
+    const outputs = outputsOf(reading.view);
     // Store short outputs too, because the provider may clear them.
     const keepsShort =
       settings.boundShortening === 'provider' && reading.state.boundFrom !== undefined;
@@ -378,8 +400,8 @@ export class Shortener {
     return readFacts({
       ...known,
       view,
-      outputs: this.#read.seenOutputsOf(view),
-      textsOf: (exchange) => this.#read.textsOf(view, exchange),
+      outputs: seenOutputsOf(view),
+      textsOf: (exchange) => this.#textsOf(view, exchange),
       isStored: isAssumed ? () => true : this.#keeper.storedIn(place),
       isBound,
       isCacheCold,
@@ -427,7 +449,7 @@ export class Shortener {
   #leftOut(view: RequestView, settled: Settled): Shortening {
     const { elided, omitted, outcome, batch, omissions } = settled;
     const { outputFolder, objectsUrl } = this.#dependencies;
-    const readings = countReadings(view.items, elided, (item) => this.#read.toolsOf(view, item));
+    const readings = countReadings(view, elided);
     const replacements = replacementsOf(elided, { outputFolder, objectsUrl });
     const added = new Set([...batch, ...omissions]);
     return { elided: replacements, omitted, outcome, readings, added };
@@ -457,74 +479,6 @@ function kindOf({ compression }: Modes): ElisionKind {
 
 // Cost of masking a text in units of reading it, for the size of a step.
 const MASKING = 10;
-
-/**
- * Caches facts read of items and views, as long as their conversation is remembered: its next request has the same
- * items.
- */
-export class ReadItems {
-  readonly #tools = new WeakMap<Item, ItemTools>();
-  readonly #captures: Pick<Texts, 'captureHuman' | 'captureAssistant'>;
-  /** Keyed by the last item of an exchange. Masking its texts is most of the work. */
-  readonly #texts = new WeakMap<Item, { readonly texts: ExchangeTexts }>();
-
-  constructor(captures: Pick<Texts, 'captureHuman' | 'captureAssistant'>) {
-    this.#captures = captures;
-  }
-
-  /**
-   * Fills the cache in steps, up to the item at `end`, so that later calls are cheap: a long history takes a second.
-   */
-  *readSteps(view: RequestView, end = view.items.length): Steps<void> {
-    const pace = new Pace();
-    for (const item of view.items.slice(0, end)) {
-      if (this.#tools.has(item)) continue;
-      if (item.toolCalls.length + item.toolResultIds.length === 0) continue;
-      this.toolsOf(view, item);
-      if (pace.isDue(item.end - item.start)) yield;
-    }
-  }
-
-  /**
-   * Fills the cache for everything that may be left out, including texts of exchanges. The newest item's outputs are
-   * read after the request was sent: the model has not seen them yet.
-   */
-  *candidateSteps(view: RequestView, exchanges: readonly Exchange[]): Steps<void> {
-    yield* this.readSteps(view, view.items.length - 1);
-    const pace = new Pace();
-    for (const exchange of exchanges) {
-      const last = view.items[exchange.end - 1];
-      if (exchange.hasToolState || last === undefined || this.#texts.has(last)) continue;
-      this.textsOf(view, exchange);
-      if (pace.isDue(MASKING * (exchange.humanText.length + exchange.assistantText.length))) yield;
-    }
-  }
-
-  outputsOf(view: RequestView): readonly ToolOutput[] {
-    return outputsOf(view, (item) => this.toolsOf(view, item));
-  }
-
-  seenOutputsOf(view: RequestView): readonly ToolOutput[] {
-    return seenOutputsOf(view, (item) => this.toolsOf(view, item));
-  }
-
-  textsOf(view: RequestView, exchange: Exchange): ExchangeTexts {
-    const last = view.items[exchange.end - 1];
-    const known = last === undefined ? undefined : this.#texts.get(last);
-    if (known !== undefined) return known.texts;
-    const texts = readExchangeTexts(view, exchange, this.#captures);
-    if (last !== undefined) this.#texts.set(last, { texts });
-    return texts;
-  }
-
-  toolsOf(view: RequestView, item: Item): ItemTools {
-    const known = this.#tools.get(item);
-    if (known !== undefined) return known;
-    const tools = readItemTools(view, item);
-    this.#tools.set(item, tools);
-    return tools;
-  }
-}
 
 // Deadline of a capture. The memory's own queue is bounded.
 const KEEP_MS = 10_000;

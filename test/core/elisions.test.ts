@@ -12,11 +12,7 @@ import {
   type ElisionPlace,
   repeatedOutputs,
 } from '../../src/core/shortening/elisions.ts';
-import {
-  readItemTools,
-  type ToolOutput,
-  seenOutputsOf,
-} from '../../src/core/shortening/outputs.ts';
+import { type ToolOutput, seenOutputsOf } from '../../src/core/shortening/outputs.ts';
 import { longOutput, type Round, sessionBody } from '../support/tool-session.ts';
 import { viewOf } from '../support/view-of.ts';
 
@@ -40,7 +36,7 @@ function placeWith(said: readonly SaidRound[], conversation = 'c'): ElisionPlace
 }
 
 function outputsIn({ view }: ElisionPlace): readonly ToolOutput[] {
-  return seenOutputsOf(view, (item) => readItemTools(view, item));
+  return seenOutputsOf(view);
 }
 
 /** A ledger that forgets nothing. */

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { ToolCall } from '../../src/core/conversation/view.ts';
 import type { LeftOut } from '../../src/core/ledger/entries.ts';
 import { repeatedOutputs } from '../../src/core/shortening/elisions.ts';
-import { outputsOf, readItemTools, type ToolOutput } from '../../src/core/shortening/outputs.ts';
+import { outputsOf, itemTools, type ToolOutput } from '../../src/core/shortening/outputs.ts';
 import { longOutput, sessionBody } from '../support/tool-session.ts';
 import { viewOf } from '../support/view-of.ts';
 
@@ -41,7 +41,7 @@ test('the calls of one item are read once each', () => {
       reads += 1;
     }),
   );
-  const read = readItemTools(view, { ...item, toolCalls }).calls;
+  const read = itemTools(view, { ...item, toolCalls }).calls;
   expect(read.map(({ tool }) => tool)).toEqual(calls.map(({ name }) => name));
   expect(reads).toBeLessThanOrEqual(2 * CALLS);
 });
@@ -53,7 +53,7 @@ test('two calls with one id: the first names the tool', () => {
     { ...call, name: 'second' },
   ];
   const view = viewOf('anthropic_messages', { messages: [{ role: 'assistant', content }] });
-  const calls = view.items.flatMap((item) => readItemTools(view, item).calls);
+  const calls = view.items.flatMap((item) => itemTools(view, item).calls);
   expect(calls.map(({ tool }) => tool)).toEqual(['first', 'first']);
 });
 
@@ -65,7 +65,7 @@ function outputsOfRounds(count: number): readonly ToolOutput[] {
     output: longOutput(`${at}`, 40),
   }));
   const view = viewOf('anthropic_messages', sessionBody('anthropic_messages', rounds));
-  return outputsOf(view, (item) => readItemTools(view, item));
+  return outputsOf(view);
 }
 
 test('an output is looked at once, however many batches there are', () => {

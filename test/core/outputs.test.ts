@@ -1,11 +1,6 @@
 import { expect, test } from 'vitest';
 import { type Dialect, DIALECTS, type RequestView } from '../../src/core/conversation/view.ts';
-import {
-  outputsOf,
-  readItemTools,
-  type ToolOutput,
-  seenOutputsOf,
-} from '../../src/core/shortening/outputs.ts';
+import { outputsOf, type ToolOutput, seenOutputsOf } from '../../src/core/shortening/outputs.ts';
 import { viewRequest } from '../support/view-of.ts';
 import { type Round, sessionBody } from '../support/tool-session.ts';
 
@@ -20,7 +15,7 @@ function viewOfBody(dialect: Dialect, body: unknown): RequestView {
 }
 
 function outputsIn(view: RequestView): readonly ToolOutput[] {
-  return outputsOf(view, (item) => readItemTools(view, item));
+  return outputsOf(view);
 }
 
 function round(id: string, output: string, other: Partial<Round> = {}): Round {
@@ -177,7 +172,7 @@ test('calls and results that no client sends today are passed over', () => {
 });
 
 test.each(DIALECTS)('%s: what the newest item holds was not seen yet, but may refer', (dialect) => {
-  const seenIn = (view: RequestView) => seenOutputsOf(view, (item) => readItemTools(view, item));
+  const seenIn = (view: RequestView) => seenOutputsOf(view);
   const read = { tool: 'Read', args: { file_path: '/a.ts' } };
   const rounds = [
     round('call_1', 'the file', read),

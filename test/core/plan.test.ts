@@ -5,7 +5,7 @@ import type { CompressionMode } from '../../src/core/http/modes.ts';
 import { applyEdits } from '../../src/core/plan/item-edits.ts';
 import { makePlan, type Shortening, untouchedPlan } from '../../src/core/plan/plan.ts';
 import { newestPrompt } from '../../src/core/recall/injections.ts';
-import { outputsOf, readItemTools } from '../../src/core/shortening/outputs.ts';
+import { outputsOf } from '../../src/core/shortening/outputs.ts';
 import { findOmissions, readExchangeTexts } from '../../src/core/shortening/omissions.ts';
 import { groupExchanges } from '../../src/core/conversation/exchanges.ts';
 import { replacementsOf } from '../../src/core/shortening/replacements.ts';
@@ -34,7 +34,7 @@ function toolView(dialect: Dialect): RequestView {
 }
 
 function shorten(view: RequestView): Shortening {
-  const outputs = outputsOf(view, (item) => readItemTools(view, item)).slice(0, 2);
+  const outputs = outputsOf(view).slice(0, 2);
   const style = { outputFolder: undefined, forms: new Map() };
   return { elided: replacementsOf(outputs, style), omitted: [], outcome: 'outputs_left' };
 }

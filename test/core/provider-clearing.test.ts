@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { RequestView } from '../../src/core/conversation/view.ts';
 import { applyEdits } from '../../src/core/plan/item-edits.ts';
 import { viewRequest } from '../support/view-of.ts';
-import { readItemTools, seenOutputsOf } from '../../src/core/shortening/outputs.ts';
+import { seenOutputsOf } from '../../src/core/shortening/outputs.ts';
 import {
   type Clearable,
   clearableOutputs,
@@ -37,7 +37,7 @@ const rounds = (count: number): Round[] =>
 
 function clearable(body: object, keepRounds = 4): Clearable | undefined {
   const view = viewOf(JSON.stringify(body));
-  const outputs = seenOutputsOf(view, (item) => readItemTools(view, item));
+  const outputs = seenOutputsOf(view);
   return clearableOutputs(view, outputs, keepRounds);
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { countReadings, readItemTools, seenOutputsOf } from '../../src/core/shortening/outputs.ts';
+import { countReadings, seenOutputsOf } from '../../src/core/shortening/outputs.ts';
 import { referenceOf } from '../../src/core/memory/reference.ts';
 import { longOutput } from '../support/tool-session.ts';
 import { viewOf } from '../support/view-of.ts';
@@ -20,15 +20,13 @@ test.each([
 ])('a reading whose answer is %s counts once', (_name, behind) => {
   const output = longOutput('first', 600);
   const before = [{ role: 'user', content: 'Read it.' }, call('c1', 'cat a'), result('c1', output)];
-  const toolsOf = (view: ReturnType<typeof viewOf>) => (item: (typeof view.items)[number]) =>
-    readItemTools(view, item);
   const first = viewOf('anthropic_messages', { messages: [...before, call('c2', 'ls')] });
-  const elided = seenOutputsOf(first, toolsOf(first));
+  const elided = seenOutputsOf(first);
   const reference = referenceOf(elided[0]?.digest ?? '');
   const read = [call('c2', `svc memory get ${reference}`), result('c2', 'again'), ...behind];
   const again = viewOf('anthropic_messages', { messages: [...before, ...read] });
-  expect(countReadings(again.items, elided, toolsOf(again))).toBe(1);
+  expect(countReadings(again, elided)).toBe(1);
   const more = [...before, ...read, call('c3', 'ls'), result('c3', 'a')];
   const later = viewOf('anthropic_messages', { messages: more });
-  expect(countReadings(later.items, elided, toolsOf(later))).toBe(0);
+  expect(countReadings(later, elided)).toBe(0);
 });

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type Dialect, DIALECTS, type RequestView } from '../../src/core/conversation/view.ts';
 import { applyEdits } from '../../src/core/plan/item-edits.ts';
-import { outputsOf, readItemTools, type ToolOutput } from '../../src/core/shortening/outputs.ts';
+import { outputsOf, type ToolOutput } from '../../src/core/shortening/outputs.ts';
 import type { LeftOut } from '../../src/core/ledger/entries.ts';
 import { cachePrices } from '../../src/core/shortening/pricing.ts';
 import { referenceOf } from '../../src/core/memory/reference.ts';
@@ -24,7 +24,7 @@ function factsOf(view: RequestView, other: Partial<RequestFacts> = {}): Shorteni
   return readFacts({
     view,
     batches: [],
-    outputs: outputsOf(view, (item) => readItemTools(view, item)),
+    outputs: outputsOf(view),
     textsOf: () => undefined,
     isStored: () => true,
     takesNew: true,

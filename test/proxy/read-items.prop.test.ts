@@ -1,13 +1,10 @@
-import { TEXTS } from '../../src/adapters/texts.ts';
-import { viewIn } from '../support/view-of.ts';
+import { viewIn, viewRequest } from '../support/view-of.ts';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { outputsOf, readItemTools, seenOutputsOf } from '../../src/core/shortening/outputs.ts';
-import { finish } from '../../src/core/bytes/steps.ts';
-import { DIALECTS, type Item } from '../../src/core/conversation/view.ts';
+import { outputsOf, seenOutputsOf } from '../../src/core/shortening/outputs.ts';
+import { DIALECTS } from '../../src/core/conversation/view.ts';
 import { referenceOf, textDigest } from '../../src/core/memory/reference.ts';
 import { Conversations } from '../../src/proxy/conversations.ts';
-import { ReadItems } from '../../src/proxy/shortener.ts';
 import { type Round, sessionBody } from '../support/tool-session.ts';
 
 const UNCHANGED = 'File unchanged since last read. The content above still counts.';
@@ -42,7 +39,6 @@ test('outputs of remembered items are those of the items read anew', () => {
   fc.assert(
     fc.property(HISTORY, fc.constantFrom(...DIALECTS), (history, dialect) => {
       const conversations = new Conversations();
-      const items = new ReadItems(TEXTS);
       let rounds: Round[] = [];
       for (const { keep, more } of history) {
         // Mostly it goes on from its end.
@@ -50,11 +46,10 @@ test('outputs of remembered items are those of the items read anew', () => {
         rounds = [...rounds, ...more.map((round, at) => roundOf(round, rounds.length + at))];
         const bytes = Buffer.from(JSON.stringify(sessionBody(dialect, rounds)));
         const view = viewIn(conversations, bytes, dialect);
-        if (view === undefined) throw new Error('The body cannot be read.');
-        const toolsOf = (item: Item) => readItemTools(view, item);
-        finish(items.candidateSteps(view, []));
-        expect(items.seenOutputsOf(view)).toEqual(seenOutputsOf(view, toolsOf));
-        expect(items.outputsOf(view)).toEqual(outputsOf(view, toolsOf));
+        const anew = viewRequest(bytes, dialect);
+        if (view === undefined || anew === undefined) throw new Error('The body cannot be read.');
+        expect(seenOutputsOf(view)).toEqual(seenOutputsOf(anew));
+        expect(outputsOf(view)).toEqual(outputsOf(anew));
       }
     }),
     { numRuns: 150 },

@@ -22,6 +22,7 @@ import {
 import { referenceOf, REFERENCES, textDigest } from '../memory/reference.ts';
 import { textOf } from '../plan/item-edits.ts';
 import { toolTextLength } from '../conversation/end-reminders.ts';
+import { Pace, type Steps } from '../bytes/steps.ts';
 import { type Gist, gistOf, isStub } from './stubs.ts';
 import { estimateTokens } from '../bytes/tokens.ts';
 import type { Item, RequestView } from '../conversation/view.ts';
@@ -79,8 +80,32 @@ export interface ToolOutput extends ItemOutput {
 
 const NO_TOOLS: ItemTools = { calls: [], outputs: [] };
 
-/** Reads the calls and outputs of one item. */
-export function readItemTools(view: RequestView, item: Item): ItemTools {
+/**
+ * Cached by item, as long as its conversation is remembered, because the next request has the same items. Reading an
+ * output of 10 kB takes 250 us.
+ */
+const TOOLS = new WeakMap<Item, ItemTools>();
+
+/** Returns the calls and outputs of one item, which it reads once. */
+export function itemTools(view: RequestView, item: Item): ItemTools {
+  const known = TOOLS.get(item);
+  if (known !== undefined) return known;
+  const tools = readItemTools(view, item);
+  TOOLS.set(item, tools);
+  return tools;
+}
+
+/** Reads the tools of the items before `end` in steps, so that later calls are cheap: a long history takes a second. */
+export function* itemToolsSteps(view: RequestView, end = view.items.length): Steps<void> {
+  const pace = new Pace();
+  for (const item of view.items.slice(0, end)) {
+    if (!hasTools(item) || TOOLS.has(item)) continue;
+    itemTools(view, item);
+    if (pace.isDue(item.end - item.start)) yield;
+  }
+}
+
+function readItemTools(view: RequestView, item: Item): ItemTools {
   if (view.isTextInput || !opensObject(view.bytes, item.start)) return NO_TOOLS;
   const callsTools = item.toolCalls.length > 0;
   // A tool that the provider ran has call and result in one assistant item; svc does not change it.
@@ -185,11 +210,8 @@ function countMembers(bytes: Buffer, open: number): number {
 // Length of a mark: 72 bits, which no two outputs of a conversation share. The memory proves the text anyway.
 const MARK_CHARS = 12;
 
-/** Returns the outputs of a request that are one text each, in order. `toolsOf`: readItemTools, or a cache of it. */
-export function outputsOf(
-  { items }: Pick<RequestView, 'items'>,
-  toolsOf: (item: Item) => ItemTools,
-): readonly ToolOutput[] {
+/** Returns the outputs of a request that are one text each, in order. */
+export function outputsOf(view: RequestView, items = view.items): readonly ToolOutput[] {
   const calls = new Map<string, ItemCall>();
   const counts = new ReadCounts();
   const listed: ToolOutput[] = [];
@@ -198,7 +220,7 @@ export function outputsOf(
   let isReferring = false;
   for (const [at, item] of items.entries()) {
     if (!hasTools(item)) continue;
-    const tools = toolsOf(item);
+    const tools = itemTools(view, item);
     for (const call of tools.calls) calls.set(call.id, call);
     for (const output of tools.outputs) {
       const call = calls.get(output.callId);
@@ -229,16 +251,14 @@ export function outputsOf(
  * Returns all outputs except the newest item's. The model has not seen those yet, so they are never left out, and
  * svc can read them after the request was sent.
  */
-export function seenOutputsOf(
-  { items, bytes }: RequestView,
-  toolsOf: (item: Item) => ItemTools,
-): readonly ToolOutput[] {
+export function seenOutputsOf(view: RequestView): readonly ToolOutput[] {
+  const { items, bytes } = view;
   const newest = items.at(-1);
   if (newest === undefined) return [];
   // The newest item may refer to an earlier output.
   const isReferring = bytes.subarray(newest.start, newest.end).includes(UNCHANGED);
-  if (!isReferring) return outputsOf({ items: items.slice(0, -1) }, toolsOf);
-  return outputsOf({ items }, toolsOf).filter(({ item }) => item < items.length - 1);
+  if (!isReferring) return outputsOf(view, items.slice(0, -1));
+  return outputsOf(view).filter(({ item }) => item < items.length - 1);
 }
 
 function hasTools({ toolCalls, toolResultIds }: Item): boolean {
@@ -304,11 +324,8 @@ class ReadCounts {
  * Counts the calls at the end of the request that have read one of these left-out outputs again. Each call counts
  * only in the request that brings its result.
  */
-export function countReadings(
-  items: readonly Item[],
-  elided: readonly ToolOutput[],
-  toolsOf: (item: Item) => ItemTools,
-): number {
+export function countReadings(view: RequestView, elided: readonly ToolOutput[]): number {
+  const { items } = view;
   const references = new Set(elided.map(({ digest }) => referenceOf(digest)));
   // A client may add a note of its own after the results.
   const calling = items.findLastIndex(({ role }) => role === 'assistant');
@@ -317,7 +334,7 @@ export function countReadings(
   let count = 0;
   for (let at = calling; (items[at]?.toolCalls.length ?? 0) > 0; at -= 1) {
     const item = items[at];
-    const calls = item === undefined ? [] : toolsOf(item).calls;
+    const calls = item === undefined ? [] : itemTools(view, item).calls;
     count += calls.filter(
       (call) => answered.has(call.id) && call.references.some((one) => references.has(one)),
     ).length;
