@@ -5,7 +5,7 @@ import {
   type LedgerEntry,
   LOCAL_TENANT,
 } from '../../src/core/ledger/entries.ts';
-import { batchesIn, elisionEntries } from '../../src/core/shortening/elisions.ts';
+import { batchesIn, batchPlaces, elisionEntries } from '../../src/core/shortening/elisions.ts';
 import {
   isElidable,
   readFacts,
@@ -114,7 +114,7 @@ export class SessionPlanner {
 
   #planCall(view: RequestView, run: Run, isCacheCold: boolean): Left {
     const place = { view, owner: BENCH, elision: 'real' } as const;
-    const found = batchesIn(new FoundEntries(run.ledger.values()), place);
+    const found = batchesIn(new FoundEntries(run.ledger.values()), batchPlaces(place));
     const { model, kind, dialect } = this.#session;
     const facts = readFacts({
       view,

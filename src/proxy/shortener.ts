@@ -15,13 +15,12 @@ import {
 import {
   type Batch,
   batchesIn,
+  batchPlaces,
   type BatchMoment,
-  elisionAddresses,
   elisionEntries,
   elisionMark,
   type ElisionPlace,
   mayRepeat,
-  newestAnchor,
 } from '../core/shortening/elisions.ts';
 import { cacheLifetimeMs, cachePrices, inputRoom } from '../core/shortening/pricing.ts';
 import { dialectOf } from '../core/dialects/dialects.ts';
@@ -291,8 +290,10 @@ export class Shortener {
     const place: ElisionPlace = { view, owner, elision: kindOf(modes) };
     const mark = elisionMark(place);
     const key = mark === undefined ? '' : keyOf(mark);
-    const found = await this.#dependencies.ledger.find(elisionAddresses(place), msLeft);
-    const batches = batchesIn(found, place);
+    const places = batchPlaces(place);
+    const addresses = places.flatMap(({ own, shared }) => [own, shared]);
+    const found = await this.#dependencies.ledger.find(addresses, msLeft);
+    const batches = batchesIn(found, places);
     const all = batches.map(({ leftOut }) => leftOut);
     if (found.missing !== undefined) {
       const before = state.batches.get(key) ?? [];
@@ -301,7 +302,7 @@ export class Shortener {
     }
     state.batches.set(key, all);
     // The ledger keeps only the first batch of an item, so a second one would be lost in the next request.
-    const isSentAgain = batches.length > 0 && batches.at(-1)?.at === newestAnchor(view);
+    const isSentAgain = batches.length > 0 && batches.at(-1)?.at === places.at(-1)?.at;
     return { batches: all, takesNew: !isSentAgain };
   }
 

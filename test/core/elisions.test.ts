@@ -8,6 +8,7 @@ import {
 } from '../../src/core/ledger/entries.ts';
 import {
   batchesIn,
+  batchPlaces,
   elisionEntries,
   type ElisionPlace,
   repeatedOutputs,
@@ -42,7 +43,8 @@ function outputsIn({ view }: ElisionPlace): readonly ToolOutput[] {
 /** A ledger that forgets nothing. */
 function openLedger() {
   const entries = new Map<string, LedgerEntry>();
-  const batches = (place: ElisionPlace) => batchesIn(new FoundEntries(entries.values()), place);
+  const batches = (place: ElisionPlace) =>
+    batchesIn(new FoundEntries(entries.values()), batchPlaces(place));
   return {
     batchesIn: (place: ElisionPlace) => batches(place).length,
     /** The calls whose outputs are out. */

@@ -4,6 +4,7 @@ import { groupExchanges } from '../../src/core/conversation/exchanges.ts';
 import { FoundEntries, LOCAL_TENANT } from '../../src/core/ledger/entries.ts';
 import {
   batchesIn,
+  batchPlaces,
   type BatchMoment,
   elisionEntries,
   type ElisionPlace,
@@ -42,7 +43,7 @@ function repeatedOf(
 ): readonly Omission[] {
   const batch = { batch: [], omissions: left.omissions };
   const found = new FoundEntries(elisionEntries(batch, left.place, moment));
-  const batches = batchesIn(found, place).map(({ leftOut }) => leftOut);
+  const batches = batchesIn(found, batchPlaces(place)).map(({ leftOut }) => leftOut);
   return [...repeatedOmissions(omissions, batches)];
 }
 

@@ -1,8 +1,8 @@
 import type {
+  AddressOf,
   ConversationOwner,
   ElisionKind,
   FoundEntries,
-  LedgerAddress,
   LedgerEntry,
   LeftOut,
   ScopeOwner,
@@ -52,11 +52,6 @@ export function mayRepeat({ items }: RequestView): boolean {
   return items.some(({ toolResultIds }) => toolResultIds.length > 0);
 }
 
-/** Returns the addresses at which batches of this conversation may be recorded. */
-export function elisionAddresses(place: ElisionPlace): readonly LedgerAddress[] {
-  return batchPlaces(place).flatMap(({ own, shared }) => [own, shared]);
-}
-
 /** A batch, and the index of the item at which it was made. */
 export interface FoundBatch {
   readonly at: number;
@@ -67,8 +62,11 @@ export interface FoundBatch {
  * Returns the batches of this conversation: at each item the shared one, which was recorded first, and the
  * conversation's own. A conversation that left out more at this item had found the shared one.
  */
-export function batchesIn(found: FoundEntries, place: ElisionPlace): readonly FoundBatch[] {
-  return batchPlaces(place).flatMap(({ at, own, shared }) => {
+export function batchesIn(
+  found: FoundEntries,
+  places: readonly BatchPlace[],
+): readonly FoundBatch[] {
+  return places.flatMap(({ at, own, shared }) => {
     const its = found.get(own)?.leftOut;
     const others = found.get(shared)?.leftOut;
     const both = [others, isSame(its, others) ? undefined : its];
@@ -143,9 +141,11 @@ export function elisionEntries(
  */
 function entriesAtUnsent(
   { batch, omissions, before }: Batch & { readonly before: number },
-  { view, owner: { tenant, scope }, elision }: ElisionPlace,
+  place: ElisionPlace,
   { at, firstUnsent }: BatchMoment,
 ): readonly LedgerEntry[] {
+  const { view, owner, elision } = place;
+  const { tenant, scope } = owner;
   const { items } = view;
   if (firstUnsent === undefined) return [];
   const start = items.findIndex((item, index) => index >= firstUnsent && isAnchor(item));
@@ -159,7 +159,7 @@ function entriesAtUnsent(
   };
   for (const { item, mark } of batch) note(item, mark);
   for (const omission of omissions) note(start, exchangeMark(omission));
-  const ends = new Set(anchorsOf(view, ANCHORS).map(({ at: index }) => index));
+  const ends = new Set(batchPlaces(place, ANCHORS).map(({ at: index }) => index));
   return [...marks].flatMap(([index, noted]): LedgerEntry[] => {
     const { fingerprint } = items[index] ?? {};
     if (fingerprint === undefined || ends.has(index)) return [];
@@ -177,13 +177,31 @@ function entriesAtEnd(leftOut: LeftOut, place: ElisionPlace, at: number): readon
   ]);
 }
 
-function batchPlaces({ view, owner, elision }: ElisionPlace, count?: number) {
+/** An item at which a batch may be recorded, and the addresses there. */
+export interface BatchPlace {
+  readonly at: number;
+  readonly own: AddressOf<'own-batch'>;
+  readonly shared: AddressOf<'shared-batch'>;
+}
+
+/** Returns the places of batches in a conversation, in order. `count`: only so many of the newest. */
+export function batchPlaces(
+  { view: { items }, owner, elision }: ElisionPlace,
+  count = Infinity,
+): readonly BatchPlace[] {
   const { tenant, scope, conversation } = owner;
-  return anchorsOf(view, count).map(({ at, fingerprint }) => ({
-    at,
-    own: { kind: 'own-batch', elision, tenant, conversation, fingerprint } as const,
-    shared: { kind: 'shared-batch', elision, tenant, scope, fingerprint } as const,
-  }));
+  const places: BatchPlace[] = [];
+  for (let at = items.length - 1; at >= 0 && places.length < count; at -= 1) {
+    const item = items[at];
+    if (item === undefined || !isAnchor(item)) continue;
+    const { fingerprint } = item;
+    places.push({
+      at,
+      own: { kind: 'own-batch', elision, tenant, conversation, fingerprint },
+      shared: { kind: 'shared-batch', elision, tenant, scope, fingerprint },
+    });
+  }
+  return places.toReversed();
 }
 
 /**
@@ -192,26 +210,6 @@ function batchPlaces({ view, owner, elision }: ElisionPlace, count?: number) {
  */
 function isAnchor({ humanText, toolResultIds }: Item): boolean {
   return humanText !== '' || toolResultIds.length > 0;
-}
-
-/** Returns the index of the newest item at which a batch can be made; undefined if there is none. */
-export function newestAnchor(view: RequestView): number | undefined {
-  return anchorsOf(view, 1)[0]?.at;
-}
-
-/** Returns the last `count` anchors, in the order of the request. */
-function anchorsOf({ items }: RequestView, count = Infinity): readonly Anchor[] {
-  const anchors: Anchor[] = [];
-  for (let at = items.length - 1; at >= 0 && anchors.length < count; at -= 1) {
-    const item = items[at];
-    if (item !== undefined && isAnchor(item)) anchors.push({ at, fingerprint: item.fingerprint });
-  }
-  return anchors.toReversed();
-}
-
-interface Anchor {
-  readonly at: number;
-  readonly fingerprint: string;
 }
 
 /** Returns the mark of an exchange. No digest begins with `~`; a fingerprint names one place in one conversation. */
