@@ -262,7 +262,8 @@ test('every function that the architecture page names is in the file that it nam
       if (name.startsWith('src/')) path = name;
       if (!name.endsWith('()')) return false;
       const own = isOf.find(([, one]) => one === name)?.[2] ?? path;
-      return own === '' || !read(own).includes(name.slice(0, -1));
+      const isDeclared = new RegExp(String.raw`${name.slice(0, -2)}(?:<[^>]*>)?\(`);
+      return own === '' || !isDeclared.test(read(own));
     });
   });
   expect(steps).toHaveLength(15);

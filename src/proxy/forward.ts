@@ -25,17 +25,18 @@ export interface Form {
   readonly breaksBond?: boolean;
 }
 
-export interface ForwardCall {
+export interface ForwardCall<Planned extends Form> {
   readonly configured: ConfiguredUpstream;
   readonly request: ClientRequest;
-  /** The forms in the order in which they are tried, the planned one first. No two are equal. */
-  readonly forms: readonly [Form, ...Form[]];
+  readonly planned: Planned;
+  /** Makes the other forms, in the order in which they are tried. No two forms are equal. */
+  readonly fallbacks: (() => readonly Planned[]) | undefined;
   readonly signal: AbortSignal;
   /**
-   * Called when the provider refused the planned form, before its answer is returned. `accepted`: the index of the
-   * form that the provider took; undefined if it took none.
+   * Called when the provider refused the planned form, before its answer is returned. `accepted`: the form that the
+   * provider took; undefined if it took none.
    */
-  readonly onRefused: (accepted: number | undefined) => Promise<void>;
+  readonly onRefused: (accepted: Planned | undefined) => Promise<void>;
 }
 
 /**
@@ -43,13 +44,15 @@ export interface ForwardCall {
  * in order, before the client has seen anything: an answer must never fail because of svc's additions. If all are
  * refused, the client gets the first refusal, because clients repair a request by its wording.
  */
-export async function forwardPlanned(call: ForwardCall): Promise<UpstreamAnswer> {
-  const [planned, ...others] = call.forms;
+export async function forwardPlanned<Planned extends Form>(
+  call: ForwardCall<Planned>,
+): Promise<UpstreamAnswer> {
+  const { planned } = call;
   const answer = await sendForm(planned.body, { ...call, beta: planned.beta });
-  if (others.length === 0 || !isRefusal(answer)) return answer;
+  if (call.fallbacks === undefined || !isRefusal(answer)) return answer;
   const first = await PeekedAnswer.of(answer, call.signal);
   let isBondBroken = speaksOfBond(first);
-  for (const [at, form] of others.entries()) {
+  for (const form of call.fallbacks()) {
     if (form.breaksBond === true && !isBondBroken) continue;
     // One form after the other, because each is sent only if the previous one was refused. oxlint-disable-next-line
     // no-await-in-loop
@@ -59,7 +62,7 @@ export async function forwardPlanned(call: ForwardCall): Promise<UpstreamAnswer>
       first.abort();
       const isAccepted = next.status < FIRST_ERROR;
       // oxlint-disable-next-line no-await-in-loop
-      if (isAccepted) await call.onRefused(at + 1);
+      if (isAccepted) await call.onRefused(form);
       return next;
     }
     // oxlint-disable-next-line no-await-in-loop
@@ -72,7 +75,7 @@ export async function forwardPlanned(call: ForwardCall): Promise<UpstreamAnswer>
 }
 
 /** Sends a fallback form. Undefined if the provider cannot be reached any more: then the first refusal is returned. */
-async function tryForm(call: ForwardCall, form: Form): Promise<UpstreamAnswer | undefined> {
+async function tryForm(call: SendCall, form: Form): Promise<UpstreamAnswer | undefined> {
   try {
     return await sendForm(form.body, { ...call, beta: form.beta });
   } catch (error) {
@@ -81,7 +84,7 @@ async function tryForm(call: ForwardCall, form: Form): Promise<UpstreamAnswer | 
   }
 }
 
-type SendCall = Pick<ForwardCall, 'configured' | 'request' | 'signal'> & Pick<Form, 'beta'>;
+type SendCall = Pick<ForwardCall<Form>, 'configured' | 'request' | 'signal'> & Pick<Form, 'beta'>;
 
 /** Sends one form of a request. If `body` is undefined, sends the client's own bytes. */
 export function sendForm(

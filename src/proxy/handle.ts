@@ -160,10 +160,11 @@ export class ProxyHandler {
     const sent = forwardPlanned({
       configured,
       request,
-      forms: [change, ...change.fallbacks],
+      planned: change,
+      fallbacks: change.fallbacks,
       signal: gone,
       onRefused: async (accepted) => {
-        taken = accepted === undefined ? change : (change.fallbacks[accepted - 1] ?? change);
+        taken = accepted ?? change;
         if (taken !== change) {
           record.hashes?.forwarded(taken.body);
           record.note({ ...notedOf(taken), plan: taken.plan });
@@ -337,16 +338,16 @@ export class ProxyHandler {
       const { recalled, shortening, cacheMarks, clearing, bond } = asked;
       if (reading === undefined || shortening === undefined) {
         const plan = untouchedPlan(modes, await this.#estimate(request), unreadOf(read));
-        return { recalled, plan, bond, fallbacks: [], body: undefined };
+        return { recalled, plan, bond, body: undefined };
       }
       const { placements } = recalled;
       const facts = { view: reading.view, modes, placements, shortening, cacheMarks, clearing };
       const plan = makePlan(facts);
       const { body } = request;
       if (body === undefined || plan.edits.length === 0) {
-        return { recalled, plan, bond, cacheMarks, fallbacks: [], body: undefined };
+        return { recalled, plan, bond, cacheMarks, body: undefined };
       }
-      const fallbacks = fallbacksOf(body, facts, { recalled, bond });
+      const fallbacks = () => fallbacksOf(body, facts, { recalled, bond });
       const changed = applyEdits(body, plan.edits);
       const beta = plan.asksToClear === true ? CLEARING_BETA : undefined;
       return { recalled, plan, bond, cacheMarks, fallbacks, body: changed, beta };
@@ -354,7 +355,7 @@ export class ProxyHandler {
       const recalled = { placements: [], state: 'degraded_invalid' } as const;
       const tokens = await this.#estimate(call.request);
       const plan = untouchedPlan(call.modes, tokens, 'recall_degraded');
-      return { recalled, plan, bond: undefined, fallbacks: [], body: undefined };
+      return { recalled, plan, bond: undefined, body: undefined };
     }
   }
 
@@ -531,8 +532,8 @@ function isShortenedForm({ body, plan }: TakenForm): boolean {
 
 interface Change extends TakenForm {
   readonly bond: Bond | undefined;
-  /** The forms to send if the provider refuses this one. */
-  readonly fallbacks: readonly TakenForm[];
+  /** Makes the forms to send if the provider refuses this one; undefined for the client's own bytes. */
+  readonly fallbacks?: () => readonly TakenForm[];
   /** Edits that change the lifetime of the client's own cache marks; none unless the setting asks for it. */
   readonly cacheMarks?: readonly Edit[];
 }
