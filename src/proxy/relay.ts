@@ -132,7 +132,8 @@ class Relay implements AnswerSink {
     if (completes === 'thought') {
       // As soon as the client has the thinking, it may send it back or hang up. So svc records the thinking first.
       this.#watch(chunk);
-      this.#watchThought();
+      this.#watchNow();
+      this.#ask((watcher) => watcher.beforeThought(), undefined);
       return this.#outgoing.write(chunk);
     }
     const wantsMore = this.#outgoing.write(chunk);
@@ -228,39 +229,29 @@ class Relay implements AnswerSink {
     const chunks = this.#unwatched;
     if (chunks.length === 0) return;
     this.#unwatched = [];
-    try {
-      for (const chunk of chunks) this.#watcher?.data(chunk);
-    } catch {
-      this.#watcher = undefined;
-    }
+    this.#ask((watcher) => {
+      for (const chunk of chunks) watcher.data(chunk);
+    }, undefined);
   }
 
   #completes(chunk: Uint8Array): Completes {
     if (this.#bytesLeft === 0) return 'answer';
-    try {
-      return this.#watcher?.completes(chunk) ?? 'nothing';
-    } catch {
-      this.#watcher = undefined;
-      return 'nothing';
-    }
-  }
-
-  #watchThought(): void {
-    this.#watchNow();
-    try {
-      this.#watcher?.beforeThought();
-    } catch {
-      this.#watcher = undefined;
-    }
+    return this.#ask<Completes>((watcher) => watcher.completes(chunk), 'nothing');
   }
 
   #passLast(): boolean {
     this.#watchNow();
+    return this.#ask((watcher) => watcher.beforeLast(), true);
+  }
+
+  /** Asks the watcher, and drops it if it throws. `otherwise`: the answer without a watcher. */
+  #ask<Result>(question: (watcher: AnswerWatcher) => Result, otherwise: Result): Result {
+    if (this.#watcher === undefined) return otherwise;
     try {
-      return this.#watcher?.beforeLast() ?? true;
+      return question(this.#watcher);
     } catch {
       this.#watcher = undefined;
-      return true;
+      return otherwise;
     }
   }
 }
