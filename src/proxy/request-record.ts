@@ -1,9 +1,9 @@
 import type { Answer, Cleared } from '../core/dialects/answer.ts';
 import { ProxyError } from '../core/errors.ts';
-import { evidenceHeaders, NOTHING_PLANNED, sourceHeaders } from '../core/plan/evidence.ts';
+import { evidenceHeaders, sourceHeaders } from '../core/plan/evidence.ts';
 import { clientOfHeaders, kindOfPath } from '../core/request/identity.ts';
 import type { Trial } from '../core/meter/hold-out.ts';
-import type { Plan } from '../core/plan/plan.ts';
+import { NOTHING_PLANNED, type Plan } from '../core/plan/plan.ts';
 import { CACHE_DEFAULT_MS } from '../core/conversation/cache-marks.ts';
 import { isUnfit, type LostThoughts } from '../core/conversation/lost-thoughts.ts';
 import { cacheLifetimeMs } from '../core/shortening/pricing.ts';
@@ -141,22 +141,14 @@ export class RequestRecord {
   }
 
   known(): KnownFacts {
+    const { reading, placements } = this.#noted;
     return {
+      ...this.#noted,
       request: this.#request,
-      place: this.#noted.reading?.place,
-      modes: this.#noted.modes,
+      place: reading?.place,
       plan: this.#planSoFar(),
-      memoryState: this.#noted.memoryState,
-      memoryGeneration: this.#noted.memoryGeneration,
-      captured: this.#noted.captured,
-      captureMs: this.#noted.captureMs,
-      recalledBlocks: this.#noted.placements.length,
-      isStreamed: this.#noted.reading?.view.shell.value['stream'] === true,
-      upstream: this.#noted.upstream,
-      head: this.#noted.head,
-      answer: this.#noted.answer,
-      uncountedTokens: this.#noted.uncountedTokens,
-      error: this.#noted.error,
+      recalledBlocks: placements.length,
+      isStreamed: reading?.view.shell.value['stream'] === true,
       hashes: this.hashes?.known(),
     };
   }
@@ -166,9 +158,9 @@ export class RequestRecord {
    * size.
    */
   #planSoFar(): Plan {
-    if (this.#noted.plan !== undefined || this.#noted.reading === undefined)
-      return this.#noted.plan ?? NOTHING_PLANNED;
-    return { ...NOTHING_PLANNED, originalTokens: this.#noted.reading.view.tokens };
+    const { plan, reading } = this.#noted;
+    if (plan !== undefined) return plan;
+    return { ...NOTHING_PLANNED, originalTokens: reading?.view.tokens ?? 0 };
   }
 
   #row(): RequestRow {

@@ -1,6 +1,6 @@
 import type { MemoryState } from './continuity.ts';
 import type { Modes } from '../http/modes.ts';
-import type { Plan } from './plan.ts';
+import { NOTHING_PLANNED, type Plan } from './plan.ts';
 
 /**
  * Writes the headers that show a client what svc did to its request. The local proxy's request log has more details;
@@ -20,19 +20,6 @@ export interface Evidence {
   readonly memoryState: MemoryState;
   readonly plan: Plan;
 }
-
-/** The plan of a request that was only relayed, or that stopped before it was planned. */
-export const NOTHING_PLANNED: Plan = {
-  edits: [],
-  compressionMode: 'passthrough',
-  continuityState: 'not_applicable',
-  originalTokens: 0,
-  forwardedTokens: 0,
-  recalledTokens: 0,
-  elidedItems: 0,
-  elidedTokens: 0,
-  elidedRefs: [],
-};
 
 /** Returns the headers as name, value, name, value. */
 export function evidenceHeaders(evidence: Evidence): string[] {

@@ -63,6 +63,19 @@ export interface Plan {
   readonly shortening?: Shortening | undefined;
 }
 
+/** The plan of a request that was only relayed, or that stopped before it was planned. */
+export const NOTHING_PLANNED: Plan = {
+  edits: [],
+  compressionMode: 'passthrough',
+  continuityState: 'not_applicable',
+  originalTokens: 0,
+  forwardedTokens: 0,
+  recalledTokens: 0,
+  elidedItems: 0,
+  elidedTokens: 0,
+  elidedRefs: [],
+};
+
 // Bound on references, so that a row of the request log stays short.
 const REFS_MAX = 10;
 
@@ -123,14 +136,10 @@ export function untouchedPlan(
   outcome: Unread | 'recall_degraded',
 ): Plan {
   return {
-    edits: [],
+    ...NOTHING_PLANNED,
     compressionMode: effectiveMode(modes.compression, outcome),
     continuityState: continuityState(modes.compression, outcome),
     originalTokens: tokens,
     forwardedTokens: tokens,
-    recalledTokens: 0,
-    elidedItems: 0,
-    elidedTokens: 0,
-    elidedRefs: [],
   };
 }
