@@ -33,7 +33,7 @@ export class Bonds {
     const mark = boundAddress(reading);
     if (mark === undefined) return UNBOUND;
     const thoughtAt = view.items.findLastIndex(({ thoughts }) => thoughts.length > 0);
-    const thought = this.#thoughtAt(reading, thoughtAt);
+    const thought = thoughtPlace(reading, thoughtAt);
     const isMarked = state.boundFrom === mark.fingerprint;
     if (isMarked && thought === undefined) return this.#lookBehind(reading, deadline);
     const mayBind = isMarked || (thought !== undefined && bindsThinking(modelOf(reading)));
@@ -60,12 +60,11 @@ export class Bonds {
    * to the blocks then, but a block that stayed away in front of the newest answer must not come back: the
    * provider's cache has that prefix without it.
    */
-  async #lookBehind({ view, place: { tenant } }: Reading, { msLeft }: Deadline): Promise<Bond> {
-    const answerAt = view.items.findLastIndex(isModelWork);
+  async #lookBehind(reading: Reading, { msLeft }: Deadline): Promise<Bond> {
+    const answerAt = reading.view.items.findLastIndex(isModelWork);
     if (answerAt === -1) return { ...UNBOUND, isBound: true };
-    const said = saidId(textOf(view, answerAt), givenBefore(view, answerAt));
-    const address = { kind: 'thought', tenant, thought: said } as const;
-    const known = (await this.#dependencies.ledger.find([address], msLeft / 2)).get(address);
+    const { said } = answerPlace(reading, answerAt);
+    const known = (await this.#dependencies.ledger.find([said], msLeft / 2)).get(said);
     const cached = known === undefined ? undefined : { answerAt, blocks: known.blocks };
     return { ...UNBOUND, isBound: true, cached };
   }
@@ -76,7 +75,7 @@ export class Bonds {
    */
   async #lookBefore(reading: Reading, end: number): Promise<Bond | undefined> {
     const thoughts = reading.view.items.slice(0, end).flatMap((_, index) => {
-      const thought = this.#thoughtAt(reading, index);
+      const thought = thoughtPlace(reading, index);
       return thought === undefined ? [] : [{ index, thought }];
     });
     const addresses = thoughts.flatMap(({ thought }) => thought.addresses);
@@ -88,15 +87,6 @@ export class Bonds {
       if (known.behind === thought.behind) return bondOf(known, index);
     }
     return { ...UNBOUND, isBound: true };
-  }
-
-  #thoughtAt({ view, place: { tenant } }: Reading, index: number): ThoughtPlace | undefined {
-    const id = view.items[index]?.thoughts.at(-1);
-    if (id === undefined) return undefined;
-    const behind = givenBefore(view, index);
-    const said = saidId(textOf(view, index), behind);
-    const addresses = [id, said].map((thought) => ({ kind: 'thought', tenant, thought }) as const);
-    return { behind, addresses };
   }
 
   /**
@@ -120,7 +110,7 @@ export class Bonds {
       (thoughts.length > 0 && bindsThinking(model ?? modelOf(reading))) ||
       (bond?.placed ?? bond?.cached) !== undefined;
     if (!isUnread && (callsTools || !isBound)) return;
-    this.#record(saidId(text, givenBefore(view, view.items.length)), model, relayed);
+    this.#record(saidId(text, newestGiven(view)), model, relayed);
   }
 
   /** Returns whether the thinking is bound. If the entry cannot be written, this process still remembers it. */
@@ -129,12 +119,12 @@ export class Bonds {
     model: string | undefined,
     { reading, bond, placements, isShortened }: Relayed,
   ): boolean {
-    const { view, place } = reading;
+    const { view } = reading;
     const isBound = bond?.isBound !== false || bindsThinking(model ?? modelOf(reading));
-    const behind = givenBefore(view, view.items.length);
+    const behind = newestGiven(view);
     const blocks = placedMarks(placements);
     const at = this.#dependencies.clock.now();
-    const address = { kind: 'thought', tenant: place.tenant, thought } as const;
+    const address = thoughtAddress(reading, thought);
     void this.#dependencies.ledger.record([
       { ...address, isBound, isShortened, behind, blocks, at },
     ]);
@@ -196,37 +186,46 @@ interface ThoughtPlace {
   readonly addresses: readonly AddressOf<'thought'>[];
 }
 
+function thoughtPlace(reading: Reading, index: number): ThoughtPlace | undefined {
+  const id = reading.view.items[index]?.thoughts.at(-1);
+  if (id === undefined) return undefined;
+  const { behind, said } = answerPlace(reading, index);
+  return { behind, addresses: [thoughtAddress(reading, id), said] };
+}
+
+function thoughtAddress({ place: { tenant } }: Reading, thought: string): AddressOf<'thought'> {
+  return { kind: 'thought', tenant, thought };
+}
+
+/** Finds the answer that holds the item at `index`: its prefix, and the address of its visible text. */
+function answerPlace(reading: Reading, index: number) {
+  const { items } = reading.view;
+  let [start, end] = [index, index + 1];
+  while (start > 0 && !isGiven(items[start - 1])) start -= 1;
+  while (end < items.length && !isGiven(items[end])) end += 1;
+  const texts = items.slice(start, end).map(({ assistantText }) => assistantText);
+  const text = texts.filter((one) => one !== '').join('\n\n');
+  const behind = items[start - 1]?.fingerprint ?? '';
+  return { behind, said: thoughtAddress(reading, saidId(text, behind)) };
+}
+
 function knownIn(found: FoundEntries, { addresses }: ThoughtPlace): ThoughtFact | undefined {
   return addresses.flatMap((address) => found.get(address) ?? [])[0];
 }
 
-/**
- * Returns the fingerprint of the last item before `index` that no model made. It identifies the conversation up to
- * there.
- */
-function givenBefore({ items }: RequestView, index: number): string {
-  return items[lastGiven(items, index)]?.fingerprint ?? '';
-}
-
-/** Returns the index of the last item before `end` that no model made; -1 if there is none. */
-function lastGiven(items: readonly Item[], end: number): number {
-  let at = end - 1;
-  while (at >= 0 && !GIVEN.has(items[at]?.role ?? '')) at -= 1;
-  return at;
+/** Returns the fingerprint of the newest item that no model made. It identifies the conversation up to there. */
+function newestGiven({ items }: RequestView): string {
+  return items.findLast(isGiven)?.fingerprint ?? '';
 }
 
 /** The roles of items that no model makes. */
-const GIVEN: ReadonlySet<string> = new Set(['user', 'tool', 'system']);
+const GIVEN: ReadonlySet<unknown> = new Set(['user', 'tool', 'system']);
+
+function isGiven(item: Item | undefined): boolean {
+  return GIVEN.has(item?.role);
+}
 
 /** Names an answer by its visible words and its place. The prefix keeps it apart from every thoughtId. */
 function saidId(text: string, behind: string): string {
   return `said-${textDigest('assistant', text.trim())}-${behind}`;
-}
-
-function textOf({ items }: RequestView, index: number): string {
-  const start = lastGiven(items, index) + 1;
-  let end = index + 1;
-  while (end < items.length && !GIVEN.has(items[end]?.role ?? '')) end += 1;
-  const texts = items.slice(start, end).map(({ assistantText }) => assistantText);
-  return texts.filter((text) => text !== '').join('\n\n');
 }
