@@ -226,7 +226,7 @@ function streamedText(dialect: DialectDescriptor, body: string): string {
     },
     { eventCharsMax: EVENT_CHARS_MAX },
   );
-  reader.push(Buffer.from(body));
+  reader.pushText(body);
   return said;
 }
 
