@@ -92,6 +92,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
   const kept = new KeptRequests();
   const { memory, outbox } = opened.add(await openMemory(options, { runtime, store }));
   const models = opened.add(new ModelCatalog(options.catalog));
+  const factsOf = (model: string): ModelFacts | undefined => models.factsOf(model);
   const isHere = settings.memory.kind === 'embedded';
   const shared = {
     memory,
@@ -113,8 +114,8 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
       configured: upstreamFor(runtime.liveFor(id), route),
     }),
     outbox,
-    accounts: accountsOf((model) => models.factsOf(model)),
-    factsOf: (model) => models.factsOf(model),
+    accounts: accountsOf(factsOf),
+    factsOf,
     // Needed while another process locks the file, for a millisecond or two.
     holdBack: {
       ms: HOLD_MS,

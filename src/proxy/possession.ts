@@ -82,12 +82,8 @@ export class PossessionCheck {
     this.#clock = clock;
   }
 
-  /** Starts the proof. Its result is known within `deadlineMs`. */
-  begin(call: PossessionCall): Proof {
-    return { texts: call.texts, possession: this.#check(call) };
-  }
-
-  async #check(call: PossessionCall): Promise<Possession> {
+  /** Asks for the proof. Resolves within `deadlineMs`, and never rejects. */
+  async check(call: PossessionCall): Promise<Possession> {
     const { texts, space } = call;
     if (texts.length === 0) return NOTHING_PROVEN;
     if (this.#clock.monotonic() < this.#distrustedUntil) return { kind: 'unproven' };

@@ -325,7 +325,7 @@ export class Shortener {
     if (found.missing !== undefined || isOff) return undefined;
     const texts = clearable.outputs.map(({ digest, text }) => ({ digest, role: TOOL, text }));
     const asked = { texts, space: place.space, deadlineMs: deadline.msLeft };
-    const possession = await this.#possession.begin(asked).possession;
+    const possession = await this.#possession.check(asked);
     if (possession.kind !== 'proven') return undefined;
     const missing = texts.filter(({ digest }) => !possession.digests.has(digest));
     for (const { digest } of missing) this.#keeper.lost(place, digest);
@@ -424,7 +424,8 @@ export class Shortener {
     // Shadow mode leaves nothing out, and measures as if the memory held everything.
     if (modes.compression === 'shadow') return provenUnasked(texts);
     const { space } = reading.place;
-    return this.#possession.begin({ texts, space, deadlineMs: call.deadline.msLeft });
+    const asked = { texts, space, deadlineMs: call.deadline.msLeft };
+    return { texts, possession: this.#possession.check(asked) };
   }
 
   async #settleProven(call: SettleCall, found: Found): Promise<SettledShortening> {

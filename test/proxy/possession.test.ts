@@ -41,8 +41,7 @@ function open(hasVersion = true) {
   });
   const check = new PossessionCheck(memory, clock);
   const proven = async (texts = TEXTS, space = 'project') => {
-    const { possession } = check.begin({ texts, space, deadlineMs: 10_000 });
-    const said = await possession;
+    const said = await check.check({ texts, space, deadlineMs: 10_000 });
     return said.kind === 'proven' ? texts.map(({ digest }) => said.digests.has(digest)) : said.kind;
   };
   return { watched, clock, proven };
