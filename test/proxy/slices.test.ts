@@ -1,4 +1,3 @@
-import { NO_FRAMES } from '../../src/core/dialects/descriptor.ts';
 import { describe, expect, test } from 'vitest';
 import { finish, type Steps } from '../../src/core/bytes/steps.ts';
 import { LOCAL_TENANT } from '../../src/core/ledger/entries.ts';
@@ -89,7 +88,7 @@ describe('R39: reading a request holds up no other one', () => {
 
 describe('R39: the limits', () => {
   const dialect = 'anthropic_messages';
-  const READ_AS = { dialect, hasFrames: NO_FRAMES } as const;
+  const READ_AS = { dialect, hasFrames: () => false } as const;
 
   test('as many items as the limit are read, one more is not', () => {
     const itemsOf = (count: number) => bodyOf(JSON.stringify(Array(count).fill(user(''))));

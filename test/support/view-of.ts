@@ -1,6 +1,5 @@
 import { finish } from '../../src/core/bytes/steps.ts';
 import type { Dialect, RequestView } from '../../src/core/conversation/view.ts';
-import { NO_FRAMES } from '../../src/core/dialects/descriptor.ts';
 import { dialectOf } from '../../src/core/dialects/dialects.ts';
 import { LOCAL_TENANT } from '../../src/core/ledger/entries.ts';
 import { viewSteps, commonPrefix } from '../../src/core/request/request-view.ts';
@@ -21,7 +20,7 @@ export function viewRequest(
   bytes: Buffer,
   dialect: Dialect,
   previous?: RequestView,
-  hasFrames = NO_FRAMES,
+  hasFrames = () => false,
 ): RequestView | undefined {
   const shared = previous === undefined ? 0 : commonPrefix(previous.bytes, bytes);
   const earlier = previous === undefined ? undefined : { previous, shared };
@@ -34,7 +33,7 @@ export function viewIn(
   bytes: Buffer,
   dialect: Dialect,
 ): RequestView | undefined {
-  return readable(finish(conversations.viewSteps(bytes, { dialect, hasFrames: NO_FRAMES })));
+  return readable(finish(conversations.viewSteps(bytes, { dialect, hasFrames: () => false })));
 }
 
 function readable(view: RequestView | 'too_large' | undefined): RequestView | undefined {

@@ -53,8 +53,6 @@ export interface DialectDescriptor extends DialectApi {
  */
 export type HasFrames = () => boolean;
 
-export const NO_FRAMES: HasFrames = () => false;
-
 export type CallArguments = readonly [id: string, args: unknown];
 
 export interface ResultPlace {

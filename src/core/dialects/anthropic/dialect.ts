@@ -1,12 +1,11 @@
 import type { PictureSize } from '../../bytes/picture-size.ts';
 import { CACHE_DEFAULT_MS } from '../../conversation/cache-marks.ts';
-import {
-  type CachePrices,
-  type CallArguments,
-  type DialectDescriptor,
-  type HasFrames,
-  NO_FRAMES,
-  type ResultPlace,
+import type {
+  CachePrices,
+  CallArguments,
+  DialectDescriptor,
+  HasFrames,
+  ResultPlace,
 } from '../descriptor.ts';
 import { MESSAGES_API } from '../apis.ts';
 import { type AnswerParserOptions, DialectAnswer } from '../dialect-answer.ts';
@@ -248,7 +247,7 @@ function isOtherDelta(data: string): boolean {
 }
 
 /** Reads an item of Messages: a role, and a string or a list of typed blocks. Newer clients also send role system. */
-function readMessagesItem(value: unknown, hasFrames: HasFrames = NO_FRAMES): ItemTraits {
+function readMessagesItem(value: unknown, hasFrames?: HasFrames): ItemTraits {
   const message = asRecord(value);
   const content = message['content'];
   switch (message['role']) {
@@ -263,7 +262,7 @@ function readMessagesItem(value: unknown, hasFrames: HasFrames = NO_FRAMES): Ite
   }
 }
 
-function readUser(content: unknown, hasFrames: HasFrames): ItemTraits {
+function readUser(content: unknown, hasFrames: HasFrames | undefined): ItemTraits {
   const texts: string[] = typeof content === 'string' ? [content] : [];
   const toolResultIds: string[] = [];
   const framed: string[] = [];
@@ -284,7 +283,7 @@ function readUser(content: unknown, hasFrames: HasFrames): ItemTraits {
     ...said,
     ...(framed.length > 0 && { holdsFrame: true as const }),
     ...(framed.length > 0 &&
-      hasFrames() && {
+      hasFrames?.() === true && {
         humanText: [...framed, said.humanText].filter((text) => text !== '').join('\n'),
         isUnverified: true,
       }),
