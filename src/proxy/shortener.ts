@@ -226,7 +226,7 @@ export class Shortener {
     const elision = kindOf(modes);
     const isOverBudget = view.tokens > settings.inputBudget;
     const isBound = bond?.isBound === true;
-    const isElisionEnabled = settings.elisionEnabled;
+    const { elisionEnabled: isElisionEnabled, elisionKeepRounds: keepRounds } = settings;
     const asked = { modes, isBound, isOverBudget, hasProviderState, isElisionEnabled };
     const obstacle = bond === undefined ? 'unanswered' : obstacleOf(asked);
     const mayRepeatMore = obstacle === undefined && mayRepeat(view) && bond?.isWhole !== true;
@@ -250,7 +250,7 @@ export class Shortener {
       isReal: elision === 'real',
       isRefused: isRefused(refusals, found, this.#dependencies.clock.now()),
       isKnown,
-      isShort: !isKnown && isShortView(view, settings.elisionKeepRounds),
+      isShort: !isKnown && isShort({ view, rounds: answeredRounds(view.items), keepRounds }),
     };
   }
 
@@ -465,10 +465,6 @@ export class Shortener {
     const at = this.#dependencies.clock.now();
     return elisionEntries(chosen, place, { at, firstUnsent });
   }
-}
-
-function isShortView(view: RequestView, keepRounds: number): boolean {
-  return isShort({ view, rounds: answeredRounds(view.items), keepRounds });
 }
 
 function leavesNothing(outcome: Outcome): SettledShortening {

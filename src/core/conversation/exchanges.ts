@@ -44,7 +44,8 @@ function readExchanges(items: readonly ItemTraits[]): readonly Exchange[] {
   items.forEach((item, index) => {
     const current = drafts.at(-1);
     if (item.isInterruption && current !== undefined) current.wasInterrupted = true;
-    const draft = current === undefined || begins(item, current) ? newDraft(index) : current;
+    const draft =
+      current === undefined || beginsExchange(item, current) ? newDraft(index) : current;
     if (draft !== current) drafts.push(draft);
     readInto(draft, item, index);
   });
@@ -101,6 +102,7 @@ export function exchangeBefore(items: readonly Item[], end: number): Exchange | 
 interface Draft {
   start: number;
   human: number | undefined;
+  hasHuman: boolean;
   humanTexts: string[];
   isUnverified: boolean;
   assistantTexts: string[];
@@ -116,6 +118,7 @@ function newDraft(start: number): Draft {
   return {
     start,
     human: undefined,
+    hasHuman: false,
     humanTexts: [],
     isUnverified: false,
     assistantTexts: [],
@@ -127,16 +130,13 @@ function newDraft(start: number): Draft {
   };
 }
 
-function begins(item: ItemTraits, { human, isAnswered }: Draft): boolean {
-  return beginsExchange(item, { hasHuman: human !== undefined, isAnswered });
-}
-
 function readInto(draft: Draft, item: ItemTraits, index: number): void {
   // Codex repeats all typed texts before a summary, and the history had them already.
   if (item.isSummary === true && !draft.isAnswered) draft.humanTexts = [];
   if (item.toolResultIds.length > 0 || item.humanText !== '') draft.isOpen = true;
   if (item.humanText !== '') {
     draft.human = index;
+    draft.hasHuman = true;
     draft.humanTexts.push(item.humanText);
     draft.isUnverified ||= item.isUnverified === true;
     draft.wasInterrupted = false;
