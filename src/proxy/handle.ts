@@ -26,7 +26,7 @@ import { Bonds } from './bonds.ts';
 import type { Bond, Placement } from '../core/recall/injections.ts';
 import type { ClientRequest, ConfiguredUpstream, ProxyDependencies } from './dependencies.ts';
 import { placeReading, readSteps, settleProject } from './read-request.ts';
-import { type RecallCall, type Recalled, Recaller } from './recall.ts';
+import { type Recalled, Recaller, silenceOfModes } from './recall.ts';
 import { Deadline, Slices } from './deadline.ts';
 import { AnswerWatch, goneSignal, type HoldBack, relay } from './relay.ts';
 import { RequestRecord } from './request-record.ts';
@@ -128,9 +128,9 @@ export class ProxyHandler {
     // Steps 4 and 6: parse the body, choose the upstream, identify the client and the exchanges.
     const { request, read, configured } = await this.#readRouted(asked);
     const { compressionMode = settings.compressionMode } = configured.settings;
-    const hasSpace = typeof read === 'string' || read.hasNoSpace !== true;
-    const asConfigured = this.#modesOf(request, settings, compressionMode, hasSpace);
     const reading = typeof read === 'string' ? undefined : read;
+    const hasSpace = reading?.hasNoSpace !== true;
+    const asConfigured = this.#modesOf(request, settings, compressionMode, hasSpace);
     const trial =
       settings.holdOut && reading !== undefined ? trialOf(reading.place.conversation) : undefined;
     const modes = trial === 'without' ? modesWithout(asConfigured) : asConfigured;
@@ -333,15 +333,15 @@ export class ProxyHandler {
   async #change(call: ChangeCall): Promise<Change> {
     try {
       const { request, read, modes } = call;
-      const reading = typeof read === 'string' ? undefined : read;
-      const asked = await this.#askMemory(call, reading);
-      const { recalled, shortening, cacheMarks, clearing, bond } = asked;
-      if (reading === undefined || shortening === undefined) {
-        const plan = untouchedPlan(modes, await this.#estimate(request), unreadOf(read));
-        return { recalled, plan, bond, body: undefined };
+      if (typeof read === 'string') {
+        const state = silenceOfModes(modes) ?? 'skipped_unsupported';
+        const plan = untouchedPlan(modes, await this.#estimate(request), read);
+        return { recalled: { placements: [], state }, plan, bond: undefined, body: undefined };
       }
+      const asked = await this.#askMemory(call, read);
+      const { recalled, shortening, cacheMarks, clearing, bond } = asked;
       const { placements } = recalled;
-      const facts = { view: reading.view, modes, placements, shortening, cacheMarks, clearing };
+      const facts = { view: read.view, modes, placements, shortening, cacheMarks, clearing };
       const plan = makePlan(facts);
       const { body } = request;
       if (body === undefined || plan.edits.length === 0) {
@@ -360,21 +360,13 @@ export class ProxyHandler {
   }
 
   /** Asks memory and ledger: which texts may be left out, which blocks were placed earlier, what to recall now. */
-  async #askMemory({ modes, settings, upstream }: ChangeCall, reading: Reading | undefined) {
+  async #askMemory({ modes, settings, upstream }: ChangeCall, reading: Reading) {
     const { clock } = this.#dependencies;
     const deadline = new Deadline(clock, settings.recallMs);
-    const asked = { modes, settings, deadline };
-    if (reading === undefined) {
-      const call: RecallCall = { ...asked, reading, bond: undefined };
-      const replayed = await this.#recaller.replay(call, async () => NOTHING_LEAVES);
-      const recalled = await this.#recaller.recall(call, replayed);
-      const bond = undefined;
-      return { recalled, shortening: undefined, cacheMarks: [], clearing: undefined, bond };
-    }
     const bond = await this.#bonds.look(reading, deadline);
     // Half of the deadline, so that a hanging ledger leaves time for the recall.
     const pause = await this.#caches.pauseOf(reading, deadline.msLeft / 2);
-    const call = { ...asked, reading, bond, isCacheCold: pause.isCold };
+    const call = { modes, settings, deadline, reading, bond, isCacheCold: pause.isCold };
     const finding = this.#shortener.findCandidates(call);
     // If `finding` fails, the await below throws its error; here it only means that nothing is left out.
     const leaving = () => finding.then(leavingOf).catch(() => NOTHING_LEAVES);
@@ -603,10 +595,6 @@ const NOTHING_LEAVES: Leaving = { gone: [], going: [] };
 function carriesHistory(target: string, dialect: Dialect): boolean {
   const [path = ''] = target.split('?', 1);
   return apiOf(dialect).helperPaths.includes(path);
-}
-
-function unreadOf(read: Reading | Unread): Unread {
-  return typeof read === 'string' ? read : 'unparseable';
 }
 
 function setHeaders(outgoing: ServerResponse, headers: readonly string[]): void {

@@ -101,7 +101,7 @@ const PASSING = { isLasting: false, mayLook: false } as const;
 const NOTHING_LEAVES: Leaving = { gone: [], going: [] };
 
 export interface RecallCall {
-  readonly reading: Reading | undefined;
+  readonly reading: Reading;
   readonly modes: Modes;
   readonly settings: HandlerSettings;
   /** What the request must repeat from earlier ones; undefined if the ledger could not be read. */
@@ -110,7 +110,6 @@ export interface RecallCall {
 }
 
 interface ReadCall extends RecallCall {
-  readonly reading: Reading;
   readonly bond: Bond;
   /** Why no new block may be placed; undefined if one may be. */
   readonly silence: MemoryState | undefined;
@@ -167,7 +166,7 @@ export class Recaller {
   async replay(call: RecallCall, leaving: () => Promise<Leaving>): Promise<Replayed> {
     const { reading, bond } = call;
     const silence = silenceOf(call);
-    if (reading === undefined || !mayRepeat(call, silence)) {
+    if (!mayRepeat(call, silence)) {
       return settled({ placements: NOTHING, state: silence ?? 'skipped_unsupported' });
     }
     if (bond === undefined) return settled(UNREADABLE);
@@ -197,12 +196,11 @@ export class Recaller {
   /** Recalls for the newest prompt, or takes a second look in its tool loop, unless svc decided there already. */
   async recall(call: RecallCall, replayed: Replayed): Promise<Recalled> {
     const { reading } = call;
-    if (reading?.identity.kind === 'main') {
+    if (reading.identity.kind === 'main') {
       reading.state.newest = reading.view.items.at(-1)?.fingerprint;
     }
     const silence = silenceOf(call);
-    const isHooked =
-      silence === undefined && reading !== undefined && this.#hooksIn(reading).isAtPrompt;
+    const isHooked = silence === undefined && this.#hooksIn(reading).isAtPrompt;
     switch (replayed.kind) {
       case 'settled': {
         const { recalled } = replayed;
@@ -648,11 +646,16 @@ function digestsOf({ gone, going }: Leaving): ReadonlySet<string> {
   return new Set([...gone, ...going].flatMap(({ texts }) => texts.map(({ digest }) => digest)));
 }
 
+/** Says why these modes place no block; undefined if they may. */
+export function silenceOfModes({ memory, reads }: Modes): MemoryState | undefined {
+  if (memory === 'off') return 'off';
+  return reads ? undefined : 'write_only';
+}
+
 /** Says why no new block is placed in this request; undefined if one may be. */
 function silenceOf({ reading, modes }: RecallCall): MemoryState | undefined {
-  if (modes.memory === 'off') return 'off';
-  if (!modes.reads) return 'write_only';
-  if (reading === undefined) return 'skipped_unsupported';
+  const silence = silenceOfModes(modes);
+  if (silence !== undefined) return silence;
   if (reading.identity.kind !== 'main') return 'skipped_side_call';
   // Shadow mode forwards the original request, so a recalled block could not be placed.
   const isShadow = modes.compression === 'shadow';
@@ -668,7 +671,7 @@ function mayRepeat(
   { reading, modes, bond }: RecallCall,
   silence: MemoryState | undefined,
 ): boolean {
-  if (reading === undefined || reading.hasProviderHistory) return false;
+  if (reading.hasProviderHistory) return false;
   if (modes.compression === 'shadow') return false;
   const isBound = bond === undefined || bond.isBound;
   return isBound || silence === undefined || silence === 'skipped_side_call';
