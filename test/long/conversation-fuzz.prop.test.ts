@@ -16,5 +16,5 @@ testHistories({
   openPlaces: async () => openLocalPlace,
   command: 'fuzz:conversations',
   requests: process.env['CI'] === undefined ? 200 : 2_000,
-  least: { blocks: 20, looks: 10, batches: 1, compared: 300 },
+  least: { blocks: 20, looks: 5, batches: 1, compared: 300 },
 });

@@ -45,7 +45,7 @@ test.each(CASES)(
       const thoughts = pair.thoughts;
       items = [...items, ...withThoughts(dialect, thoughts, more)];
       const json = requestWith(dialect, items, { model });
-      pair.expect({ dialect, isCount: false, betas: [], json }, 'Noted.');
+      pair.expect({ dialect, isCount: false, betas: [], json }, { text: 'Noted.' });
       const { status } = await through.send(dialect, json, { 'session-id': 'one' });
       expect(pair.caused(new Set())).toEqual([]);
       expect(status).toBe(200);

@@ -37,6 +37,7 @@ const PLAIN: Omit<BranchKind, 'dialect' | 'model' | 'isStreamed'> = {
   writesParts: false,
   stripsThinking: false,
   dropsBlocks: false,
+  thinks: 'once',
 };
 
 /** Three conversations with bound thinking, and one whose tool outputs may leave. */
@@ -134,7 +135,7 @@ class Talk {
     const client = bodyOf(this.#branch);
     const text = answerTo(`${this.#name}, number ${this.#asked}`);
     const json: unknown = JSON.parse(client.toString());
-    this.#pair.expect({ dialect, isCount: false, betas: [], json }, text);
+    this.#pair.expect({ dialect, isCount: false, betas: [], json }, { text });
     const answer = await this.#send(client, life);
     this.#isCut = answer === undefined;
     const forwarded = this.#forwarded.at(-1);
@@ -196,6 +197,8 @@ class Talk {
       memory: 'on',
       isAway: false,
       proxy: 0,
+      systems: 0,
+      tools: 0,
       given: new Set(),
       sent: [],
     };

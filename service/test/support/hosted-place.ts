@@ -80,12 +80,14 @@ function nodeOf(two: TwoNodes, at: number, key: string): FuzzedProxy {
       if (child?.exitCode !== null || child.signalCode !== null) await two.start(at);
     },
     stop: async (signal = 'SIGTERM') => void (await two.nodes[at]?.end(signal)),
-    send: (path, body, headers) =>
-      post(`${two.nodes[at]?.url}${path}`, body, {
+    send: (path, body, headers, until) => {
+      const all = {
         'content-type': 'application/json',
         authorization: `Bearer ${key}`,
         ...headers,
-      }),
+      };
+      return post(`${two.nodes[at]?.url}${path}`, body, all, until);
+    },
   };
 }
 

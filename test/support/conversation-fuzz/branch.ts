@@ -15,7 +15,14 @@ export interface Branch {
   readonly session: string | undefined;
   readonly model: string;
   readonly items: readonly WireItem[];
-  /** The provider's answer to the newest request: its text, and its thinking as it goes back. */
+  /** The provider refused a request for something else than thinking. */
+  readonly wasRefused?: boolean;
+  /** The next words of the person go into the message before them. */
+  readonly isMerging?: boolean;
+  /** Counts the changes of the system prompt, and the tools that came late. */
+  readonly systems: number;
+  readonly tools: number;
+  /** The provider's answer to the newest request: its text, and what stood in front of it, as it goes back. */
   readonly answer: { readonly text: string; readonly thoughts: readonly WireItem[] };
   readonly memory: MemoryHeader;
   /** The client asks the provider itself. */
@@ -43,28 +50,50 @@ export function headersOf({ kind, session, memory }: Branch): Record<string, str
     ...(space !== 'default' && { 'x-svc-memory-space': space }),
     ...(session !== undefined && { 'session-id': session }),
     ...(mode !== undefined && { 'x-svc-memory-mode': mode }),
-    ...(kind.dropsBlocks && { 'anthropic-beta': BINDING_BETA }),
+    ...(kind.dialect === 'anthropic_messages' && {
+      'anthropic-beta': betasOf(kind).join(),
+    }),
   };
 }
 
-export function bodyOf({ kind, model, items }: Branch): Buffer {
+/** `clear_at` and `output_config` of a system message need theirs. */
+export function betasOf({ dropsBlocks }: BranchKind): readonly string[] {
+  const betas = [
+    'mid-conversation-system-clear-at-2026-08-21',
+    'mid-conversation-output-config-2026-07-01',
+    'compact-2026-01-12',
+  ];
+  return dropsBlocks ? [...betas, BINDING_BETA] : betas;
+}
+
+export function bodyOf({ kind, model, items, systems, tools }: Branch): Buffer {
   const { dialect, hasTools, isStreamed, writesParts, dropsBlocks } = kind;
   const block_binding = { prefix_mismatch_behavior: 'drop_block' };
   const extra = {
     model,
-    ...(hasTools && { tools: [{ type: 'function', name: 'shell' }] }),
+    ...(hasTools && { tools: toolsOf(tools) }),
+    ...(systems > 0 && {
+      [dialect === 'anthropic_messages' ? 'system' : 'instructions']: `It is day ${systems}.`,
+    }),
     ...(isStreamed && { stream: true }),
     ...(dropsBlocks &&
       dialect === 'anthropic_messages' && { thinking: { type: 'adaptive', block_binding } }),
   };
-  const movesMark = writesParts && dialect === 'anthropic_messages';
+  const isNote = JSON.stringify(items.at(-1)?.['content']) === '[]';
+  const movesMark = writesParts && dialect === 'anthropic_messages' && !isNote;
   const written = movesMark ? marked(items) : items;
   return Buffer.from(JSON.stringify(requestWith(dialect, written, extra)));
+}
+
+function toolsOf(late: number): readonly WireItem[] {
+  const names = ['shell', ...Array.from({ length: late }, (_, at) => `late_${at}`)];
+  return names.map((name) => ({ type: 'function', name }));
 }
 
 /** The items with the provider's answer to them. */
 export function answered({ kind, items, answer }: Branch): readonly WireItem[] {
   const { text, thoughts } = answer;
+  if (text === '') return items;
   const content =
     kind.writesParts && kind.dialect === 'openai_responses'
       ? [{ type: 'output_text', text, annotations: [] }]

@@ -6,11 +6,12 @@ export interface FuzzedProxy {
   /** Rejects when the process was killed meanwhile. */
   readonly start: () => Promise<void>;
   readonly stop: (signal?: 'SIGTERM' | 'SIGKILL') => Promise<void>;
-  /** Rejects when the process was killed meanwhile. */
+  /** Rejects when the process was killed meanwhile. The client stops when it has read `until`. */
   readonly send: (
     path: string,
     body: Buffer,
     headers: Readonly<Record<string, string>>,
+    until?: string,
   ) => Promise<Response>;
 }
 

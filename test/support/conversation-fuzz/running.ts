@@ -35,15 +35,22 @@ export async function openLocalPlace(): Promise<FuzzedPlace> {
   };
 }
 
-/** Posts a request, and reads the whole answer. */
+/** Posts a request, and reads the whole answer, or the answer until these words. */
 export async function post(
   url: string,
   body: Buffer,
   headers: Readonly<Record<string, string>>,
+  until?: string,
 ): Promise<Response> {
   const signal = AbortSignal.timeout(60_000);
   const answer = await fetch(url, { method: 'POST', headers, body, signal });
-  await answer.arrayBuffer();
+  let read = '';
+  for await (const chunk of answer.body ?? []) {
+    if (until === undefined) continue;
+    read += Buffer.from(chunk).toString();
+    // Leaving the loop cancels the request.
+    if (read.includes(until)) break;
+  }
   return answer;
 }
 
@@ -116,12 +123,14 @@ export class RunningProxy implements FuzzedProxy {
     path: string,
     body: Buffer,
     headers: Readonly<Record<string, string>>,
+    until?: string,
   ): Promise<Response> {
-    return post(`${this.#url}${path}`, body, {
+    const all = {
       'content-type': 'application/json',
       authorization: `Bearer ${LOCAL_TOKEN}`,
       ...headers,
-    });
+    };
+    return post(`${this.#url}${path}`, body, all, until);
   }
 
   /** Another process writes, until it is released. */

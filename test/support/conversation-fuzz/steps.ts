@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { DIALECTS, type Dialect } from '../../../src/core/conversation/view.ts';
+import type { Thinks } from '../strict-provider/reply.ts';
 
 /** What can happen to a few conversations of one proxy, as data: a failure can be replayed and shrunk. */
 
@@ -8,6 +9,41 @@ export type Step =
   | { readonly kind: 'provider'; readonly account: 'new' | 'old'; readonly isStrictest: boolean }
   | { readonly kind: 'begin'; readonly prompt: number; readonly branch: BranchKind }
   | { readonly kind: 'ask' | 'rewind' | 'edit'; readonly on: number; readonly prompt: number }
+  /** A new system prompt, as at midnight, or a tool more, as when an MCP server comes late. */
+  | { readonly kind: 'system' | 'tools'; readonly on: number }
+  /** The client leaves out what old messages hold. */
+  | { readonly kind: 'clear'; readonly on: number; readonly what: Cleared }
+  /** The client leaves thinking out, but that of its newest answers. */
+  | { readonly kind: 'strip'; readonly on: number; readonly keeps: number }
+  /** An item of the client that nobody said goes before the next prompt or behind it. */
+  | {
+      readonly kind: 'note';
+      readonly on: number;
+      readonly note: Note;
+      readonly isBehind: boolean;
+      readonly prompt: number;
+    }
+  /** The person speaks while tools run: the words go with their results. */
+  | { readonly kind: 'steer'; readonly on: number; readonly prompt: number }
+  /** The answer ends early, and its beginning stays in the history or not. */
+  | {
+      readonly kind: 'cut';
+      readonly on: number;
+      readonly by: 'provider' | 'client';
+      readonly isKept: boolean;
+      readonly prompt: number;
+    }
+  /** The provider fails so often; the client asks again, with another model or the same. */
+  | {
+      readonly kind: 'fail';
+      readonly on: number;
+      readonly status: number;
+      readonly times: number;
+      readonly model: number | undefined;
+      readonly prompt: number;
+    }
+  /** The provider compacts the history, and the client keeps what stood before or not. */
+  | { readonly kind: 'compact-there'; readonly on: number; readonly isKept: boolean }
   | { readonly kind: 'work'; readonly on: number; readonly rounds: number; readonly calls: number }
   | { readonly kind: 'again' | 'leave' | 'move' | 'compact'; readonly on: number }
   | { readonly kind: 'switch'; readonly on: number; readonly model: number }
@@ -19,6 +55,9 @@ export type Step =
 
 /** What the client asks of memory from now on; `on` sends no header. */
 export type MemoryHeader = 'on' | 'off' | 'write' | 'read';
+
+export type Cleared = 'results' | 'images' | 'inputs';
+export type Note = 'effort' | 'reminder' | 'tool';
 
 /** A request that carries the conversation, and after which it continues as if nothing had been. */
 export type Probe = 'count' | 'side' | 'passthrough' | 'shadow';
@@ -39,6 +78,7 @@ export interface BranchKind {
   readonly stripsThinking: boolean;
   /** The client asks Anthropic to drop blocks that fail their check. */
   readonly dropsBlocks: boolean;
+  readonly thinks: Thinks;
 }
 
 /** The windows of all models are so large that no history comes to the edge. */
@@ -50,7 +90,7 @@ const UNBOUND: Readonly<Record<Dialect, readonly string[]>> = {
 
 /** Thinking of these is bound to what stands before it (test/support/strict-provider). */
 const BOUND: Readonly<Record<Dialect, readonly string[]>> = {
-  anthropic_messages: ['claude-opus-5-5', 'claude-fable-5-2'],
+  anthropic_messages: ['claude-opus-5-5', 'claude-fable-5-2', 'claude-haiku-5-5'],
   openai_responses: ['gpt-5.6', 'gpt-6.2'],
   openai_chat_completions: [],
 };
@@ -77,6 +117,7 @@ const branch: fc.Arbitrary<BranchKind> = fc.record({
   model: fc.nat(99),
   stripsThinking: rarely(),
   dropsBlocks: rarely(),
+  thinks: only<Thinks>('once', 'twice', 'empty', 'redacted'),
 });
 
 function rarely(): fc.Arbitrary<boolean> {
@@ -126,6 +167,49 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ kind: only('learn', 'lock') }) },
   { weight: 3, arbitrary: fc.record({ kind: only('restart', 'kill', 'import', 'forget') }) },
   { weight: 1, arbitrary: fc.record({ kind: only('kill-during'), on, afterMs: fc.nat(20) }) },
+  { weight: 1, arbitrary: fc.record({ kind: only('system', 'tools'), on }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: only('clear'),
+      on,
+      what: only<Cleared>('results', 'images', 'inputs'),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: only('strip'), on, keeps: fc.nat(3) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: only('note'),
+      on,
+      note: only<Note>('effort', 'reminder', 'tool'),
+      isBehind: fc.boolean(),
+      prompt,
+    }),
+  },
+  { weight: 3, arbitrary: fc.record({ kind: only('steer'), on, prompt }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: only('cut'),
+      on,
+      by: only('provider', 'client'),
+      isKept: fc.boolean(),
+      prompt,
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: only('fail'),
+      on,
+      status: fc.constantFrom(400, 413, 429, 500, 529),
+      times: fc.integer({ min: 1, max: 3 }),
+      model: fc.option(fc.nat(99), { nil: undefined }),
+      prompt,
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: only('compact-there'), on, isKept: fc.boolean() }) },
 );
 
 /** One history: what happens between a new home and its end. */

@@ -1,7 +1,10 @@
+import type { Dialect } from '../../../src/core/conversation/view.ts';
 import type { WireItem } from '../dialect-wire.ts';
+import { errorBodyOf } from '../scripted-provider/faults.ts';
+import { field, listField } from '../scripted-provider/loose-json.ts';
 import type { Reply, SeenRequest } from '../story.ts';
 import type { Judgement, Lost, ModelRequest } from '../strict-provider/judgement.ts';
-import { isThought, strictReply } from '../strict-provider/reply.ts';
+import { isThought, type StrictAnswer, strictReply } from '../strict-provider/reply.ts';
 import { strictSettings } from '../strict-provider/settings.ts';
 import {
   StrictProvider,
@@ -18,7 +21,13 @@ import type { Step } from './steps.ts';
 export class StrictPair {
   readonly direct: StrictProvider;
   readonly through: StrictProvider;
-  #request: { readonly judgement: Judgement; readonly text: string } | undefined;
+  #request: { readonly judgement: Judgement; readonly answer: StrictAnswer } | undefined;
+  /** The provider's answers to the next forms, whatever they say. */
+  #failures: number[] = [];
+  #hasFailed = false;
+  #timesFailed = 0;
+  /** What stands in the place of a history that the provider compacted. */
+  compactedItems: readonly WireItem[] = [];
   #judgements: Judgement[] = [];
   #thoughts: readonly WireItem[] = [];
 
@@ -29,9 +38,11 @@ export class StrictPair {
     this.through = new StrictProvider(settings);
   }
 
-  /** Before the client sends: the request directly, and the text of the answer to it. */
-  expect(request: ModelRequest, text: string): void {
-    this.#request = { judgement: this.direct.judge(request), text };
+  /** Before the client sends: the request directly, and the answer to it. */
+  expect(request: ModelRequest, answer: StrictAnswer): void {
+    this.#request = { judgement: this.direct.judge(request), answer };
+    this.#hasFailed = false;
+    this.#timesFailed = 0;
     this.#judgements = [];
     this.#thoughts = [];
   }
@@ -41,20 +52,48 @@ export class StrictPair {
     const json: unknown = JSON.parse(seen.body.toString());
     const request = modelRequest(seen.path, seen.headers, json);
     if (request === undefined || this.#request === undefined) throw new Error('not expected');
+    const failure = this.#failures.shift();
+    this.#hasFailed = failure !== undefined;
+    if (failure !== undefined) {
+      this.#timesFailed += 1;
+      return failed(request.dialect, failure);
+    }
     const judgement = this.through.judge(request);
     this.#judgements.push(judgement);
-    const { text, judgement: direct } = this.#request;
+    const { answer, judgement: direct } = this.#request;
+    if (seen.path.endsWith('/compact')) {
+      this.compactedItems = compactedFrom(request);
+      return judgement.kind === 'refused'
+        ? failed(request.dialect, judgement.refusal.status)
+        : json200({ object: 'response.compaction', output: this.compactedItems });
+    }
     return strictReply(request, judgement, {
-      text,
+      ...answer,
       seal: (output) => {
         const sealed = sealBoth(direct, judgement)(output);
-        this.#thoughts = sealed.filter(isThought) as readonly WireItem[];
+        const isTold = sealed.some((part) => isThought(part) || isCompaction(part));
+        this.#thoughts = (isTold ? sealed.slice(0, -1) : []) as readonly WireItem[];
         return sealed;
       },
     });
   }
 
-  /** Of the newest answer, as the client sends it back. */
+  /** The provider answers the next forms with these states. */
+  fail(...states: readonly number[]): void {
+    this.#failures = [...states];
+  }
+
+  /** So many forms of the request met a failure. */
+  get timesFailed(): number {
+    return this.#timesFailed;
+  }
+
+  /** The last form met a failure. */
+  get hasFailed(): boolean {
+    return this.#hasFailed;
+  }
+
+  /** Of the newest answer, as the client sends it back: all that stands in front of its text. */
   get thoughts(): readonly WireItem[] {
     return this.#thoughts;
   }
@@ -91,6 +130,29 @@ export class StrictPair {
       ),
     );
   }
+}
+
+/** 400 and 413 say nothing of thinking, and 429 names no limit. */
+function failed(dialect: Dialect, status: number): Reply {
+  const body = JSON.stringify(errorBodyOf(dialect, status, 'This cannot be served.'));
+  return { status, headers: { 'content-type': 'application/json' }, body };
+}
+
+function isCompaction(part: object): boolean {
+  return 'type' in part && part.type === 'compaction';
+}
+
+/** OpenAI keeps the messages of the person, and puts one item in the place of the rest (compaction guide, 2026-11). */
+function compactedFrom({ json }: ModelRequest): readonly WireItem[] {
+  const kept = listField(json, 'input').filter((item) => field(item, 'role') === 'user');
+  const item = { type: 'compaction', id: 'cmp_1', encrypted_content: 'gAAAAcompacted' };
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Items as the request has them.
+  return [...(kept as readonly WireItem[]), item];
+}
+
+function json200(body: object): Reply {
+  const headers = { 'content-type': 'application/json' };
+  return { status: 200, headers, body: JSON.stringify(body) };
 }
 
 /** The readings under which most counts as a change. */

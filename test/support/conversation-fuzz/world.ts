@@ -5,6 +5,7 @@ import { longOutput } from '../tool-session.ts';
 import {
   answered,
   behindThoughts,
+  betasOf,
   bodyOf,
   type Branch,
   headersOf,
@@ -15,8 +16,18 @@ import {
 import { type Judged, judgeBody, textsIn } from './judge.ts';
 import { expectPricedPrefix, type Sent } from './prefix.ts';
 import type { FuzzedPlace } from './place.ts';
-import { BINDING_BETA } from '../strict-provider/messages-shape.ts';
-import { type BranchKind, isBinding, modelsOf, type Probe, type Step } from './steps.ts';
+import type { Dialect } from '../../../src/core/conversation/view.ts';
+import { isThought } from '../strict-provider/reply.ts';
+import {
+  type BranchKind,
+  type Cleared,
+  isBinding,
+  modelsOf,
+  type Note,
+  type Probe,
+  type Step,
+} from './steps.ts';
+import { TEXT_PIECE_CHARS } from '../scripted-provider/scripted-answer.ts';
 import { StrictPair } from './strict-pair.ts';
 
 /** The conversations that a history has with two processes of svc. */
@@ -124,6 +135,8 @@ export class World {
           memory: 'on',
           isAway: false,
           proxy: 0,
+          systems: 0,
+          tools: 0,
           given: new Set(),
           sent: [],
         });
@@ -157,6 +170,39 @@ export class World {
         return this.#compact(branch, at);
       case 'probe':
         return this.#probe(branch, step.probe);
+      case 'system':
+        this.#branches[at] = { ...branch, systems: branch.systems + 1 };
+        return;
+      case 'tools':
+        this.#branches[at] = { ...branch, tools: branch.tools + 1 };
+        return;
+      case 'clear':
+        this.#branches[at] = { ...branch, items: cleared(branch.items, step.what) };
+        return;
+      case 'strip':
+        this.#branches[at] = stripped(branch, step.keeps);
+        return;
+      case 'note': {
+        const notes = notesOf(branch, step);
+        const next = asked(branch, answered(branch), step.prompt);
+        const items = step.isBehind
+          ? [...next.items, ...notes]
+          : [...next.items.slice(0, -1), ...notes, ...next.items.slice(-1)];
+        return this.#send({ ...next, items }, at);
+      }
+      case 'steer':
+        return branch.kind.hasTools
+          ? this.#work(at, { rounds: 1, calls: 1 }, step.prompt)
+          : this.#send(asked(branch, answered(branch), step.prompt), at);
+      case 'cut':
+        return this.#cut(asked(branch, answered(branch), step.prompt), at, step);
+      case 'fail': {
+        this.#pair.fail(...Array<number>(branch.isAway ? 0 : step.times).fill(step.status));
+        const model = step.model === undefined ? branch.model : modelOf(branch.kind, step.model);
+        return this.#send(asked(branch, answered(branch), step.prompt), at, { retryModel: model });
+      }
+      case 'compact-there':
+        return this.#compactThere(branch, at, step.isKept);
       case 'work':
         return branch.kind.hasTools
           ? this.#work(at, step)
@@ -170,7 +216,9 @@ export class World {
       case 'fork':
       case 'resume': {
         const session = step.isNamed ? this.#newName() : undefined;
-        const moved = { ...asked(branch, answered(branch), this.#number), session };
+        // A refusal counts for one conversation, so another one has the blocks again.
+        const sent = branch.wasRefused === true ? [] : branch.sent;
+        const moved = { ...asked(branch, answered(branch), this.#number), session, sent };
         return this.#send(moved, step.kind === 'resume' ? at : undefined);
       }
     }
@@ -179,6 +227,7 @@ export class World {
   async #work(
     at: number,
     step: { readonly rounds: number; readonly calls: number },
+    steering?: number,
   ): Promise<void> {
     for (let round = 0; round < step.rounds; round += 1) {
       const branch = this.#branches[at];
@@ -187,12 +236,23 @@ export class World {
       const name = this.#number % 9 === 0 ? 'the same' : `output ${this.#number}`;
       const text = longOutput(`${markOf(branch.kind)} ${name}`, 150 + ((this.#number * 97) % 900));
       const calls = Array.from({ length: step.calls }, (_, call) =>
-        toolRound(branch.kind.dialect, `call_${this.#number}_${call}`, text, {
-          file_path: FILES[(this.#number + call) % FILES.length],
-        }),
+        toolRound(
+          branch.kind.dialect,
+          `call_${this.#number}_${call}`,
+          outputOf(branch.kind, text),
+          {
+            file_path: FILES[(this.#number + call) % FILES.length],
+          },
+        ),
       ).flat();
       const work = behindThoughts(branch.kind.dialect, branch.answer.thoughts, calls);
-      await this.#send({ ...branch, items: [...branch.items, ...work] }, at);
+      const items = [...branch.items, ...work];
+      await this.#send(
+        steering === undefined
+          ? { ...branch, items }
+          : asked({ ...branch, isMerging: true }, items, steering),
+        at,
+      );
     }
   }
 
@@ -267,10 +327,23 @@ export class World {
     return this.#send({ ...branch, sent }, at);
   }
 
-  async #send(branch: Branch, at = this.#branches.length): Promise<void> {
+  async #send(
+    given: Branch,
+    at = this.#branches.length,
+    {
+      retryModel,
+      compacts = false,
+    }: { readonly retryModel?: string; readonly compacts?: boolean } = {},
+  ): Promise<void> {
+    const branch = writable(given);
     const client = bodyOf(branch);
-    const text = this.#expect(branch, client);
+    const text = this.#expect(branch, client, { compacts });
     const response = await this.#ask(branch, client);
+    if (this.#pair.hasFailed && !this.#isLate) {
+      // The client asks again, with its other model.
+      this.#pair.fail();
+      return this.#send({ ...branch, model: retryModel ?? branch.model }, at);
+    }
     if (this.#isLate) {
       // svc did not know the blocks of this branch, so no law holds for what follows.
       this.counts.late += 1;
@@ -281,7 +354,9 @@ export class World {
     const { status, headers } = response;
     if (status !== 200) throw new Error(`the answer has status ${status}`);
     const answer = { text, thoughts: this.#pair.thoughts };
-    const next = { ...branch, answer, given: this.#givenBy(branch) };
+    this.#pair.fail();
+    const wasRefused = branch.wasRefused === true || this.#pair.timesFailed > 0;
+    const next = { ...branch, answer, wasRefused, given: this.#givenBy(branch) };
     if (branch.isAway) {
       // Thinking that is bound meanwhile was made without the blocks, so they stay away.
       const isBound = isBinding(branch.kind.dialect, branch.model);
@@ -315,6 +390,8 @@ export class World {
     // Where nothing is bound, a header that lowers memory takes blocks and stubs away. Thinking that is
     // bound meanwhile was made without them, so they stay away.
     if (branch.memory !== 'on') return isBinding(dialect, branch.model) ? [] : branch.sent;
+    // After a refusal that says nothing of thinking, what was refused is not sent for an hour.
+    if (this.#pair.timesFailed > 0) return [];
     const isUndecided = headers.get('x-svc-memory-state')?.startsWith('degraded') === true;
     const now: Sent = { judged, isUndecided, isBatchTold: isTold };
     try {
@@ -329,6 +406,66 @@ export class World {
       );
     }
     return [...branch.sent, now];
+  }
+
+  /** The answer ends after its first words. */
+  async #cut(
+    given: Branch,
+    at: number,
+    { by, isKept }: { readonly by: 'provider' | 'client'; readonly isKept: boolean },
+  ): Promise<void> {
+    const branch = writable(given);
+    const { dialect, isStreamed } = branch.kind;
+    const isPlain = !isStreamed || branch.isAway || dialect === 'openai_chat_completions';
+    if (isPlain) return this.#send(branch, at);
+    const client = bodyOf(branch);
+    const text = this.#expect(branch, client, { endsBy: by });
+    const words = text.slice(0, WORDS_READ);
+    await this.#ask(branch, client, { until: by === 'client' ? words : undefined, isCut: true });
+    if (this.#pair.isRefused || this.#isLate) return this.#send(branch, at);
+    const forwarded = this.#place.provider.seen.at(-1)?.body ?? Buffer.alloc(0);
+    const judged = judgeBody(dialect, client, forwarded);
+    const isCompared = branch.memory === 'on';
+    const sent = isCompared
+      ? [...branch.sent, { judged, isUndecided: true, isBatchTold: true }]
+      : branch.sent;
+    const next = { ...branch, sent };
+    if (isKept) {
+      this.#branches[at] = {
+        ...next,
+        answer: { text: text.slice(0, TEXT_PIECE_CHARS), thoughts: this.#pair.thoughts },
+      };
+    } else if (by === 'provider') await this.#send(next, at);
+    else {
+      const items = withWords(next.items, said('user', '[Request interrupted by user]'), next.kind);
+      this.#branches[at] = { ...next, items, answer: NO_ANSWER, isMerging: true };
+    }
+  }
+
+  /** The provider puts its own item in the place of the history. */
+  async #compactThere(branch: Branch, at: number, isKept: boolean): Promise<void> {
+    const { dialect } = branch.kind;
+    if (dialect === 'openai_chat_completions' || branch.isAway) return;
+    const next = asked(branch, answered(branch), 3);
+    if (dialect === 'anthropic_messages') {
+      if (!branch.model.startsWith('claude')) return;
+      await this.#send(next, at, { compacts: true });
+      const after = this.#branches[at];
+      if (isKept || after === undefined || !JSON.stringify(after.answer).includes('compaction'))
+        return;
+      this.#branches[at] = {
+        ...after,
+        items: answered(after).slice(-1),
+        answer: NO_ANSWER,
+        sent: [],
+      };
+      return;
+    }
+    await this.#askAside(writable(next), {}, '/v1/responses/compact');
+    if (this.#pair.isRefused || this.#isLate) return;
+    const { compactedItems } = this.#pair;
+    const items = isKept ? compactedItems : compactedItems.slice(-1);
+    return this.#send(asked({ ...branch, answer: NO_ANSWER, sent: [] }, items, 1), at);
   }
 
   /** As Claude Code does after this refusal: it leaves all thinking out, for good. */
@@ -379,7 +516,7 @@ export class World {
     path = PATHS[branch.kind.dialect],
   ): Promise<void> {
     const client = bodyOf(branch);
-    this.#expect(branch, client, path.endsWith('count_tokens'));
+    this.#expect(branch, client, { isCount: path.endsWith('count_tokens') });
     await this.#ask(branch, client, {
       path,
       headers,
@@ -397,10 +534,15 @@ export class World {
       path = PATHS[branch.kind.dialect],
       headers = {},
       isCounted = true,
+      until,
+      isCut = false,
     }: {
       readonly path?: string;
       readonly headers?: Readonly<Record<string, string>>;
       readonly isCounted?: boolean;
+      readonly until?: string | undefined;
+      /** The provider breaks the answer off. */
+      readonly isCut?: boolean;
     } = {},
   ): Promise<Response> {
     this.counts.requests += 1;
@@ -408,7 +550,8 @@ export class World {
     this.#isLate = false;
     if (branch.isAway) return this.#place.askProvider(path, client, all);
     const began = performance.now();
-    const response = await this.#place.proxies[branch.proxy].send(path, client, all);
+    const sending = this.#place.proxies[branch.proxy].send(path, client, all, until);
+    const response = await (isCut ? sending.catch(() => new Response()) : sending);
     const isUnknown = response.headers.get('x-svc-memory-state') === 'degraded_unavailable';
     this.#isLate = isUnknown && performance.now() - began >= this.#place.givesUpMs;
     if (this.#lockedFor > 0) {
@@ -417,7 +560,7 @@ export class World {
     }
     const times = this.#place.provider.seen.length;
     if (times === 0) throw new Error(`the provider was not asked, status ${response.status}`);
-    if (times > 1 && !this.#pair.hasRefused) {
+    if (times > 1 && !this.#pair.hasRefused && this.#pair.timesFailed === 0) {
       throw new Error(`the provider was asked ${times} times`);
     }
     const caused = isCounted && !this.#isLate ? this.#pair.caused(branch.given) : [];
@@ -430,13 +573,28 @@ export class World {
   }
 
   /** The provider answers the next request with a text of its project, which may be captured there. */
-  #expect(branch: Branch, client: Buffer, isCount = false): string {
+  #expect(
+    branch: Branch,
+    client: Buffer,
+    {
+      isCount = false,
+      compacts = false,
+      endsBy,
+    }: {
+      readonly isCount?: boolean;
+      readonly compacts?: boolean;
+      readonly endsBy?: 'provider' | 'client';
+    } = {},
+  ): string {
     this.#number += 1;
     this.#place.provider.seen.length = 0;
     const text = longOutput(`Answer ${this.#number} of ${markOf(branch.kind)}:`, 240);
-    const betas = branch.kind.dropsBlocks ? [BINDING_BETA] : [];
+    const betas = betasOf(branch.kind);
     const json: unknown = JSON.parse(client.toString());
-    this.#pair.expect({ dialect: branch.kind.dialect, isCount, betas, json }, text);
+    const { dialect, thinks } = branch.kind;
+    const words = text.slice(0, WORDS_READ);
+    const endsAfter = endsBy === undefined ? undefined : { words, by: endsBy };
+    this.#pair.expect({ dialect, isCount, betas, json }, { text, thinks, compacts, endsAfter });
     return text;
   }
 
@@ -503,24 +661,166 @@ function modelOf({ dialect }: BranchKind, choice: number): string {
 function prompted(kind: BranchKind, prompt: number): WireItem {
   const text = PROMPTS[prompt % PROMPTS.length] ?? '';
   if (!kind.writesParts) return said('user', text);
-  const type = kind.dialect === 'openai_responses' ? 'input_text' : 'text';
-  return said('user', [{ type, text }]);
+  return said('user', [...(prompt % 5 === 1 ? [IMAGES[kind.dialect]] : []), textPart(kind, text)]);
+}
+
+function textPart({ dialect }: BranchKind, text: string): WireItem {
+  return { type: dialect === 'openai_responses' ? 'input_text' : 'text', text };
+}
+
+const PIXEL = 'iVBORw0KGgo=';
+
+const IMAGES: Readonly<Record<Dialect, WireItem>> = {
+  anthropic_messages: {
+    type: 'image',
+    source: { type: 'base64', media_type: 'image/png', data: PIXEL },
+  },
+  openai_responses: { type: 'input_image', image_url: `data:image/png;base64,${PIXEL}` },
+  openai_chat_completions: {
+    type: 'image_url',
+    image_url: { url: `data:image/png;base64,${PIXEL}` },
+  },
+};
+
+/** A client that writes parts has outputs of parts too. */
+function outputOf(kind: BranchKind, text: string): unknown {
+  return kind.writesParts ? [textPart(kind, text)] : text;
+}
+
+/** Models of other makers know no system messages in the history, so the client leaves them out. */
+function writable(branch: Branch): Branch {
+  const takesAll =
+    branch.kind.dialect !== 'anthropic_messages' || branch.model.startsWith('claude');
+  if (takesAll) return branch;
+  return { ...branch, items: branch.items.filter(({ role }) => role !== 'system') };
+}
+
+type NoteStep = Extract<Step, { readonly kind: 'note' }>;
+
+/** What clients put into a history that is nobody's word: a new effort, a reminder, a new tool. */
+function notesOf(
+  { kind: { dialect }, model }: Branch,
+  { note, isBehind }: NoteStep,
+): readonly WireItem[] {
+  switch (dialect) {
+    case 'openai_chat_completions':
+      return [{ role: 'system', content: 'Be brief now.' }];
+    case 'openai_responses':
+      return [RESPONSES_NOTES[note]];
+    case 'anthropic_messages':
+      if (!model.startsWith('claude')) return [];
+      // Only the empty form may stand behind an answer.
+      return [CLAUDE_NOTES[isBehind ? note : 'effort']];
+  }
+}
+
+const RESPONSES_NOTES: Readonly<Record<Note, WireItem>> = {
+  effort: { type: 'configuration_update', reasoning: { effort: 'low' } },
+  reminder: {
+    type: 'message',
+    role: 'developer',
+    content: [{ type: 'input_text', text: 'Be brief now.' }],
+  },
+  tool: { type: 'additional_tools', role: 'developer', tools: [{ type: 'function', name: 'sed' }] },
+};
+
+const CLAUDE_NOTES: Readonly<Record<Note, WireItem>> = {
+  effort: { role: 'system', content: [], output_config: { effort: 'low' } },
+  reminder: {
+    role: 'system',
+    content: [{ type: 'text', text: 'Be brief now.' }],
+    clear_at: 'next_user_message',
+  },
+  tool: { role: 'system', content: [{ type: 'tool_addition', tool: { name: 'sed' } }] },
+};
+
+/** So many characters of an answer are read before it ends early: less than the first event has. */
+const WORDS_READ = 20;
+
+/** The newest outputs that a client keeps when it clears old ones. */
+const RESULTS_KEPT = 2;
+
+/** Without what old messages hold: the outputs of tools, pictures, or the inputs of calls. */
+function cleared(items: readonly WireItem[], what: Cleared): readonly WireItem[] {
+  const json = JSON.stringify(items);
+  const all = (json.match(/"(?:tool_result|function_call_output)"|"role":"tool"/g) ?? []).length;
+  let results = 0;
+  const clear = (_name: string, value: unknown): unknown => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- JSON.
+    const part = value as WireItem;
+    const { type, role } = part;
+    const isResult = type === 'tool_result' || type === 'function_call_output' || role === 'tool';
+    if (isResult) results += 1;
+    if (isResult && what === 'results' && results <= all - RESULTS_KEPT) {
+      const member = type === 'function_call_output' ? 'output' : 'content';
+      return { ...part, [member]: '[Old tool result content cleared]' };
+    }
+    if (what === 'images' && /image/.test(String(type))) {
+      return { type: type === 'input_image' ? 'input_text' : 'text', text: '[image]' };
+    }
+    if (what === 'inputs' && results < all - RESULTS_KEPT) {
+      if (type === 'tool_use') return { ...part, input: {} };
+      if (type === 'function_call') return { ...part, arguments: '{}' };
+    }
+    return value;
+  };
+  // The reviver sees inner values first; outputs hold no outputs.
+  return JSON.parse(json, clear) as readonly WireItem[];
+}
+
+/** Without the thinking of all but the newest messages that have some. */
+function stripped(branch: Branch, keeps: number): Branch {
+  const { answer } = branch;
+  const holds = branch.items.flatMap((item, at) => (hasThoughts(item) ? [at] : []));
+  // The newest answer is no item yet.
+  const first = keeps <= 1 ? branch.items.length : (holds.at(1 - keeps) ?? 0);
+  const items = [...withoutThoughts(branch.items.slice(0, first)), ...branch.items.slice(first)];
+  const thoughts =
+    keeps === 0 ? answer.thoughts.filter((part) => !isThought(part)) : answer.thoughts;
+  return { ...branch, items, answer: { ...answer, thoughts } };
+}
+
+function hasThoughts(item: WireItem): boolean {
+  const { content } = item;
+  return (
+    isThought(item) || (Array.isArray(content) && content.some((part: object) => isThought(part)))
+  );
 }
 
 function withoutThoughts(items: readonly WireItem[]): readonly WireItem[] {
   return items
-    .filter(({ type }) => type !== 'reasoning')
+    .filter((item) => !isThought(item))
     .map((item) => {
       const { content } = item;
       if (!Array.isArray(content)) return item;
       const parts: readonly WireItem[] = content;
-      return { ...item, content: parts.filter(({ type }) => type !== 'thinking') };
+      return { ...item, content: parts.filter((part) => !isThought(part)) };
     });
 }
 
 function asked(branch: Branch, items: readonly WireItem[], prompt: number): Branch {
   const kept = branch.kind.stripsThinking ? withoutThoughts(items) : items;
-  return { ...branch, items: [...kept, prompted(branch.kind, prompt)] };
+  const words = prompted(branch.kind, prompt);
+  const { isMerging, ...rest } = branch;
+  const merged = isMerging === true ? withWords(kept, words, branch.kind) : [...kept, words];
+  return { ...rest, items: merged };
+}
+
+/** Claude Code writes one message of the person where two would follow each other. */
+function withWords(
+  items: readonly WireItem[],
+  words: WireItem,
+  { dialect, writesParts }: BranchKind,
+): readonly WireItem[] {
+  const last = items.at(-1);
+  const merges = dialect === 'anthropic_messages' && writesParts && last?.['role'] === 'user';
+  if (!merges) return [...items, words];
+  return [...items.slice(0, -1), said('user', [...partsOf(last), ...partsOf(words)])];
+}
+
+function partsOf({ content }: WireItem): readonly unknown[] {
+  return Array.isArray(content) ? content : [{ type: 'text', text: content }];
 }
 
 /** Up to one of the answers: a cut elsewhere would leave a call without its result. */

@@ -57,6 +57,8 @@ function signed(block: Block, id: string): Block {
 
 export type Block =
   | { readonly type: 'thinking'; readonly thinking: string; readonly signature: string }
+  | { readonly type: 'redacted_thinking'; readonly data: string }
+  | { readonly type: 'compaction'; readonly content: string }
   | { readonly type: 'text'; readonly text: string }
   | {
       readonly type: 'tool_use';
@@ -155,6 +157,13 @@ function streamed(block: Block): { empty: object; deltas: readonly object[] } {
           ...pieces(block.thinking, 8).map((thinking) => ({ type: 'thinking_delta', thinking })),
           { type: 'signature_delta', signature: block.signature },
         ],
+      };
+    case 'redacted_thinking':
+      return { empty: block, deltas: [] };
+    case 'compaction':
+      return {
+        empty: { type: 'compaction', content: '' },
+        deltas: [{ type: 'compaction_delta', content: block.content }],
       };
     case 'text':
       return {

@@ -47,17 +47,23 @@ export function enforcesOnEveryAccount({ family, version }: ClaudeModel): boolea
 /**
  * A block that the model cannot read is dropped without an error ("Switching models mid-conversation",
  * 2026-09-26): everybody reads the blocks of models without the check; Fable 5.1 and Mythos 5.1 read each
- * other and Opus 5.5. That 5.2 reads 5.1 in the same way is an inference.
+ * other and Opus 5.5. That 5.2 reads 5.1 in the same way is an inference. Blocks of Haiku 5.5 stay valid with every
+ * other model, and Haiku 5.5 reads no others (Bedrock, "Preserved thinking", copy of 2026-11).
  */
 export function canRead(reader: ClaudeModel, maker: ClaudeModel, readings: Readings): boolean {
-  if (!checksPrefix(maker, readings)) return true;
   const isSame = reader.family === maker.family && String(reader.version) === String(maker.version);
   if (isSame) return true;
+  if (isHaiku55(reader)) return false;
+  if (!checksPrefix(maker, readings) || isHaiku55(maker)) return true;
   const isFableOrMythos = ({ family }: ClaudeModel): boolean =>
     family === 'fable' || family === 'mythos';
   if (!isFableOrMythos(reader) || !isAtLeast(reader.version, [5, 1])) return false;
   if (isFableOrMythos(maker)) return isAtLeast(reader.version, maker.version);
   return maker.family === 'opus' && String(maker.version) === '5,5';
+}
+
+function isHaiku55({ family, version }: ClaudeModel): boolean {
+  return family === 'haiku' && String(version) === '5,5';
 }
 
 /**

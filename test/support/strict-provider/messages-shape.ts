@@ -100,6 +100,8 @@ function systemMessages({ json }: ModelRequest, readings: Readings): Refusal | u
 function firstMessage({ json }: ModelRequest): Refusal | undefined {
   const [first] = listField(json, 'messages');
   if (field(first, 'role') === 'user') return undefined;
+  // What stands before a compaction block may be left out (compaction, 2026-08).
+  if (blocksOf(first).some((block) => field(block, 'type') === 'compaction')) return undefined;
   return shape('messages', 'first message must use the "user" role');
 }
 

@@ -104,6 +104,8 @@ export class BoundThinking {
     return output.map((part) => {
       const [, piece] = piecesOfMessage({ content: [part] }, '', this.#readings);
       if (piece?.thought === undefined) {
+        // What the provider has compacted is no part of the prefix of what follows.
+        if (piece?.isCompaction === true) before.length = 0;
         if (piece !== undefined) before.push(piece);
         return part;
       }

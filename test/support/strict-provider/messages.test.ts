@@ -154,6 +154,14 @@ describe('the prefix check', () => {
     expect(outcome(judgeMessages(provider, request, { isCount: true }))).toMatch(/different conv/);
   });
 
+  test('thinking behind a compaction block of its own answer is bound to the block alone', () => {
+    const provider = new StrictProvider();
+    const compaction = { type: 'compaction', content: 'sum' };
+    const request = goOn(provider, begun(), [compaction, thinking(), text('done')]);
+    const messages = request.messages.slice(-2);
+    expect(outcome(judgeMessages(provider, { ...request, messages }))).toEqual([]);
+  });
+
   test('a compaction block restarts the prefix', () => {
     const provider = new StrictProvider();
     const compaction = { role: 'assistant', content: [{ type: 'compaction', content: 'sum' }] };
@@ -284,6 +292,16 @@ describe('the model check', () => {
     ]);
     const back = { ...goOn(provider, moved), model: 'claude-fable-5-1' };
     expect(outcome(judgeMessages(provider, back))).toEqual([]);
+  });
+
+  test('every model reads the blocks of Haiku 5.5, which reads no others', () => {
+    const provider = new StrictProvider();
+    const request = talk(provider, 'claude-haiku-5-5');
+    expect(outcome(judgeMessages(provider, { ...request, model: MODEL }))).toEqual([]);
+    const edit = edited({ ...request, model: MODEL }, 0, () => user('x'));
+    expect(outcome(judgeMessages(provider, edit))).toMatch(/different conversation/);
+    const other = { ...talk(provider, 'claude-sonnet-5'), model: 'claude-haiku-5-5' };
+    expect(outcome(judgeMessages(provider, other))).toContain('dropped model messages.1.content.0');
   });
 
   test('what is dropped is not billed', () => {

@@ -2,7 +2,8 @@ import type { Dialect } from '../../../src/core/conversation/view.ts';
 import { writeCompletion } from '../scripted-provider/chat-completions.ts';
 import { errorBodyOf } from '../scripted-provider/faults.ts';
 import { type Block, writeMessage } from '../scripted-provider/messages.ts';
-import { writeResponse } from '../scripted-provider/responses.ts';
+import { type OutputItem, writeResponse } from '../scripted-provider/responses.ts';
+import { randomId } from '../scripted-provider/script.ts';
 import type { AnswerTerms, WrittenAnswer } from '../scripted-provider/scripted-answer.ts';
 import type { Reply } from '../story.ts';
 import type { Judgement, ModelRequest } from './judgement.ts';
@@ -11,7 +12,7 @@ import type { Judgement, ModelRequest } from './judgement.ts';
 export function strictReply(
   { dialect, isCount, json }: ModelRequest,
   judgement: Judgement,
-  { text, seal }: { readonly text: string; readonly seal?: NonNullable<AnswerTerms['seal']> },
+  answer: StrictAnswer,
 ): Reply {
   if (judgement.kind === 'refused') {
     const { status, message } = judgement.refusal;
@@ -19,10 +20,33 @@ export function strictReply(
   }
   if (isCount) return jsonReply(200, { input_tokens: 7 });
   const { usage, transformations } = judgement;
-  const terms = { usage, transformations, seal: seal ?? judgement.seal };
-  const { whole, events } = written(dialect, json, { text, terms });
+  const terms = { usage, transformations, seal: answer.seal ?? judgement.seal };
+  const { whole, events } = written(dialect, json, { ...answer, terms });
   if ((json as { stream?: boolean }).stream !== true) return jsonReply(200, whole);
-  return { status: 200, headers: { 'content-type': 'text/event-stream' }, body: events.join('') };
+  const reply = { status: 200, headers: { 'content-type': 'text/event-stream' } };
+  if (answer.endsAfter === undefined) return { ...reply, body: events.join('') };
+  const { words, by } = answer.endsAfter;
+  const body = events.slice(0, 1 + events.findIndex((event) => event.includes(words))).join('');
+  // The rest of an answer that the client stopped would come.
+  return by === 'client'
+    ? { ...reply, body, hangs: true }
+    : { ...reply, body, cutAfter: body.length };
+}
+
+/**
+ * How the thinking of an answer looks: one block, two with a text between them, one whose text is empty (the
+ * default of Opus 5.5, whats-new-opus-5-5, 2026-09), or one that nobody but the provider can read.
+ */
+export type Thinks = 'once' | 'twice' | 'empty' | 'redacted';
+
+export interface StrictAnswer {
+  readonly text: string;
+  readonly thinks?: Thinks;
+  /** The provider has compacted the history, and says so in front of the answer. */
+  readonly compacts?: boolean;
+  /** A stream ends behind the event that has these words. */
+  readonly endsAfter?: { readonly words: string; readonly by: 'provider' | 'client' } | undefined;
+  readonly seal?: NonNullable<AnswerTerms['seal']>;
 }
 
 function jsonReply(status: number, body: object): Reply {
@@ -33,38 +57,61 @@ function jsonReply(status: number, body: object): Reply {
 function written(
   dialect: Dialect,
   json: unknown,
-  { text, terms }: { readonly text: string; readonly terms: AnswerTerms },
+  {
+    text,
+    terms,
+    thinks = 'once',
+    compacts = false,
+  }: StrictAnswer & { readonly terms: AnswerTerms },
 ): WrittenAnswer {
   const { model } = json as { model: string };
   switch (dialect) {
     case 'anthropic_messages': {
-      const thinking: Block = { type: 'thinking', thinking: 'I consider it.', signature: '' };
-      const thinks = model.startsWith('claude');
-      return writeMessage(json, [...(thinks ? [thinking] : []), { type: 'text', text }], terms);
+      const compaction: Block = { type: 'compaction', content: 'They spoke about walruses.' };
+      const thoughts = model.startsWith('claude') ? CLAUDE_THOUGHTS[thinks] : [];
+      const before = compacts ? [compaction, ...thoughts] : thoughts;
+      return writeMessage(json, [...before, { type: 'text', text }], terms);
     }
     case 'openai_responses': {
-      const id = Math.random().toString(36).slice(2);
-      const reasoning = {
-        type: 'reasoning' as const,
-        id: `rs_${id}`,
-        summary: [{ type: 'summary_text' as const, text: 'I consider it.' }] as const,
-        encrypted_content: '',
-      };
-      const content = [{ type: 'output_text' as const, text, annotations: [] }] as const;
-      const message = {
-        type: 'message' as const,
-        id: `msg_${id}`,
-        role: 'assistant',
-        status: 'completed',
-        content,
-      };
-      return writeResponse(json, [...(model.startsWith('gpt') ? [reasoning] : []), message], terms);
+      const lead =
+        thinks === 'twice'
+          ? [reasoning(), messageItem('I look first.'), reasoning()]
+          : [reasoning()];
+      const output = [...(model.startsWith('gpt') ? lead : []), messageItem(text)];
+      return writeResponse(json, output, terms);
     }
     case 'openai_chat_completions':
       return writeCompletion(json, { text, calls: [], reasoning: '' }, terms);
   }
 }
 
+const THOUGHT: Block = { type: 'thinking', thinking: 'I consider it.', signature: '' };
+
+const CLAUDE_THOUGHTS: Readonly<Record<Thinks, readonly Block[]>> = {
+  once: [THOUGHT],
+  twice: [THOUGHT, { type: 'text', text: 'I look first.' }, THOUGHT],
+  empty: [{ ...THOUGHT, thinking: '' }],
+  redacted: [{ type: 'redacted_thinking', data: '' }],
+};
+
+function reasoning(): OutputItem {
+  const summary = [{ type: 'summary_text' as const, text: 'I consider it.' }] as const;
+  return { type: 'reasoning', id: randomId('rs_'), summary, encrypted_content: '' };
+}
+
+function messageItem(text: string): OutputItem {
+  const content = [{ type: 'output_text' as const, text, annotations: [] }] as const;
+  const item = {
+    type: 'message' as const,
+    id: randomId('msg_'),
+    role: 'assistant',
+    status: 'completed',
+  };
+  return { ...item, content };
+}
+
+const THOUGHTS: ReadonlySet<unknown> = new Set(['thinking', 'redacted_thinking', 'reasoning']);
+
 export function isThought(part: object): boolean {
-  return 'type' in part && (part.type === 'thinking' || part.type === 'reasoning');
+  return 'type' in part && THOUGHTS.has(part.type);
 }
