@@ -6,7 +6,7 @@ import type { HookQuestion, HookRequest } from '../core/hooks/hook-question.ts';
 import { questionOf } from '../core/hooks/session-view.ts';
 import { proxyBlockAddress } from '../core/hooks/hook-texts.ts';
 import { type AddressOf, type EntryOf, LOCAL_TENANT } from '../core/ledger/entries.ts';
-import { type Placed, roomForBlock, roomForLook } from '../core/recall/injections.ts';
+import { type Placed, roomForBlock, roomForLook, roomLeft } from '../core/recall/injections.ts';
 import { MARK_TOKENS } from '../core/recall/own-blocks.ts';
 import { wordsOf } from '../core/recall/second-look.ts';
 import { estimateTextTokens } from '../core/bytes/tokens.ts';
@@ -188,6 +188,7 @@ export class HookMemory {
     const block = blockThatFits(answer, {
       texts,
       room,
+      left: roomLeft(placed, recalledTokensMax),
       isLook,
       told,
       key,
@@ -339,6 +340,8 @@ function addressIn({ session }: InSession, fingerprint: string) {
 interface Fitting {
   readonly texts: Pick<Texts, 'writeBlock'>;
   readonly room: number;
+  /** What the placed blocks leave of the whole room. */
+  readonly left: number;
   readonly isLook: boolean;
   readonly told: readonly string[];
   readonly key: string;
@@ -347,14 +350,14 @@ interface Fitting {
 /** Writes the block with as many lines as the byte limit of a hook allows. */
 function blockThatFits(
   answer: QuotedAnswer,
-  { texts, room, isLook, told, key }: Fitting,
+  { texts, room, left, isLook, told, key }: Fitting,
 ): WrittenBlock {
   let tokensMax = room - MARK_TOKENS;
   for (let tries = 0; tries < FITS_MAX; tries += 1) {
     const limits = {
       tokensMax,
       briefTokensMax: BRIEF_TOKENS_MAX - MARK_TOKENS,
-      datesRules: isLook,
+      ...(isLook ? { datesRules: true } : { upperTokensMax: left - MARK_TOKENS }),
     };
     const written = texts.writeBlock(answer, limits, told);
     const block = marked(written, key);

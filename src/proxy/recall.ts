@@ -30,6 +30,7 @@ import {
   resultItems,
   roomForBlock,
   roomForLook,
+  roomLeft,
   SERVICE_BLOCK_MS,
   spokenEntries,
   unansweredItem,
@@ -293,10 +294,11 @@ export class Recaller {
     if (state !== 'recalled' && state !== 'empty') return { placements, state };
     const byHooks = this.#hooksIn(reading).placed.map((one) => one.block);
     const told = [...toldBy(placements, leaving), ...byHooks];
+    const left = roomLeft(placements, open.call.settings.recalledTokensMax);
     const limits = {
       tokensMax: tokensMax - MARK_TOKENS,
       briefTokensMax: BRIEF_TOKENS_MAX - MARK_TOKENS,
-      datesRules: 'action' in open,
+      ...('action' in open ? { datesRules: true } : { upperTokensMax: left - MARK_TOKENS }),
     };
     const news = withoutStated(answer, reading.view);
     const written = this.#dependencies.texts.writeBlock(news, limits, told);

@@ -106,7 +106,7 @@ test('a later block quotes other lines of an exchange that an earlier block has,
   expect(blockOf([request, first])).toBe('');
 });
 
-test('lines take 200 tokens at most, and never more than the room', () => {
+test('lines take 150 tokens at most, and never more than the room', () => {
   const exchanges = Array.from({ length: 40 }, (_, place) =>
     exchange(
       `m_${'abcdefgh'.slice(0, 7)}${'abcdefghijklmnopqrstuvwxyz234567'[place % 32]}`,
@@ -117,9 +117,22 @@ test('lines take 200 tokens at most, and never more than the room', () => {
   const told = { standing: [], exchanges, sessions: [] };
   const { tokens } = writeAgentBlock(told, limits);
   expect(tokens).toBeGreaterThan(100);
-  expect(tokens).toBeLessThanOrEqual(224);
+  expect(tokens).toBeLessThanOrEqual(174);
   const narrow = writeAgentBlock(told, { ...limits, tokensMax: 130 });
   expect(narrow.tokens).toBeLessThanOrEqual(130);
+});
+
+test('lines that count little are quoted though their upper estimate exceeds what is left for prompts', () => {
+  const line =
+    'The store worker reads `quay_gate.ts` under `SVC_QUAY_LOCK=1`, then it opens /var/run/quay.sock.';
+  const exchanges = [
+    { ...exchange('m_aaaaaaaa', 'a'), quotes: [{ role: 'assistant' as const, text: line }] },
+  ];
+  const memories = { standing: [], exchanges, sessions: [] };
+  const { tokens } = writeAgentBlock(memories, limits);
+  const tight = { tokensMax: tokens, briefTokensMax: 0 };
+  expect(writeAgentBlock(memories, tight).text).toBe('');
+  expect(writeAgentBlock(memories, { ...tight, upperTokensMax: 200 }).text).toContain(line);
 });
 
 test('where room lacks, the question goes first, and the person’s statement last', () => {

@@ -61,8 +61,13 @@ export interface AgentBlock {
 }
 
 export interface AgentLimits {
-  /** Limit of the whole block. */
+  /** Limit of the whole block, as it is counted. */
   readonly tokensMax: number;
+  /**
+   * Limit of the block by its upper estimate: what the request has room for, with the part that is kept for second
+   * looks. If it is not set, `tokensMax` is the limit.
+   */
+  readonly upperTokensMax?: number;
   /** Limit of the brief, the fence included. */
   readonly briefTokensMax: number;
   /**
@@ -80,10 +85,10 @@ const OPEN =
 const FENCE_TOKENS = 24;
 const ANSWERS = "The assistant's words: ";
 /**
- * Token limit of the lines without the fence: four exchanges, the first quoted at length. A session stays with its
- * subject, so the lines of its first block help its later prompts too.
+ * Token limit of a prompt's lines without the fence: two to four exchanges, the first quoted at length. With 200 a
+ * session's first block left no room for a second one, and half of the prompts in need were never asked.
  */
-const LINES_TOKENS_MAX = 200;
+const LINES_TOKENS_MAX = 150;
 
 /** Tells the model to read the changed files before it relies on the lines. */
 const OUTGROWN = ' (files changed since)';
@@ -169,18 +174,20 @@ interface Packed extends AgentBlock {
 
 function packed(memories: AgentMemories, limits: AgentLimits, earlier: readonly string[]): Packed {
   const sizes = new LineSizes();
+  const upperMax = limits.upperTokensMax ?? limits.tokensMax;
   const { lines: brief, listed } = briefLines(memories, { limits, earlier });
   const open = earlier.length === 0 ? OPEN : OPEN_AGAIN;
   const write = (lines: readonly string[]): string => [open, ...brief, ...lines, CLOSE].join('\n');
   let text = brief.length === 0 ? '' : write([]);
   let tokens = estimateTextTokens(text);
   const frame = Math.max(tokens, estimateTextTokens(write([])));
-  const linesMax = Math.min(frame + LINES_TOKENS_MAX, limits.tokensMax);
+  const isLook = limits.datesRules === true;
+  const linesMax = isLook ? limits.tokensMax : Math.min(frame + LINES_TOKENS_MAX, limits.tokensMax);
   const kept: AgentExchange[] = [];
   for (const exchange of memories.exchanges) {
     for (const shorter of shorterOnes(exchange)) {
       const lines = exchangeLines([...kept, shorter]);
-      if (FENCE_TOKENS + sizes.sumOf([...brief, ...lines]) > limits.tokensMax) continue;
+      if (FENCE_TOKENS + sizes.sumOf([...brief, ...lines]) > upperMax) continue;
       const longer = write(lines);
       const more = estimateTextTokens(longer);
       if (more > linesMax) continue;

@@ -477,7 +477,7 @@ export function roomForBlock(
 ): number | undefined {
   const ofPrompts = placements.filter(({ item }) => item.humanText !== '');
   const left = Math.min(
-    recalledTokensMax - tokensOf(placements),
+    roomLeft(placements, recalledTokensMax),
     Math.floor(PROMPTS_SHARE * recalledTokensMax) - tokensOf(ofPrompts),
   );
   return left >= PROMPT_SHARE_MIN * recalledTokensMax && left > 0 ? left : undefined;
@@ -488,8 +488,13 @@ export function roomForLook(
   placements: readonly Placed[],
   recalledTokensMax: number,
 ): number | undefined {
-  const left = Math.min(LOOK_TOKENS_MAX, recalledTokensMax - tokensOf(placements));
+  const left = Math.min(LOOK_TOKENS_MAX, roomLeft(placements, recalledTokensMax));
   return left >= LOOK_TOKENS_MIN ? left : undefined;
+}
+
+/** Returns the tokens that the placed blocks leave of the whole room. */
+export function roomLeft(placements: readonly Placed[], recalledTokensMax: number): number {
+  return recalledTokensMax - tokensOf(placements);
 }
 
 /** The tokens of a block, and whether it is beside a prompt. */
