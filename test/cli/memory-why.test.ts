@@ -37,7 +37,9 @@ test.each(CONFIGS)('why says what is told, and why a prompt gets nothing: %j', a
     runCli(['memory', 'why', prompt, '--space', SPACE], { home, env });
   const told = await why('we had this before: the walrus parser drops the last chunk');
   expect(told.stderr).toBe('');
-  expect(told.stdout).toContain('Recall speaks.');
+  expect(told.stdout).toContain(
+    'This project is young: recall speaks from 4.5 on.\nRecall speaks.',
+  );
   expect(told.stdout).toContain('It is told.');
   expect(told.stdout).toContain(`- assistant: ${FACT}`);
   const reply = await why('yes, commit');

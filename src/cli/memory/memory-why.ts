@@ -8,6 +8,7 @@ import { readStore } from '../store.ts';
 import { lookQuestion } from '../../core/memory/captures.ts';
 import { writeAgentBlock } from '../../core/recall/agent-block.ts';
 import type { AgentCandidate, AgentLook } from '../../core/recall/agent-facts.ts';
+import { YOUNG, YOUNG_SIGNAL_MIN } from '../../core/recall/running-share.ts';
 import { CliError } from '../cli-error.ts';
 import { count, percent, timeText } from '../listing.ts';
 import { oneLine, type Terminal } from '../terminal.ts';
@@ -67,9 +68,12 @@ function print(
   { block, quietShare }: { readonly block: string; readonly quietShare: number },
   terminal: Terminal,
 ): void {
+  const match = `Match ${signal.toFixed(2)}`;
   terminal.out(
-    `Match ${signal.toFixed(2)}: more than ${percent(look.shareBelow)} of the last ${count(look.prompts, 'prompt')} here. ` +
-      `Recall speaks from ${percent(quietShare)} on.`,
+    look.prompts < YOUNG && quietShare > 0
+      ? `${match}. This project is young: recall speaks from ${YOUNG_SIGNAL_MIN} on.`
+      : `${match}: more than ${percent(look.shareBelow)} of the last ${count(look.prompts, 'prompt')} here. ` +
+          `Recall speaks from ${percent(quietShare)} on.`,
   );
   terminal.out(GATES[gate]);
   for (const { ref, at, score, text, verdict } of candidates) {

@@ -7,12 +7,12 @@
 /** How many earlier prompts of the project a new one is compared with. */
 export const SIGNALS_MAX = 200;
 /** Below this number of prompts a project is young: its own share says little yet. */
-const YOUNG = 20;
+export const YOUNG = 20;
 /**
  * The threshold in a young project: the higher of the signals that the share gave in two projects after their first
  * 20 prompts. Young memories are small, so answering nothing costs little.
  */
-const YOUNG_SIGNAL_MIN = 4.5;
+export const YOUNG_SIGNAL_MIN = 4.5;
 
 /**
  * Says whether recall answers. `earlier`: signals of the project's last prompts with words of their own, in any
