@@ -69,6 +69,18 @@ test('a configuration that cannot be read may say that memories are elsewhere: n
   expect(stderr).toContain('config.json is not valid JSON');
 });
 
+test('a configuration without a token names the command that makes one', async () => {
+  const { localToken: _, ...rest } = validConfig();
+  for (const command of ['status', 'stop', 'start']) {
+    // oxlint-disable-next-line no-await-in-loop -- One process after the other.
+    const { code, stderr } = await runCli([command], place({ ...rest, proxy: { port: 0 } }));
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringContaining('\n  Make a new token with: svc doctor --fix\n'),
+    ]);
+  }
+});
+
 test('a broken store is set aside aloud, by whichever command meets it, and doctor remembers', async () => {
   const where = place();
   await runCli(['memory', 'add', 'Tests need Docker.'], where);

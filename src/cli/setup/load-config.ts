@@ -61,6 +61,9 @@ export function configError(path: string, problems: readonly Problem[]): CliErro
 /** Returns what to do about all of them; it names the environment if the file itself is right. */
 function hintFor(path: string, problems: readonly Problem[]): string {
   if (problems.every(isOfFlag)) return 'See: svc start --help';
+  if (problems.every((one) => one.path === 'localToken' && !isOfEnvironment(one))) {
+    return 'Make a new token with: svc doctor --fix';
+  }
   if (!problems.every(isOfEnvironment)) return `Correct ${path}, then check it with: svc doctor`;
   const overrides = unique(problems.flatMap(({ origin }) => origin ?? []));
   const variables = unique(problems.flatMap(({ variable }) => variable ?? []));
