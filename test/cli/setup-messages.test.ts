@@ -40,7 +40,9 @@ test('what comes next is a client that the providers can serve', async () => {
   const home = tempFolder();
   const none = await setup([], home);
   expect(none.stderr).toContain('svc setup --yes --upstream anthropic');
-  expect(none.stderr).not.toContain('Next:');
+  expect(none.stderr).toContain(
+    'Next, add a provider: svc setup --yes --upstream anthropic --key-env ANTHROPIC_API_KEY\n',
+  );
   const ollama = await setup(['--upstream', 'ollama'], home);
   expect(ollama.stderr).toContain(
     'Next: svc start, and set the base URL of your client to its address',

@@ -70,7 +70,12 @@ export function noteNext(
   clients: readonly StartedClient[] = [],
 ): void {
   const styles = upstreamEntries(config).map((one) => one['apiStyle']);
-  if (styles.length === 0 && clients.length === 0) return;
+  if (styles.length === 0 && clients.length === 0) {
+    terminal.note(
+      'Next, add a provider: svc setup --yes --upstream anthropic --key-env ANTHROPIC_API_KEY',
+    );
+    return;
+  }
   const commands = [
     ...(styles.includes('anthropic_messages') ? ['svc run claude'] : []),
     ...(styles.includes('openai_responses') ? ['svc run codex'] : []),
