@@ -347,6 +347,6 @@ test('a file of the state that cannot be used is a problem, though memories can 
   const result = await report({ home, env });
   expect(find(result, 'Store')).toMatchObject({
     level: 'problem',
-    found: expect.stringContaining("The file of svc's state cannot be"),
+    found: expect.stringContaining('state.db is a folder, a link or a device'),
   });
 });

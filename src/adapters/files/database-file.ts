@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { lstatSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 export function databaseFile(folder: string): string {
@@ -8,6 +8,13 @@ export function databaseFile(folder: string): string {
 /** Returns the path of the database for ledger, outbox and request log in the data folder. */
 export function stateFile(folder: string): string {
   return join(folder, 'state.db');
+}
+
+/** Returns the databases of a data folder that are folders, links or devices: svc uses only plain files. */
+export function blockedFiles(folder: string): readonly string[] {
+  return [databaseFile(folder), stateFile(folder)].filter(
+    (path) => lstatSync(path, { throwIfNoEntry: false })?.isFile() === false,
+  );
 }
 
 /** Returns the bytes of a database and its write-ahead log; 0 if there is none. */

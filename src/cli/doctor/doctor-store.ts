@@ -4,11 +4,11 @@ import { FileError, folderHint } from '../../adapters/files/file-error.ts';
 import { checkFolder, folderMode, isPrivate } from '../../adapters/files/private-folder.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { count } from '../listing.ts';
-import { replacedText } from '../proxy/recent-trouble.ts';
+import { blockedText, replacedText } from '../proxy/recent-trouble.ts';
 import { type Check, looseCheck } from './checks.ts';
 import { MemoryError } from '../../core/errors.ts';
 import { existsSync } from 'node:fs';
-import { databaseFile } from '../../adapters/files/database-file.ts';
+import { blockedFiles, databaseFile } from '../../adapters/files/database-file.ts';
 import type { StoreHealth } from '../../ports/local-store.ts';
 import type { Memory, MemoryRecord } from '../../ports/memory.ts';
 import { openLocalStore } from '../compose-store.ts';
@@ -29,6 +29,11 @@ export async function checkStore(
     if (unwritable !== undefined) {
       const wrong = `you may not write to ${unwritable}, so svc stores nothing`;
       return [...loose, { level: 'problem', subject, found: wrong, fix: folderHint('') }];
+    }
+    const [blocked] = blockedFiles(folder);
+    if (blocked !== undefined) {
+      const fix = `See what it is: ls -ld "${blocked}"`;
+      return [...loose, { level: 'problem', subject, found: blockedText(blocked), fix }];
     }
     const aside = [...(await checkSetAside(folder)), ...checkReplaced(folder, Date.now())];
     const found = await inspect(folder);

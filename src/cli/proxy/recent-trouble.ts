@@ -6,6 +6,7 @@ import type { Ledger } from '../../ports/ledger.ts';
 import type { RequestLog, RequestRow } from '../../ports/request-log.ts';
 import { count, timeText } from '../listing.ts';
 import { oneLine, type Terminal } from '../terminal.ts';
+import { blockedFiles } from '../../adapters/files/database-file.ts';
 import { replacedAt } from '../../adapters/files/marks.ts';
 import type { Settings } from '../../core/settings/settings.ts';
 
@@ -30,8 +31,14 @@ export function recentTrouble(folder: string, now: number): readonly string[] {
         `The last ${requestsOf(number)} did not reach the provider (${last.end}, ${timeText(last.at)}). Check: svc doctor`,
     ),
     ...memoryTrouble(rows).map(({ found }) => `${found}. Check: svc doctor`),
+    ...blockedFiles(folder).map(blockedText),
     ...fullDisk(folder),
   ];
+}
+
+/** Says what stands in the place of a database. */
+export function blockedText(path: string): string {
+  return `${path} is a folder, a link or a device. svc uses only a plain file, so it stores nothing. Move it away, then restart svc`;
 }
 
 interface Trouble {
