@@ -1,5 +1,14 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { BIN, runCli, runProgram, tempFolder } from '../support/cli.ts';
@@ -23,6 +32,7 @@ async function homeOfUser(): Promise<{ home: string; data: string; port: number 
 }
 
 function own(path: string, user: number): void {
+  if (lstatSync(path).isSymbolicLink()) return;
   chownSync(path, user, user);
   if (!lstatSync(path).isDirectory()) return;
   for (const name of readdirSync(path)) own(join(path, name), user);
@@ -49,6 +59,42 @@ test('a proxy in the background serves from a data folder that cannot be written
   ]);
   const stopped = await run(['stop'], place);
   expect(stopped.stderr).toContain('Stopped');
+});
+
+test.each([
+  ['is broken', (file: string) => void writeFileSync(file, '{', { mode: 0o600 })],
+  ['is gone', (file: string) => void rmSync(file)],
+])('stop finds the proxy by its file when the configuration %s', async (_, damage) => {
+  const { home, port } = await homeOfUser();
+  const place = { home, env: { SVC_DATA_HOME: join(home, 'data') } };
+  const call = (...args: string[]) =>
+    runCli(args, { ...place, ...(uid === undefined ? {} : { uid }) });
+  expect((await call('start', '--detach')).code).toBe(0);
+  expect((await call('status', '--json')).stdout).not.toContain('tokenDigest');
+  const file = join(home, '.config/svc/config.json');
+  damage(file);
+  const stopped = await call('stop');
+  expect([stopped.code, stopped.stderr]).toEqual([
+    0,
+    expect.stringContaining(`Stopped: http://127.0.0.1:${port}`),
+  ]);
+  expect(stopped.stderr).toContain('config.json');
+  // Nothing is left to stop, so the configuration is what is wrong.
+  expect((await call('stop')).code).toBe(1);
+});
+
+test('status and doctor say that a folder or a link stands in the place of a database', async () => {
+  const { home } = await homeOfUser();
+  const data = join(home, 'data');
+  mkdirSync(data, { mode: 0o700 });
+  mkdirSync(join(data, 'memory.db'), { mode: 0o700 });
+  symlinkSync(join(home, 'elsewhere.db'), join(data, 'state.db'));
+  if (uid !== undefined) own(data, uid);
+  const status = await run(['status'], { home, data });
+  expect(status.stderr).toContain(`${join(data, 'memory.db')} is a folder, a link or a device.`);
+  expect(status.stderr).toContain(`${join(data, 'state.db')} is a folder, a link or a device.`);
+  const doctor = await run(['doctor', '--offline'], { home, data });
+  expect(doctor.stdout).toContain(`${join(data, 'memory.db')} is a folder, a link or a device.`);
 });
 
 test('a data folder that is none is told by its name, with the variable that moves it', async () => {

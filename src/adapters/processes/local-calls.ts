@@ -1,7 +1,12 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { request } from 'node:http';
 import { asList, asRecord, isRecord, parseJson } from '../../core/bytes/json-fields.ts';
-import { CHALLENGE_HEADER, PROOF_HEADER, readProof } from '../../core/http/local-token.ts';
+import {
+  CHALLENGE_HEADER,
+  digestOf,
+  PROOF_HEADER,
+  readProof,
+} from '../../core/http/local-token.ts';
 import { OPEN_REQUESTS_PATH } from '../../core/http/routes.ts';
 import type { RequestRow } from '../../ports/request-log.ts';
 import { codeOf } from '../files/file-error.ts';
@@ -40,7 +45,8 @@ const BODY_CHARS_MAX = 1024 * 1024;
 /** Longest list of open requests: a row is about 1 kB, and one process has fewer than a thousand. */
 const ROWS_CHARS_MAX = 2 * 1024 * 1024;
 
-export async function probeProxy(address: ProxyAddress, localToken: string): Promise<Probe> {
+/** `key`: the local token, or its digest. */
+export async function probeProxy(address: ProxyAddress, key: string | Buffer): Promise<Probe> {
   const challenge = randomBytes(24).toString('base64url');
   const headers = { [CHALLENGE_HEADER]: challenge };
   const limits = { waitMs: WAIT_MS, charsMax: HEALTH_CHARS_MAX };
@@ -49,7 +55,7 @@ export async function probeProxy(address: ProxyAddress, localToken: string): Pro
   const proof = answer.headers[PROOF_HEADER];
   const listener = isSvc(answer) ? 'svc' : 'stranger';
   if (typeof proof !== 'string') return { listener };
-  const digest = createHash('sha256').update(localToken).digest();
+  const digest = typeof key === 'string' ? digestOf(key) : key;
   const pid = readProof(digest, { challenge, port: address.port }, proof);
   return pid === undefined ? { listener } : { listener, pid };
 }

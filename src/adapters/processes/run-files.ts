@@ -20,6 +20,11 @@ export interface RunFile {
   readonly version: string;
   /** Milliseconds since 1970. */
   readonly startedAt: number;
+  /**
+   * The sha256 of its local token. `svc stop` checks the process's proof with it where the configuration cannot be
+   * read. It opens nothing, and is absent in files of older builds.
+   */
+  readonly tokenDigest?: string;
   /** Names of upstreams that refused svc's key in their last answer. */
   readonly refusedKeys?: readonly string[];
   /** The build that runs; undefined in files of older releases. */
@@ -37,6 +42,7 @@ const NAME = new RegExp(`^proxy-(\\d{1,10})\\.json(${DRAFT})?$`);
 /** Largest file: 400 bytes, more for a long path, and up to 40 for each refused key. */
 const BYTES_MAX = 8192;
 const BUILD_FORM = /^[\w-]{1,40}$/;
+const DIGEST_FORM = /^[\w-]{43}$/;
 /** Matches the value of a flag; the longest is a mode or an address. */
 const FLAG = /^[\w.:-]{1,40}$/;
 /** Bound on files that are read; killed processes leave some. */
@@ -95,6 +101,7 @@ async function readRunFile(path: string): Promise<RunFile | undefined> {
 function parseRunFile(value: unknown): RunFile | undefined {
   const fields = asRecord(value);
   const { pid, host, port, version, startedAt, refusedKeys, build, script, isDetached } = fields;
+  const { tokenDigest } = fields;
   const isHost = host === '127.0.0.1' || host === '::1';
   const isPort = Number.isInteger(port) && Number(port) > 0 && Number(port) <= 65_535;
   const isVersion = typeof version === 'string' && /^[\w.+-]{1,40}$/.test(version);
@@ -109,6 +116,7 @@ function parseRunFile(value: unknown): RunFile | undefined {
     startedAt: Number(startedAt),
     ...(names.length === 0 ? {} : { refusedKeys: names.filter((name) => UPSTREAM.test(name)) }),
     ...(typeof build === 'string' && BUILD_FORM.test(build) ? { build } : {}),
+    ...(typeof tokenDigest === 'string' && DIGEST_FORM.test(tokenDigest) ? { tokenDigest } : {}),
     ...(typeof script === 'string' ? { script } : {}),
     ...(isDetached === true ? { isDetached } : {}),
     ...flagsIn(fields['flags']),

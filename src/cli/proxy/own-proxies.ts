@@ -81,17 +81,8 @@ export class OwnProxies {
   }
 
   /** Stops a proxy. Returns true once it has ended. */
-  async stop({ pid }: OwnProxy): Promise<boolean> {
-    try {
-      process.kill(pid, 'SIGTERM');
-    } catch {
-      // The process has ended meanwhile, or belongs to another user.
-    }
-    const deadline = performance.now() + STOP_MS;
-    while (isAlive(pid) && performance.now() < deadline) await sleep(POLL_MS);
-    if (isAlive(pid)) return false;
-    await removeRunFile(this.#folder, pid);
-    return true;
+  stop(proxy: OwnProxy): Promise<boolean> {
+    return stopProxy(this.#folder, proxy);
   }
 
   openRequests(proxy: OwnProxy): Promise<readonly RequestRow[]> {
@@ -122,6 +113,38 @@ export class OwnProxies {
     const authorization = `Bearer ${this.access.localToken}`;
     return callProxy(proxy, { ...call, headers: { authorization, ...headers } });
   }
+}
+
+/**
+ * Finds the proxies without a configuration: each must prove that it has the token whose digest is in its file. Only
+ * svc writes to that folder.
+ */
+export async function findByFiles(folder: string): Promise<Proxies> {
+  const runs = await listRunFiles(folder);
+  const all = await Promise.all(
+    runs.map(async (run) => {
+      const digest = Buffer.from(run.tokenDigest ?? '', 'base64url');
+      return { run, isOwn: digest.length > 0 && (await probeProxy(run, digest)).pid === run.pid };
+    }),
+  );
+  const [own, unproven] = [true, false].map((isOwn) =>
+    all.filter((one) => one.isOwn === isOwn).map(({ run }) => run),
+  );
+  return { own: own ?? [], unproven: unproven ?? [] };
+}
+
+/** Stops a proxy that has proven to be svc. Returns true once it has ended. */
+export async function stopProxy(folder: string, { pid }: OwnProxy): Promise<boolean> {
+  try {
+    process.kill(pid, 'SIGTERM');
+  } catch {
+    // The process has ended meanwhile, or belongs to another user.
+  }
+  const deadline = performance.now() + STOP_MS;
+  while (isAlive(pid) && performance.now() < deadline) await sleep(POLL_MS);
+  if (isAlive(pid)) return false;
+  await removeRunFile(folder, pid);
+  return true;
 }
 
 /** Says whether a proxy runs another build; false if there is no run file that says so. */

@@ -16,6 +16,7 @@ import {
 import type { ProxyFlags } from '../../core/settings/config-proxy.ts';
 import { upstreamsFromEnvironment } from '../../core/settings/config-draft.ts';
 import type { Settings } from '../../core/settings/settings.ts';
+import { digestOf } from '../../core/http/local-token.ts';
 import { BUILD, VERSION } from '../../core/version.ts';
 import { urlOf } from '../listing.ts';
 import { CliError, type ExitCode, reportError } from '../cli-error.ts';
@@ -74,7 +75,6 @@ export async function start(
     const { host, port } = settings.proxy;
     throw listenError(error, { host, port, ...ADDRESS_WORDS }) ?? error;
   });
-  const watch = followConfig({ file, settings, options, proxy, refused }, context);
   const { host, port } = proxy;
   const run = {
     pid: process.pid,
@@ -87,12 +87,24 @@ export async function start(
     isDetached: environment[DETACHED] === '1',
     flags: options.flags,
   };
-  const runNow = (): RunFile => ({ ...run, refusedKeys: refused.names });
+  let { localToken } = settings;
+  const runNow = (): RunFile => ({
+    ...run,
+    refusedKeys: refused.names,
+    tokenDigest: digestOf(localToken).toString('base64url'),
+  });
+  const writeRun = (): void => void writeRunFile(folder, runNow()).catch(() => undefined);
   noteRefused = () => {
     for (const name of refused.names) terminal.warn(refusedKeyText(name));
     // `svc status` reads the names from the run file. It is only a hint, so an error is ignored.
-    void writeRunFile(folder, runNow()).catch(() => undefined);
+    writeRun();
   };
+  const onApplied = (next: Settings): void => {
+    ({ localToken } = next);
+    refused.use(next);
+    writeRun();
+  };
+  const watch = followConfig({ file, settings, options, proxy, onApplied }, context);
   // Write the run file again if its folder was removed or replaced: without it, a proxy on a free port cannot be
   // found.
   const keeping = setInterval(() => void keepRunFile(folder, runNow()), KEEP_MS);
@@ -101,7 +113,7 @@ export async function start(
   // once.
   const stopped = waitForStop(proxy, { signals, terminal });
   try {
-    await writeRunFile(folder, run).catch((error: unknown) => {
+    await writeRunFile(folder, runNow()).catch((error: unknown) => {
       // A full disk or a read-only folder stops memory, but never a model request.
       reportError(error, terminal);
       terminal.warn('svc status and svc stop will not find this proxy.');
@@ -160,19 +172,19 @@ interface Followed {
   readonly settings: Settings;
   readonly options: StartOptions;
   readonly proxy: RunningProxy;
-  readonly refused: RefusedKeys;
+  readonly onApplied: (next: Settings) => void;
 }
 
 // R31: a changed file is applied whole if it is valid; otherwise the old one stays and an error is printed.
 function followConfig(
-  { file, settings, options, proxy, refused }: Followed,
+  { file, settings, options, proxy, onApplied }: Followed,
   { environment, terminal }: CommandContext,
 ): { close(): void } {
   const reload = async (): Promise<void> => {
     const changed = await requireConfigFile(environment);
     const next = settingsOf(changed, environment, options.flags).settings;
     proxy.apply(next);
-    refused.use(next);
+    onApplied(next);
     terminal.note('svc uses the changed configuration now.');
     if (next.proxy.host !== settings.proxy.host || next.proxy.port !== settings.proxy.port) {
       terminal.warn('A new address applies after a restart of svc.');

@@ -1,7 +1,7 @@
 import { dataFolder } from '../../adapters/files/own-folders.ts';
 import { parseProxySetting } from '../../core/settings/config-proxy.ts';
 import { urlOf, timeText } from '../listing.ts';
-import { CliError, type ExitCode } from '../cli-error.ts';
+import { CliError, type ExitCode, reportError } from '../cli-error.ts';
 import type { CommandContext, Call } from '../context.ts';
 import { projectsWithoutMemory } from '../memory/spaces.ts';
 import {
@@ -13,10 +13,13 @@ import {
 } from './recent-trouble.ts';
 import { lateCaptures } from './late-captures.ts';
 import {
+  findByFiles,
   isOtherBuild,
   otherBuildText,
   OwnProxies,
   type OwnProxy,
+  type Proxies,
+  stopProxy,
   unprovenText,
 } from './own-proxies.ts';
 
@@ -34,7 +37,8 @@ export async function status({
   const { terminal } = context;
   const { own, unproven } = await (await OwnProxies.of(context.environment)).find();
   if (options.json === true) {
-    terminal.json(own.map((proxy) => ({ url: urlOf(proxy), ...proxy })));
+    // The digest of the token is for svc alone; JSON leaves out what is undefined.
+    terminal.json(own.map((proxy) => ({ url: urlOf(proxy), ...proxy, tokenDigest: undefined })));
   } else {
     for (const proxy of own) terminal.row(proxyText(proxy), '  ');
     if (own.length === 0) terminal.note(await stoppedText(context));
@@ -97,11 +101,11 @@ export async function stopProxies(
   if (options.port !== undefined && parseProxySetting('port', options.port) === undefined) {
     throw new CliError('--port: expected a whole number from 0 to 65535.', 'See: svc status', 2);
   }
-  const proxies = await OwnProxies.of(environment);
-  const { own, unproven } = await proxies.find();
+  const folder = dataFolder(environment);
+  const { own, unproven } = await findToStop(context);
   const chosen = own.filter(({ port }) => options.port === undefined || options.port === `${port}`);
   if (chosen.length > 0) {
-    for (const line of fullDisk(dataFolder(environment))) {
+    for (const line of fullDisk(folder)) {
       terminal.warn(`${line} Captures that the disk has refused are lost when svc stops.`);
     }
   }
@@ -111,7 +115,7 @@ export async function stopProxies(
     terminal.note(`svc is not running${where}.`);
     return unproven.length === 0 ? 0 : 1;
   }
-  const ends = await Promise.all(chosen.map((proxy) => proxies.stop(proxy)));
+  const ends = await Promise.all(chosen.map((proxy) => stopProxy(folder, proxy)));
   for (const [index, proxy] of chosen.entries()) {
     if (ends[index] === true) terminal.note(`Stopped: ${urlOf(proxy)}`);
   }
@@ -121,6 +125,18 @@ export async function stopProxies(
     `Process ${open.pid} has not stopped yet. It may still be finishing answers.`,
     'Check again with: svc status',
   );
+}
+
+/** Finds the proxies; where the configuration cannot be read, by their files. */
+async function findToStop({ environment, terminal }: CommandContext): Promise<Proxies> {
+  try {
+    return await (await OwnProxies.of(environment)).find();
+  } catch (error) {
+    const found = await findByFiles(dataFolder(environment));
+    if (found.own.length === 0) throw error;
+    reportError(error, terminal);
+    return found;
+  }
 }
 
 function proxyText(proxy: OwnProxy): string {

@@ -8,7 +8,6 @@ import {
   removeContents,
   removeEmptyFolders,
 } from '../../adapters/files/removal.ts';
-import { isAlive, listRunFiles } from '../../adapters/processes/run-files.ts';
 import { isRecord } from '../../core/bytes/json-fields.ts';
 import { parseAccess } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
@@ -18,7 +17,7 @@ import { type ClientFileForm, clientRecords, undoClientFile } from '../clients/c
 import { codexFile, providerBlock } from '../clients/codex-file.ts';
 import { jsonSettings } from '../clients/json-settings.ts';
 import type { CommandContext, Call } from '../context.ts';
-import { OwnProxies, type Proxies } from '../proxy/own-proxies.ts';
+import { findByFiles, OwnProxies, type Proxies } from '../proxy/own-proxies.ts';
 import { nameBound } from '../proxy/recent-trouble.ts';
 import { stopProxies } from '../proxy/status.ts';
 import { uninstallUnit, unitFileIn } from '../proxy/unit.ts';
@@ -73,18 +72,12 @@ async function find(options: UninstallOptions, { environment }: CommandContext):
   const memory = isRecord(config?.value) ? config.value['memory'] : undefined;
   return {
     proxies:
-      access === undefined ? await unknownProxies(data) : await new OwnProxies(data, access).find(),
+      access === undefined ? await findByFiles(data) : await new OwnProxies(data, access).find(),
     unitFile: await unitFileIn(environment),
     clientFiles: await changedClientFiles(environment, data),
     folders: await ownFolders(options, environment),
     hasHostedMemory: isRecord(memory) && memory['kind'] === 'hosted',
   };
-}
-
-/** Returns the proxies without a configuration, when none can prove to be svc. */
-async function unknownProxies(data: string): Promise<Proxies> {
-  const runs = await listRunFiles(data);
-  return { own: [], unproven: runs.filter(({ pid }) => isAlive(pid)) };
 }
 
 async function ownFolders(
