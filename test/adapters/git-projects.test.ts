@@ -307,6 +307,41 @@ test('two copies of a template without an origin are two projects, and a moved o
   expect([one, two]).not.toContain(await spaceOf(join(base, 'three')));
 });
 
+test('a new repository in the folder that another one has left is a project of its own', async () => {
+  const { base, look, spaceOf } = stage();
+  const folder = join(base, 'shop');
+  const first = await spaceOf(newRepository(folder));
+  renameSync(folder, join(base, 'moved'));
+  expect(await spaceOf(join(base, 'moved'))).toBe(first);
+  mkdirSync(folder);
+  git(folder, 'init', '-q', '-b', 'main');
+  const empty = await look(folder);
+  expect([empty.space, ...empty.olderSpaces]).not.toContain(first);
+  commit(folder, 'another history');
+  const second = await look(folder);
+  expect(second.space).toBe(empty.space);
+  expect(second.olderSpaces).not.toContain(first);
+  expect(await look(folder)).toEqual(second);
+  renameSync(folder, join(base, 'moved-too'));
+  expect(await spaceOf(join(base, 'moved-too'))).toBe(second.space);
+  mkdirSync(folder);
+  git(folder, 'init', '-q', '-b', 'main');
+  commit(folder, 'a third history');
+  expect([first, second.space]).not.toContain(await spaceOf(folder));
+  expect(await spaceOf(join(base, 'moved'))).toBe(first);
+});
+
+test('a repository whose history begins anew in the same folder keeps its memory', async () => {
+  const { base, spaceOf } = stage();
+  const folder = newRepository(join(base, 'shop'));
+  const space = await spaceOf(folder);
+  rmSync(join(folder, '.git'), { recursive: true });
+  git(folder, 'init', '-q', '-b', 'main');
+  expect(await spaceOf(folder)).toBe(space);
+  commit(folder, 'another history');
+  expect(await spaceOf(folder)).toBe(space);
+});
+
 test('a repository that moves stays its project, though a clone of it stays behind', async () => {
   const { base, spaceOf } = stage();
   const root = newRepository(join(base, 'shop'));

@@ -190,11 +190,17 @@ export class GitProjects implements Projects {
     const identity = originIdentity(origin);
     const owner = registry.projects.find(({ identities }) => isIn(identities, identity));
     const known = await knownAs(repository, { identity, owner, commits }, registry);
-    const derived = identity === undefined ? folderSpace(root) : projectSpace(identity);
     // Without a commit nothing could ever prove that another folder is the same project.
     const isNew = known === undefined && owner === undefined && head !== '';
-    if (known === undefined && !isNew) return projectIn(folderSpace(root), folder, registry);
-    const before = known ?? { ...NOTHING_KNOWN, space: derived };
+    if (known === undefined && !isNew) {
+      const space = await spaceInFolder(repository, registry);
+      return withoutOthers(projectIn(space, folder, registry), commits, registry);
+    }
+    const before = known ?? {
+      ...NOTHING_KNOWN,
+      space:
+        identity === undefined ? await spaceInFolder(repository, registry) : projectSpace(identity),
+    };
     const isOwn = identity !== undefined && (owner === undefined || owner === known);
     const after: KnownProject = {
       ...before,
@@ -204,7 +210,8 @@ export class GitProjects implements Projects {
       folders: union(before.folders, [root, folder]),
     };
     if (!this.#isReadOnly && !isSame(before, after)) await this.#record(before, after);
-    return projectIn(after.space, folder, { ...registry, projects: [after] });
+    const project = projectIn(after.space, folder, { ...registry, projects: [after] });
+    return withoutOthers(project, after.commits, registry);
   }
 
   async #record(before: KnownProject, project: KnownProject): Promise<void> {
@@ -287,6 +294,41 @@ async function isInUse({ folders, head }: KnownProject, common: string): Promise
     if (await holdsAny(there.common, [head])) return true;
   }
   return false;
+}
+
+/**
+ * Returns the space of a repository by its folder. A known project that stood in this folder and has moved keeps its
+ * space, so the new repository gets another one.
+ */
+async function spaceInFolder(
+  { root, common }: Repository,
+  { projects }: Registry,
+): Promise<string> {
+  for (let number = 1; ; number += 1) {
+    // No folder has a NUL in its name, so this is the space of no folder.
+    const space = folderSpace(number === 1 ? root : `${root}\0${number}`);
+    const earlier = projects.filter((one) => one.space === space);
+    // oxlint-disable-next-line no-await-in-loop -- Seldom more than one.
+    const inUse = await Promise.all(earlier.map((one) => isInUse(one, common)));
+    if (!inUse.includes(true)) return space;
+  }
+}
+
+/** Leaves out the spaces of known projects that share no commit with this one. */
+function withoutOthers(
+  project: Project,
+  commits: readonly string[],
+  { projects }: Registry,
+): Project {
+  const own = new Set(commits);
+  const others = projects.filter(
+    (one) => one.space !== project.space && !one.commits.some((hash) => own.has(hash)),
+  );
+  const foreign = new Set(others.map(({ space }) => space));
+  return {
+    ...project,
+    olderSpaces: project.olderSpaces.filter((space) => !foreign.has(space)),
+  };
 }
 
 function isIn(names: readonly string[], name: string | undefined): boolean {
