@@ -107,3 +107,13 @@ test('a block that somebody edited is told, and one that is gone', () => {
   expect(removeBlock(text.replace('(set aside by svc) ', ''), change)).toBe('edited');
   expect(removeBlock('model_provider = "openai"\n', change)).toBe('absent');
 });
+
+test('a block whose markers went with all comments is still taken out, unless an earlier value went too', () => {
+  const inserted = insertBlock('model = "a"\n\n[tui]\nx = 1\n', BLOCK, isWhole);
+  const rewritten = inserted.text.replaceAll(/^#.*\n/gm, '');
+  expect(removeBlock(rewritten, inserted.change)).toEqual({
+    text: 'model = "a"\n\n[tui]\nx = 1\n',
+  });
+  const replaced = insertBlock('model_provider = "openai"\n', BLOCK, isWhole);
+  expect(removeBlock(replaced.text.replaceAll(/^#.*\n/gm, ''), replaced.change)).toBe('edited');
+});

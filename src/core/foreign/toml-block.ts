@@ -62,11 +62,12 @@ export function removeBlock(
 ): { readonly text: string } | 'absent' | 'edited' | 'lost' {
   const lines = linesOf(text);
   const begin = lines.findIndex((line) => bare(line) === BLOCK_BEGIN);
-  if (begin === -1) {
-    const known = new Set(lines.map(bare));
+  // A program that writes the whole file anew leaves out comments, and with them the markers.
+  const known = new Set(lines.map(bare));
+  if (begin === -1 && !body.every((line) => line === '' || known.has(line))) {
     return aside.every((line) => known.has(line)) ? 'absent' : 'lost';
   }
-  const own = new Set([begin]);
+  const own = new Set(begin === -1 ? [] : [begin]);
   let at = begin;
   for (const line of body) {
     const found = lines.findIndex((one, index) => index > at && bare(one) === line);
