@@ -48,6 +48,8 @@ test.each([
   '不，我们这里用 pnpm，不用 npm。',
   'Никогда не пуши в main.',
   'never force unwrap optionals in this code base, use guard let',
+  'Every time we add a field you must update the docs.',
+  'Never use npm here again.',
   'Use metric units and UTC times in everything that you produce for me.',
 ])('a rule: %s', (text) => {
   expect(rulesIn(text)).toEqual([text]);
@@ -91,6 +93,13 @@ test.each([
   '常にエラーになります。',
   'Please apply them from now on.',
   'Never got that error in this repository before.',
+  // Complaints, and the state of one piece of work.
+  'Every time I ask for a test you write three.',
+  'make sure you never do this again',
+  'Write it down to make sure you never do this again, and then go on.',
+  'make sure that never happens again',
+  'we never had this problem with yarn here',
+  'all files should be there now',
   'always the same failure here',
   'never works here',
   `Always use ${'a very long story '.repeat(20)}`,

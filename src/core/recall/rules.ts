@@ -73,8 +73,8 @@ const LASTING = new RegExp(
   `\\b(?:remember to|don't forget to|(?:every|each|any) (?:[\\w-]+ )?(?:${THING}) (?:that )?you(?:'ll)? (?:write|create|make|add|define)|in your future)\\b`,
   'i',
 );
-/** Matches "All docs should be updated", which orders a single task. */
-const IS_TASK = /\bshould be (?:\w+ly )?\w+ed\b/i;
+/** Matches "All docs should be updated", "all files should be there now", which are about a single task. */
+const IS_TASK = /\bshould be (?:\w+ly )?\w+ed\b|\b(?:again|now)[.!]*$/i;
 /** Begins a question or a proposal. */
 const ASKS =
   /^(?:can|could|should|shall|how|what|why|where|when|do|does|did|is|are|have|has|maybe|perhaps|if) /i;
@@ -132,7 +132,7 @@ const ONLY_ANNOUNCES =
   /\b(?:follow|focus on|adopt(?:ing)?|implement(?:ing)?|incorporat(?:e|ing)|give|share|apply|adhere to|discuss|talk (?:to you )?about|touch (?:base )?(?:with you )?on|update (?:you )?on|use|using|emphasi[sz]e|reinforce|keep|remember|pay attention to|go over|mention|review|introduce)\b(?: (?:the|our|a|an|some|these|those|this|your|you|importance|of|in|mind|few|couple|two|three|four|specific|particular|certain|new|important|key|consistent|on|with|following|general|updated?|additional|coding|naming|style|code|best|team|small|simple|company|standard|programming))* (?:conventions?|guidelines?|practices?|rules?|standards?|instructions?|changes?|updates?|things|points|requirements?|aspects?|polic(?:y|ies)|style)\b/i;
 /** Matches a sentence that refers to another one: "apply them from now on". */
 const REFERS_BACK =
-  /^(?:please )?(?:(?:make sure|be sure|remember|ensure|always|never|you|to|start|keep|that) )*(?:\w+)(?:ing)? (?:this|these|them|it|that|those|so)(?: (?:consistently|across|in|to|going|moving|from|for|when|rules?|conventions?|practices?|guidelines?|standards?|changes?|updates?|instructions?|naming|coding)\b.*)?[.!]*$/i;
+  /^(?:please )?(?:(?:make sure|be sure|remember|ensure|always|never|you|to|start|keep|that) )*(?:\w+)(?:ing)? (?:this|these|them|it|that|those|so)(?: (?:again|consistently|across|in|to|going|moving|from|for|when|rules?|conventions?|practices?|guidelines?|standards?|changes?|updates?|instructions?|naming|coding)\b.*)?[.!]*$|\bnever (?:do|repeat) (?:this|that|it)(?: ever)? again\b|\b(?:this|that|it) (?:never|doesn't|does not) (?:ever )?happens? again\b/i;
 /** Matches a quoted text, an affix or a decorator: the exact value that a rule demands. */
 const VALUE = /['"`‘“][^'"`’”]{1,60}['"`’”]|\b\w+_\b|\b_\w+|@\w+/;
 /** "Function names must …". */
@@ -151,7 +151,7 @@ const PRODUCT = new RegExp(
 );
 /** Reports what somebody does or did. */
 const ABOUT_SELF =
-  /^(?!it's|it is)(?:i|i've|i'm|we've|we had|he|she|they|it)\b(?!(?:'d|'ll| would| do| also| will| really| just| can| must)* (?:want|need|like|expect|ask|prefer|require|encourage|urge|insist|recommend|suggest|told|already|have told|asked))/i;
+  /^(?!it's|it is)(?:i|i've|i'm|we've|we had|he|she|they|it)\b(?!(?:'d|'ll| would| do| also| will| really| just| can| must)* (?:want|need|like|expect|ask|prefer|require|encourage|urge|insist|recommend|suggest|told|already|have told|asked))|^(?:each|every) time (?:i|we) [^.]{1,60}? you (?!(?:are to|can|have to|must|need to|shall|should|will)\b)/i;
 /** What the person will see of the product. */
 const YOU_SEE =
   /\byou(?:'ll| will| should| must| can)? (?:always |never )?(?:see|get|receive|notice|find|hear|be able)\b/i;
@@ -160,7 +160,7 @@ const HABIT =
   /^(?:please )?(?:stop|quit|no more) (?:adding|apologi[sz]ing|asking|assuming|committing|creating|guessing|importing|leaving|making|mocking|putting|repeating|saying|suggesting|using|wrapping|writing)\b/i;
 /** Matches "We don't mock the database", "no more inline styles". Together with HERE it is a rule. */
 const NEVER_OURS =
-  /\bwe (?:never|don'?t|do not) (?!care|get|have|know|need|see|support|think|want)\w+|^no more \w+/i;
+  /\bwe (?:never|don'?t|do not) (?!care|get|had|have|knew|know|need|see|support|think|want)\w+|^no more \w+/i;
 /** Matches "Never force unwrap an optional". Together with HERE it is an order, whatever the verb. */
 const NEVER_DO =
   /^(?:please )?(?:never|always) (?!(?:again|been|came|did|ever|found|gave|got|had|heard|knew|made|mind|ran|said|saw|seen|the|thought|told|took|was|went|were)\b)[a-z]+(?<!ed|ing|s) /i;
