@@ -166,6 +166,15 @@ test.each([
 test.each([
   ['its subject was named before it', 'am I reading this right for the stream of the gateway?'],
   ['it asks about one place more', 'in the gateway stream of the quay?'],
+  [
+    'it lacks its mark of a question',
+    'how should I set the gateway stream of quay.ts once it runs.',
+  ],
+  ['its object was named before it', 'add gateway stream tests for that case, too.'],
+  ['it breaks off', 'the gateway stream of the quay leaks into'],
+  ['it begins inside a bracket', 'the gateway stream and several quays in the same place)'],
+  ['it begins inside a quotation', '"The gateway stream keeps both quays, but they are mixed.'],
+  ['a program wrote it', 'error: failed to open the gateway stream of quay.ts'],
   ['its value is masked', 'the gateway stream takes the token [masked: secret]'],
 ])('a request is not quoted where %s', (_, asked) => {
   const answer = 'The gateway stream of the quay closes after 30 seconds.';
@@ -212,6 +221,7 @@ test('headings, rows, numbers without their item, code and unclosed brackets are
     '## The stream decoder of the parser',
     '**The stream decoder of the parser:**',
     '| stream decoder | drops its tail | 3 |',
+    '+ the stream decoder of the parser drops its tail in `parser.ts`',
     '| Silent stream decoder failures | of the parser can fail silently |',
     'The stream decoder of the parser does this:',
     '3.',

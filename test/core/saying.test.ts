@@ -1,11 +1,14 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { conclusionLines, soleLines } from '../../src/core/recall/conclusions.ts';
+import { conclusionLines, soleSentences } from '../../src/core/recall/conclusions.ts';
 import { isWeak, saysNothing, sayingPart } from '../../src/core/recall/saying.ts';
 import { sentencesOf } from '../../src/core/recall/sentences.ts';
 
 const EMPTY = {
   'an announcement': [
+    'I’m pushing the branch of the quay, then the draft follows in `boats.json`.',
+    'I should check `runQuay`.',
+    'I am now on the branch `harbour/cranes`.',
     'Now the main task — writing the tests of the harbour.',
     'One glob hit a missing `boats.json`, so I’m rerunning the check with another shell.',
     'Die Datei fehlt, also starte ich den Test noch einmal.',
@@ -23,6 +26,19 @@ const EMPTY = {
     '次にテストを実行します。',
   ],
   'a status': [
+    'Verification: `npm run lint` clean, `npm test` 0 issues.',
+    'Tests pass (`npm run test:quay`) with good coverage',
+    'The fix for the cranes that appear under all quays is complete.',
+    'The tracker of the harbour is updated.',
+    'The stale worktree and its window are gone.',
+    'The harbour removal PR was already merged.',
+    'CI is progressing: lint and types pass, the build still runs.',
+    'The review is still pending before the merge.',
+    'Spawned another worker for the docs of the quay.',
+    'The agents are making progress.',
+    'The plan is solid for the common tide.',
+    'The current approach is fine as it documents intent.',
+    'Good, the JSON output works.',
     'The patch has been saved to `output/quay.json`.',
     'All PR review comments have been addressed.',
     'Branch is 2 commits ahead of origin.',
@@ -49,7 +65,14 @@ const EMPTY = {
     '所有测试均已通过。',
     'すべてのテストが通りました。',
   ],
+  'the rest of a sentence': [
+    'for boats of the quay.',
+    'Whether the planner allows boats on the main quay',
+  ],
   'an offer or a question': [
+    'why do we have quay.v1, what is the difference to quay.v2',
+    'How does the crane know its quay.',
+    'should we close the quay of harbour.example as resolved',
     'You can test it now in your harbour with `./quay list`.',
     'Want me to push it?',
     'Should the session appear under all branches or just one?',
@@ -101,6 +124,18 @@ describe.each(Object.entries(EMPTY))('%s says nothing alone', (_, sentences) => 
 });
 
 const TELLING = [
+  'I’m seeing timeouts of the gateway at `quay.ts`.',
+  'Tests pass only with `--serial` at the quay.',
+  'The check passes the crane to `quay.ts`.',
+  'The lock of the quay is complete only when `flush()` returns.',
+  'The review found that the crane is never released.',
+  'Only `npm test ./...` would have caught the crane.',
+  'The lock is removed by the nightly job of the harbour.',
+  'The workers are started by `quay.ts` at boot.',
+  'The port is correct in `quay.toml` and wrong in the docs.',
+  'For boats of the quay the planner adds an hour.',
+  'What the crane lifts is listed in `quay.ts`.',
+  'Why it failed: the clock of the harbour was wrong.',
   'The gateway listens on port 6543, because pgbouncer owns 6432.',
   'Tests pass with DOCKER=1 only.',
   'All tests pass where `DOCKER=1` is set.',
@@ -145,6 +180,8 @@ test.each([
   ['Got it - the quay is on by default.', 'the quay is on by default.'],
   ["You're right - we should add `quay/.gitignore`.", 'we should add `quay/.gitignore`.'],
   ['However, the crane reads ALL files.', 'the crane reads ALL files.'],
+  ['Anyway, great, the crane reads ALL files.', 'the crane reads ALL files.'],
+  ['Similarly, the crane reads ALL files.', 'the crane reads ALL files.'],
   ['Genau, der Kran liest alle Dateien.', 'der Kran liest alle Dateien.'],
   ['Exactement, la grue lit tous les fichiers.', 'la grue lit tous les fichiers.'],
   ['Exacto, la grúa lee todos los archivos.', 'la grúa lee todos los archivos.'],
@@ -157,6 +194,11 @@ test.each([
 test.each([
   'Verifies the agent of the quay in `boats.json`',
   'Handle single lines of the quay that exceed their limit',
+  'Initialize the crane inside `runQuay()`, with logs in `quay.log`',
+  'Skip boats with the flag `moored` when planning the tide',
+  'Parse the number of the quay.',
+  'Option 1 of the quay is longer but needs two calls.',
+  'Crane session B is blocked, as its flag is `true`',
   'The most telling are #1 and #2, since they know the agent.',
   'This comment says that the quay is on.',
   'Core client of the quay (40 LOC)',
@@ -173,6 +215,9 @@ test.each([
   'The file `quay.ts` holds the crane.',
   'This repository pins pnpm 9.',
   'The quay reads ALL files, because #1234 asked for it.',
+  'Session A keeps the lock of the quay until session B asks for it.',
+  'Load tests of the quay are slow.',
+  'Print jobs of the quay run at night.',
 ])('a line that says something alone: %s', (line) => {
   expect(isWeak(line)).toBe(false);
 });
@@ -229,7 +274,7 @@ test('an item that goes on with the head of its list is quoted behind it, or not
     'The metadata hook of the gateway runs at two places: During the setup of the quay',
     'The nightly job calls it once more, because the crane moves.',
   ]);
-  expect(soleLines(answer)).toEqual([
+  expect(soleSentences(answer)).toEqual([
     'The nightly job calls it once more, because the crane moves.',
   ]);
 });

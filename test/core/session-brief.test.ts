@@ -108,6 +108,19 @@ test.each([
   'from quai.planner import Tide, Harbour',
   '6:606 Setting the planner of the quai to true',
   'if the tide planner of quai fails',
+  'error: no planner of the quai in this harbour',
+  'Invoke the quai:planner skill for the harbour',
+  'why are the planner files changed in /quai/harbour/planner.ts',
+  'does the planner of the quai support tides of the harbour',
+  'Harbour session B tries to start the planner of the quai',
+  'respond to the feedback of quai together',
+  'Option 1 works with the planner of the quai',
+  'start working on task 16 of the quai planner',
+  'add this harbour option to the planner of the quai',
+  'improve that rule of the quai planner and harbour',
+  'cover the harbour points of the quai that you mentioned',
+  'thats not the harbour quai of the planner',
+  'did you forget, the planner of the quai needs a harbour',
 ])('pasted output, a command, a label and what points back is no title: %s', (text) => {
   expect(titleOf(asked(text), VALUES)).toBe('');
 });
@@ -151,6 +164,28 @@ test('a sentence that fits comes before a longer one that would be cut', () => {
   const long = `The harbour ${'and the depot beside it '.repeat(9)}listen on port 6431`;
   expect(titleOf(asked(`${long}. The harbour depot moved to Bergen.`), VALUES)).toBe(
     'The harbour depot moved to Bergen.',
+  );
+});
+
+test.each([
+  'start the planner of the quai with a harbour',
+  'use this branch for the planner of the quai harbour',
+  'check the cranes that this harbour of quai_planner has',
+  'Should the harbour be closed, the planner of the quai waits.',
+  '12 cranes are too many for the planner of the quai',
+])('what names its subject is a title: %s', (text) => {
+  expect(titleOf(asked(text), VALUES)).toBe(text);
+});
+
+test('of an answer the first sentence of a line is a title, and a sentence comes before a label', () => {
+  const title = (answered: string) =>
+    titleOf([{ ref, asked: 'ok, go', answered }], VALUES, new SaidLines(''), 20);
+  const first = 'The Bergen tests fail because the depot has no proxy.';
+  const rest = `From now on the quai of Bergen takes ${'its own boats and '.repeat(9)}cranes.`;
+  expect(title(`${first} ${rest}`)).toBe(`assistant: ${first}`);
+  expect(title('Moved the harbour depot to `quai.ts`')).toContain('Moved the harbour depot');
+  expect(title(`The harbour depot (to publish the quai boats in \`quai.ts\`)\n\n${first}`)).toBe(
+    `assistant: ${first}`,
   );
 });
 

@@ -112,9 +112,11 @@ export function conclusionLines(answer: string): string[] {
   return linesIn(answer).map(({ head, text }) => (head === undefined ? text : `${head} ${text}`));
 }
 
-/** Returns the lines that need no heading of a list. */
-export function soleLines(answer: string): string[] {
-  return linesIn(answer).flatMap(({ head, text }) => (head === undefined ? [text] : []));
+/** Returns the first sentence of each line that needs no heading of a list: a line begins with its point. */
+export function soleSentences(answer: string): string[] {
+  return linesIn(answer).flatMap(({ head, text }) =>
+    head === undefined ? sentencesOf(text).slice(0, 1) : [],
+  );
 }
 
 function linesIn(answer: string): Line[] {
@@ -425,7 +427,7 @@ export function withoutPoliteness(sentence: string): string {
 }
 
 const POLITE =
-  /^(?:(?:ok(?:ay)?|ah|all good|alright|good|great|hmm+|oh|perfect|sorry|thanks|wait|no wait|so|and|but|then|now|also|however|actually|basically|question|one question|just|yeah|yes|well|please|(?:can|could|would) (?:you|we)|let['’]s|i (?:think|want to|wonder)|we need to|right now|und|aber|bitte|(?:kannst|könntest) du|et|mais|peux-tu|pouvez-vous|y|pero|por favor|puedes|podrías)[\s,.!:-]+|请(?:帮我)?|帮我|那么[，,]?)+/iu;
+  /^(?:(?:ok(?:ay)?|ah|all good|alright|anyway|good|great|h+m+|oh|perfect|sorry|thanks|wait|no wait|so|and|but|then|now|also|however|actually|basically|question|one question|just|ye(?:ah|p|s)|well|please|(?:can|could|would) (?:you|we)|let['’]s|i (?:think|want to|wonder)|we need to|right now|und|aber|bitte|(?:kannst|könntest) du|et|mais|peux-tu|pouvez-vous|y|pero|por favor|puedes|podrías)[\s,.!:-]+|请(?:帮我)?|帮我|那么[，,]?)+/iu;
 
 /** The text, or its first words and an ellipsis. */
 export function clip(text: string, tokensMax: number): string {

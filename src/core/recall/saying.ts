@@ -1,5 +1,5 @@
 import { announcesStep, offersWork, SAYS_WHY } from '../memory/next-steps.ts';
-import { hasValue, kindOf, onlyAsks, sentencesOf, SPECIFIC } from './sentences.ts';
+import { hasValue, isRest, kindOf, onlyAsks, sentencesOf, SPECIFIC } from './sentences.ts';
 
 /**
  * Finds the part of a line that informs a reader who knows nothing else. An agent ends its answers with its next
@@ -15,7 +15,7 @@ const LEAD =
  * same without it.
  */
 const OPENER =
-  /^(?:(?:so|also)\b,? |(?:actually|additionally|ah|alright|basically|confirmed|correct|exactly|furthermore|good (?:catch|news|point|question)|got it|however|i see(?= [–—-])|in short|moreover|no|ok(?:ay)?|oh|right|sure|understood|yes|you['’]re (?:absolutely |totally )?(?:correct|right)|außerdem|du hast recht|genau|gut|ja|nein|richtig|stimmt|verstanden|compris|d['’]accord|de plus|donc|en effet|exactement|non|oui|tu as raison|vous avez raison|además|bien|entendido|exacto|sí|tienes razón|ho capito|inoltre|tem razão)(?: ?[,:!.]| [–—-]) )(?=.)|^(?:はい|いいえ|なるほど|つまり|また|是的|好的|对|明白了|你说得对|所以|另外)[、，,。]/iu;
+  /^(?:(?:so|also)\b,? |(?:actually|additionally|ah|alright|anyway|basically|confirmed|correct|exactly|fair enough|furthermore|good(?: (?:catch|news|point|question))?|got it|great|ha|hm+|however|i see(?= [–—-])|in short|moreover|no|ok(?:ay)?|oh|right|similarly|sure|understood|ye(?:ah|p|s)|you['’]re (?:absolutely |totally )?(?:correct|right)|außerdem|du hast recht|genau|gut|ja|nein|richtig|stimmt|verstanden|compris|d['’]accord|de plus|donc|en effet|exactement|non|oui|tu as raison|vous avez raison|además|bien|entendido|exacto|sí|tienes razón|ho capito|inoltre|tem razão)(?: ?[,:!.]| [–—-]) )(?=.)|^(?:はい|いいえ|なるほど|つまり|また|是的|好的|对|明白了|你说得对|所以|另外)[、，,。]/iu;
 
 const OPENERS_MAX = 3;
 
@@ -28,8 +28,8 @@ function withoutOpener(line: string): string {
 /** Matches announcements of the agent's next step, in forms that announcesStep does not remove from stored texts. */
 const ANNOUNCES = [
   new RegExp(
-    `^${LEAD}(?:let me(?! know)|(?:i['’]ll|i will|i['’]m going to|i am going to)\\b|(?:continuing|proceeding|starting|moving on) (?:with|to)\\b)`,
-    'i',
+    `^${LEAD}(?:let me(?! know)|(?:i['’]ll|i should|i will)\\b|(?:i['’]m|i am) (?:(?:already|also|currently|just|now|still) )*(?!assuming|getting|missing|seeing)(?:on|\\p{L}+ing)\\b|(?:continuing|proceeding|starting|moving on) (?:with|to)\\b)`,
+    'iu',
   ),
   /^(?:and |so )?now (?:for|on to|onto|the \p{L}+ \p{L}+ [–—-])\s?/iu,
   /[,;:–—-] (?:and |but |so )?(?:now )?(?:i['’]m|i am) (?:now |going to )?\p{L}+|[,;:–—-] so (?:i['’]ll|i will|let me)\b/iu,
@@ -54,7 +54,7 @@ const POINTS_BACK = [
   // Matches sentences that continue the one before: "Or to keep the list.", "But not on the quay."
   /^(?:(?:and|but|or|nor|then|otherwise|even (?:then|so)|und|oder|aber|sondern|denn|et|ou|mais|puis|pero|sino|però)[, ]|(?:そして|または|しかし|でも|それから|而且|或者|但是|然后|不过|并且))/iu,
   /^(?:(?:and|but|because|hence|however|now|since|so|still|then|thus)[, ]+)*(?:it(?! (?:turns out|seems (?:that|like)|appears|is (?:important|possible|necessary|better|worth)))|they|he|she|both|neither|the (?:former|latter|same (?:thing|issue|applies|(?:\w+ )?(?:should|must|can|could|will|would|needs?|applies|goes|happens|holds))))(?:['’](?:s|re|ll|d|ve))?\s/i,
-  /^(?:(?:and|but|because|hence|however|now|since|so|still|then|thus)[, ]+)*(?:this|that|these|those)(?:['’]s|['’]re|\s(?:is|are|was|were|means?|works?|worked|fix(?:es|ed)?|happen(?:s|ed)?|makes?|made|gives?|gave|should|would|will|could|can|may|might|must|has|have|had|does|do|did|causes?|caused|lets?|allows?|ensures?|prevents?|keeps?|avoids?|matches|includes?|only|also|now|way|explains?|shows?|confirms?|looks?|seems?|needs?|uses?|adds?|leads?|resolves?|aligns?|requires?|provides?|handles?|covers?|gets?|runs?|breaks?|broke|solves?|appl(?:y|ies|ied)|removes?|creates?|replaces?|and|ones?|too|all)\b)/i,
+  /^(?:(?:and|but|because|hence|however|now|since|so|still|then|thus)[, ]+)*(?:thats\b|this|that|these|those)(?:['’]s|['’]re|(?<=thats)|\s(?:is|are|was|were|means?|works?|worked|fix(?:es|ed)?|happen(?:s|ed)?|makes?|made|gives?|gave|should|would|will|could|can|may|might|must|has|have|had|does|do|did|causes?|caused|lets?|allows?|ensures?|prevents?|keeps?|avoids?|matches|includes?|only|also|now|way|explains?|shows?|confirms?|looks?|seems?|needs?|uses?|adds?|leads?|resolves?|aligns?|requires?|provides?|handles?|covers?|gets?|runs?|breaks?|broke|solves?|appl(?:y|ies|ied)|removes?|creates?|replaces?|and|ones?|too|all)\b)/i,
   /^(?:(?:und|aber|also|jetzt|nun)\s+)*(?:es|das|dies)\s+(?:ist|sind|war|wird|hat|funktioniert|geht|bedeutet|läuft|kann|muss|sollte|heißt|behebt|passiert)\b/iu,
   /^(?:(?:et|mais|donc)\s+)*(?:c['’](?:est|était)|ce sont|ça|cela|ceci|il(?! (?:faut|y a|n['’]y))|elle|ils|elles)(?![\p{L}\p{N}])/iu,
   /^(?:(?:y|pero|e|ma|mas)\s+)*(?:esto|eso|estos|estas|isso|isto|questo|ciò)\s+\p{L}/iu,
@@ -64,7 +64,7 @@ const POINTS_BACK = [
 
 /** Matches a request about something that was named before: "is this right?", "the other one". */
 const REQUEST_POINTS_BACK =
-  /^(?:(?:(?:am|are|is|was|were|isn['’]t|aren['’]t|wasn['’]t|do|does|did|doesn['’]t|has|have|if|or|what|how) )*(?:it|its|this|that|these|those|they|them|he|she|same|about (?:it|this|that))|am i|the (?:same|other|last|first|second|next)(?: \w+)?|like|since|which|because|or|so that|if so|as far as|we know|still (?:some|the|no))\b/i;
+  /^(?:(?:(?:am|are|is|was|were|isn['’]t|aren['’]t|wasn['’]t|do|does|did|doesn['’]t|has|have|if|or|what|how) )*(?:it|its|this|that|these|those|they|them|he|she|same|about (?:it|this|that))|am i|once (?:done|finished|merged)|(?:(?:begin|continue|keep|resume|start) (?:to )?)?work(?:ing)? on (?:the )?(?:branch|issue|phase|plan|pr|task|ticket)|the (?:same|other|last|first|second|next)(?: \w+)?|like|since|which|because|or|so that|if so|as far as|we know|still (?:some|the|no))\b/i;
 
 /** If a sentence has only these words, it reports that a step went well, and names nothing. */
 const STATUS_WORDS = new Set(
@@ -92,16 +92,30 @@ const HASH = /^[\da-f]{7,40}$/i;
 /** Further words that a status may have: it may name one thing, as in "All gateway tests pass". */
 const STATUS_NAMES_MAX = 1;
 
+/** Matches a report that checks went well. The commands in it name what ran, so they are no finding. */
+const WENT_WELL =
+  /\b(?:pass(?:ed|ing)?(?! (?:an?|its|the|through|to)\b)|green|clean|succeed(?:s|ed)?|(?:0|no|zero) (?:errors|failures|issues|warnings))\b(?!.*\b(?:if|only|unless|until|when)\b)/iu;
+/** Matches code, and remarks in brackets. */
+const CODE_OR_ASIDE = /`[^`]*`|\([^()]*\)/g;
+
 /** Matches a report of success, with everything after it: "All 12 tests pass, and the branch is pushed." */
 const ALL_PASS =
   /^(?:all|both)(?: the| \d+)?(?: [\w-]+){0,2} (?:tests?|checks|specs|suites?) (?:now )?(?:pass(?:ed)?|succeed(?:ed)?|are (?:now )?(?:green|passing))\b(?!.*(?:`|\w=\w))/iu;
 
-/** Matches "Plan posted to the wiki", "TIDE-98 is complete.", "All review comments have been addressed." */
-const IS_DONE =
-  /^(?:the )?(?:plan|patch|phase|task|issue|ticket|pr|branch|commit|todo|[A-Z]{2,}-\d+)(?: #?\d+)? (?:(?:is|was|has been) (?:now )?)?(?:complete[d]?|done|posted|saved|merged|closed|pushed|finished|\d+ commits)\b|^(?:all|both)(?: [\w-]+){1,5} (?:are|were|have been) (?:now |already )?(?:addressed|applied|completed|done|fixed|implemented|resolved|updated)\b(?!.*`)/i;
+/**
+ * Matches the state of the agent's own work: "Plan posted to the wiki", "TIDE-98 is complete.", "The lock fix is done.",
+ * "All review comments have been addressed.", "CI is still pending", "Spawned two workers for the docs".
+ */
+const IS_DONE = [
+  /^(?:the (?:\S+ ){0,3})?(?:plan|patch|phase|task|issue|ticket|pr|branch|commit|todo|[A-Z]{2,}-\d+)(?: #?\d+)? (?:(?:is|was|has been) (?:already |now )?)?(?:complete[d]?|done|posted|saved|merged|closed|pushed|finished|\d+ commits)\b/i,
+  /^(?:the|my|our|your) (?:\S+ ){1,10}?(?:is|are|was|were|has been|have been) (?:already |just |now )?(?:added|applied|clean(?:ed)?|closed|committed|completed?|created|done|finished|gone|green|loaded|merged|posted|pushed|removed|updated)(?: and \w+| now)?[.!]$/i,
+  /^(?:all|both)(?: [\w-]+){1,5} (?:are|were|have been) (?:now |already )?(?:addressed|applied|completed|done|fixed|implemented|resolved|updated)\b(?!.*`)/i,
+  /\b(?:builds?|checks?|ci|jobs?|reviews?|pipelines?|tests?|workflows?) (?:(?:is|are) )?(?:still (?:pending|queued|running)|in progress|pending|progressing|underway)\b/i,
+  /^(?:dispatched|launched|spawned|started) (?:\S+ ){1,4}(?:sub-?)?(?:agents?|workers?)\b|\b(?:sub-?)?(?:agents?|workers?) (?:is|are) (?:active|back|making progress|still (?:going|running|working))\b/i,
+];
 /** Matches a verdict on work without a finding: "Strong test coverage - the new code is well tested." */
 const PRAISES =
-  /^(?:overall, |net assessment: |(?:the |this )?[\w-]+(?: [\w-]+)? looks? (?:correct|fine|good|right|solid)\b|(?:clean|clear|comprehensive|excellent|good|great|nice|solid|strong|thorough)(?: [\w-]+){1,3}(?:$|[.!:]| [–—-]|,? (?:for|with)\b))/i;
+  /^(?:overall, |net assessment: |(?:the |this )?(?:current )?\S+(?: \S+){0,2} (?:is|are|looks?) (?:already )?(?:correct|fine|good|reasonable|right|solid|sound|surgical|well-\w+)(?: already| now)?(?:$|[.!]| [–—-]|,? (?:and|as|for)\b)|(?:clean|clear|comprehensive|excellent|good|great|nice|solid|strong|thorough)(?: [\w-]+){1,3}(?:$|[.!:]| [–—-]|,? (?:for|with)\b))/i;
 /** Matches a guess at how long work will take. */
 const ESTIMATES = /^(?:estimated|expected|total) (?:effort|time|duration|complexity)\b/i;
 /** "The list output works." */
@@ -110,11 +124,14 @@ const WORKS =
 
 function isStatus(sentence: string): boolean {
   if (STATUS_WITHOUT_BLANKS.test(sentence)) return true;
-  if ((IS_DONE.test(sentence) || ALL_PASS.test(sentence)) && !SAYS_WHY.test(sentence)) return true;
-  if ((WORKS.test(sentence) || PRAISES.test(sentence)) && !hasValue(sentence)) return true;
+  const isDone = ALL_PASS.test(sentence) || IS_DONE.some((one) => one.test(sentence));
+  if (isDone && !SAYS_WHY.test(sentence)) return true;
+  if (WORKS.test(sentence) && !SPECIFIC.test(sentence)) return true;
+  if (PRAISES.test(sentence) && !hasValue(sentence)) return true;
   if (ESTIMATES.test(sentence)) return true;
   if (WITHOUT_BLANKS.test(sentence) || !STATUS.test(sentence)) return false;
-  const words = sentence.split(/[^\p{L}\p{N}=/._-]+/u).filter((word) => /[\p{L}\p{N}]/u.test(word));
+  const said = WENT_WELL.test(sentence) ? sentence.replaceAll(CODE_OR_ASIDE, ' ') : sentence;
+  const words = said.split(/[^\p{L}\p{N}=/._-]+/u).filter((word) => /[\p{L}\p{N}]/u.test(word));
   const named = words
     .map((word) => word.replace(/[._-]+$/, ''))
     .filter((word) => !/^\d+$/.test(word) && !HASH.test(word))
@@ -147,6 +164,7 @@ export function saysNothing(said: string): boolean {
   if (!tells && !SPECIFIC.test(sentence) && NARRATES.test(sentence)) return true;
   return (
     onlyAsks(sentence) ||
+    isRest(sentence) ||
     pointsBack(sentence) ||
     isInterjection(sentence) ||
     isMasked(sentence) ||
@@ -167,12 +185,18 @@ export function pointsBack(sentence: string): boolean {
 }
 
 /** Matches an object that was named before: "break this up", "look at that, and go on", "so we don't break this again". */
-const OBJECT_BACK =
-  /^(?:\S+ ){1,4}?(?:this|that|it|these|those|them)(?=$|[,.!?;…]|\s(?:and|again|also|as|at|by|down|for|here|in|instead|into|now|on|or|out|please|so|to|too|up|with|work)\b)|\s(?:this|these|those)(?=$|[,.!?;…]|\s(?:again|also|at|by|for|here|in|instead|now|on|too)\b)/i;
+const OBJECT_BACK = [
+  /^(?:\S+ ){1,4}?(?:this|that|it|these|those|them)(?=$|[,.!?;…]|\s(?:and|again|also|as|at|by|down|for|here|in|instead|into|now|on|or|out|please|so|to|too|up|with|work)\b)/i,
+  /\s(?:this|these|those)(?=$|[,.!?;…]|\s(?:again|also|at|by|for|here|in|instead|next|now|on|too)\b)/i,
+  /\s(?:that|them)(?=$|[,.!?;…]|\s(?:again|also|instead|now|please|too)\b)|^do the same\b/i,
+  // Something that only the conversation has shown: "this option", "that rule", "the points you mentioned".
+  /\s(?:this|these|those) (?!(?:app|branch|codebase|file|folder|machine|package|project|repo|repository|service|way|week|year)\b)\p{L}|\sthat (?:bug|case|change|comment|feedback|issue|one|part|pr|problem|rule|stuff|task|thing|way)\b/iu,
+  /\byou (?:just |already )?(?:described|listed|mentioned|proposed|said|suggested)\b|\b(?:last|previous) (?:answer|comment|message|response)s?\b|\bfurther up\b/i,
+];
 
 /** Says whether the object of a sentence was named before it. */
 export function objectPointsBack(sentence: string): boolean {
-  return OBJECT_BACK.test(sentence);
+  return OBJECT_BACK.some((one) => one.test(sentence));
 }
 
 /** Says whether the subject of a user's sentence, or of a title, was named before it. */
@@ -204,9 +228,18 @@ const HAS_VERB = /\b(?:is|are|was|were|has|have|had|needs?|must)\b/i;
 /** Matches an action whose subject is named above the list: "Verifies the message". */
 const NAMELESS =
   /^(?:(?:also|always|never|only|correctly) )?(?:adds|allows|applies|asserts?|catches|clears|combines|compares|computes|contains|converts|creates|deletes|detects|displays|ensures|extracts|fails|fetches|finds|gets|handles|includes|keeps|loads|merges|parses|prevents|provides|reads|reduces|removes|replaces|requires|resolves|returns|saves|sends|shows|skips|supports|triggers|uses|validates|verif(?:y|ies)|wraps|writes)\b(?! (?:is|are|was|were|pass|fail)\b)/i;
-/** Matches references to text that is not quoted: "The most likely are #1 and #2", "see above". */
+/** Matches references to text that is not quoted: "The most likely are #1 and #2", "Option 1 is longer", "see above". */
 const NAMES_ABSENT =
-  /(?:^|\s)#\d (?:and|or|&) #\d|^(?:this|that|these|those|the (?:following|above)) (?!(?:branch|repo|repository|project|package|codebase|service)\b)\p{L}|\b(?:(?:see|as|mentioned|listed|described) (?:above|below)|the (?:above|following))\b|^(?:dies|jene)[ers]{0,2} \p{L}|^(?:cette?|ces) \p{L}|^est[aeo]s? \p{L}/iu;
+  /^option [A-D\d]\b(?!:)|^the P\d (?:issues|items)\b|(?:^|\s)#\d (?:and|or|&) #\d|^(?:this|that|these|those|the (?:following|above)) (?!(?:branch|repo|repository|project|package|codebase|service)\b)\p{L}|\b(?:(?:see|as|mentioned|listed|described) (?:above|below)|the (?:above|following))\b|^(?:dies|jene)[ers]{0,2} \p{L}|^(?:cette?|ces) \p{L}|^est[aeo]s? \p{L}/iu;
+/** Matches those who act in an example, which one line does not tell: "Session B tries to start". */
+const IN_EXAMPLE =
+  /\b(?:[Aa]gent|[Bb]ranch|[Cc]lient|[Cc]ommit|[Pp]rocess|[Pp]rompt|[Ss]ession|[Tt]hread|[Uu]ser|[Ww]orker) (?:[A-D]|[1-4])\b/g;
+
+/** Says whether a sentence is a step of an example: it names one of several that act. */
+export function isStepOfExample(sentence: string): boolean {
+  return new Set(sentence.match(IN_EXAMPLE)).size === 1;
+}
+
 /** Matches a place in the code without a statement about it. */
 const POINTS_TO_CODE =
   /^`[\w./-]+\.\w{1,4}(?::[^`]*)?`:? (?:[–—-] )?(?:used|called|defined|during|in|at|where|when|for)\b/i;
@@ -219,6 +252,7 @@ export function isWeak(line: string): boolean {
     (kindOf(line) === 'order' && !RULE.test(line) && !HAS_VERB.test(line)) ||
     NAMELESS.test(line) ||
     NAMES_ABSENT.test(line) ||
+    isStepOfExample(line) ||
     POINTS_TO_CODE.test(line) ||
     COUNTS_LINES.test(line)
   );

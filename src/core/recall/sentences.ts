@@ -7,10 +7,10 @@ import { hasTerms } from './terms.ts';
 
 /**
  * Matches the end of a sentence: its mark and a space. The dot of an abbreviation or of a list number does not
- * count.
+ * count, nor do the dots that end a piece of code.
  */
 const SENTENCE_END =
-  /\n+|(?<!(?:^|\n)\s*(?:\d{1,3}|[A-Za-z])\.|(?:^|\s)(?:e\.g|i\.e|vs|etc|cf|approx|resp|re|z\.B|d\.h|bzw)\.)(?<=[.!?]["'”’)\]*_`]{0,3})\s+|(?<=[。！？])/u;
+  /\n+|(?<!(?:^|\n)\s*(?:\d{1,3}|[A-Za-z])\.|(?:^|\s)(?:e\.?g|i\.?e|vs|etc|cf|approx|resp|re|z\.B|d\.h|bzw)\.)(?<=[.!?]["'”’)\]*_`]{0,3})(?<!\.\.\.`)\s+|(?<=[。！？])/u;
 
 export function sentencesOf(text: string): string[] {
   return text
@@ -20,12 +20,16 @@ export function sentencesOf(text: string): string[] {
 }
 
 const QUESTION_MARK = /[?？][\s"'”’)\]*_`]*$/u;
-/**
- * Matches questions without a question mark, which people often omit. With a full stop the same words may begin a
- * statement.
- */
+/** Matches questions without a question mark. With a full stop the same words may begin a statement. */
 const ASKING =
-  /^(?:(?:what|which|who|whose|where|why)\b|(?:when|how) (?:is|are|was|were|do|does|did|can|could|should|will|would|many|much|long|often)\b)[^.:!]*$/i;
+  /^(?:(?:what|which|who|whose|where|why)\b|(?:when|how) (?:is|are|was|were|do|does|did|can|could|should|will|would|many|much|long|often)\b)(?:[^.:!]|[.:](?=\S))*$/i;
+/** Matches a verb in front of its subject, which only a question has: "how should I …", "does the lock …". */
+const INVERTED = new RegExp(
+  '^(?:(?:how|what|when|where|who|why) (?:am|are|can|could|did|do|does|has|have|is|should|was|were|will|would)' +
+    '|am|are|did|does|has|is|was|(?:do|have|should)(?= (?:i|they|we|you)\\b)) ' +
+    '(?:an?|i|it|my|our|that|the|there|these|they|this|those|we|you|your)\\b[^:]*$',
+  'i',
+);
 
 export function onlyAsks(text: string): boolean {
   let isAsking = false;
@@ -38,7 +42,7 @@ export function onlyAsks(text: string): boolean {
 }
 
 function asks(sentence: string): boolean {
-  return QUESTION_MARK.test(sentence) || ASKING.test(sentence);
+  return [QUESTION_MARK, ASKING, INVERTED].some((one) => one.test(sentence));
 }
 
 /**
@@ -46,7 +50,7 @@ function asks(sentence: string): boolean {
  * "test coverage is low", "builds are slow".
  */
 const ORDERING =
-  /^(?:(?:can|could|would|will) (?:you|we)\b|let['’]?s\b|i (?:want|need|would like|['’]d like) (?:you )?to\b|(?:we|you) (?:need|have|want) to\b|go ahead\b|(?:add|address|adjust|analy[sz]e|apply|ask|build|bump|change|check|clean|close|commit|compare|configure|consider|continue|convert|copy|create|debug|delete|deploy|describe|do|document|draft|drop|edit|enable|explain|explore|extend|extract|find|finish|fix|format|generate|get|give|handle|help|implement|improve|install|integrate|investigate|list|look|make|merge|migrate|move|open|optimi[sz]e|plan|port|prepare|push|read|rebase|refactor|remove|rename|replace|research|resolve|restart|restore|review|rewrite|run|search|see|send|set|show|split|start|stop|suggest|summari[sz]e|switch|tell|test|try|update|upgrade|use|validate|verify|write)\b(?! (?:\S+ ){0,2}(?:is|are|was|were|has|have|had|needs?|must|can)\b))/i;
+  /^(?:(?:can|could|would|will) (?:you|we)\b|let['’]?s\b|i (?:want|need|would like|['’]d like) (?:you )?to\b|(?:we|you) (?:need|have|want) to\b|go ahead\b|(?:filter|load|pass|print|save|store) (?=(?:all|an?|any|by|each|existing|in|into|it|its|only|the|to|with)\b|`)|(?:accept|add|address|adjust|adopt|analy[sz]e|apply|ask|attribute|build|bump|change|check|clean|clear|close|commit|compare|configure|consider|continue|convert|copy|create|debug|decide|define|delete|deploy|describe|detect|disable|do|document|draft|drop|edit|emit|enable|explain|explore|export|expose|extend|extract|find|finish|fix|follow|format|generate|get|give|handle|help|implement|improve|initiali[sz]e|install|integrate|introduce|investigate|invoke|list|look|make|merge|migrate|modify|move|open|optimi[sz]e|parse|plan|port|prepare|push|read|rebase|refactor|remove|rename|replace|research|resolve|restart|restore|review|rewrite|run|search|see|send|set|show|simplify|skip|split|start|stop|suggest|summari[sz]e|switch|tell|test|try|update|upgrade|use|validate|verify|wire|work on|wrap|write)\b(?! (?:\S+ ){0,2}(?:is|are|was|were|has|have|had|needs?|must|can)\b))/i;
 
 export type SentenceKind = 'statement' | 'order' | 'question';
 
@@ -73,11 +77,11 @@ export function hasValue(text: string): boolean {
 const CODE =
   /[{;}(]\s*(?:\/\/.*)?$|^[$>]\s|^\/\/ |\s:=\s|^(?:const|let|var|func|return|import|if|for|git)\b.*[({=]/;
 const DRAWN = /[─│├└┌╭╰╮╯┼═║]/;
-/** Matches a table cell or an arrow: it is unclear without the table's head or the steps before it. */
-const ROW_OR_STEP = /^\||\|$|\s\|\s|^[→⇒↳]|^[-=]>\s/;
+/** Matches a table cell, an arrow or a line of a diff: it is unclear without the lines around it. */
+const ROW_OR_STEP = /^\+\s|^\||\|$|\s\|\s|^[→⇒↳]|^[-=]>\s/;
 /** Matches a line that continues in the next one: a heading, half a list, a text that was cut. */
 const GOES_ON =
-  /[:：,，、([{–—&|/\\]$|(?:…|\.\.\.|\s-)$|\s(?:an|and|because|but|its|my|or|our|than|the|their|which|your|und|oder)$/;
+  /[:：,，、([{–—&|/\\]$|(?:…|\.\.\.|\s-)$|\s(?:an|and|because|but|its|my|or|our|than|the|their|which|your|between|from|into|of|onto|per|via|und|oder)$|\s(?:e\.?g|i\.?e)\.$/;
 /** A line without a verb and with at most this many words is a heading or a label. */
 const LABEL_WORDS = 4;
 /** Matches a word. In scripts without spaces two characters are about a word. */
@@ -93,12 +97,12 @@ export function isFragment(line: string): boolean {
 
 /**
  * Matches lines that no user typed as a request: tool output, a path, a slash command, a menu answer, a remark in
- * brackets, a shell prompt.
+ * brackets, a shell prompt, the message of a program, the text behind a slash command.
  */
 const PASTED =
-  /\S {2,}\S|\t|^[^\p{L}\p{N}"'“`#]|^\d+(?:[,.)]|:\d)|^\S+$|^\S+@\S+ |^In \[\d+\]:|^(?:from [\w.]+ )?import \w/u;
+  /\S {2,}\S|\t|^[^\p{L}\p{N}"'“`#]|^\d+(?:[,.)]|:\d)|^\S+$|^\S+@\S+ |^In \[\d+\]:|^(?:from [\w.]+ )?import \w|^(?:[Ee]rror|fatal|hint|[Ww]arning)(?:\[\w+\])?: |^Invoke the \S+ skill\b|^(?:\d{1,2}|[Oo]ption [A-D\d]) (?:does(?:n['’]t)?|is|looks?|seems?|sounds?|works?)\b/u;
 /** Matches a clause without its main clause: "if this is an edge case now", "which was on the quay". */
-const SUBORDINATE = /^(?:although|because|if|unless|whereas|whether|which|while)\b[^,;–—]*$/iu;
+const SUBORDINATE = /^(?:although|because|if|unless|whereas|while)\b[^,;–—]*$/iu;
 /** A longer sentence may hold its main clause without a comma. */
 const SUBORDINATE_WORDS = 8;
 
@@ -107,13 +111,20 @@ const ASKS_ON =
   /^(?:about|also|as|at|by|enough|for|from|in|like|of|on|plus|via|with)\b(?! (?:how|what|which|who|whose)\b)[^,]*[?？]$/i;
 const ASKS_ON_WORDS = 7;
 
+/** Matches the rest of a sentence: it begins in lower case with a preposition, or is an indirect question. */
+const REST = /^(?:by|for|from|into|of|onto|than|via|with|which|[Ww]hether)\b[^,:;–—]*$/u;
+
+export function isRest(sentence: string): boolean {
+  return REST.test(sentence);
+}
+
 /** Says whether a sentence of a request is only a label, a fragment or pasted text. */
 export function isNoRequest(sentence: string): boolean {
   const words = sentence.split(/\s+/).length;
-  const isRest =
+  const isClause =
     (ASKS_ON.test(sentence) && words <= ASKS_ON_WORDS) ||
     (SUBORDINATE.test(sentence) && words <= SUBORDINATE_WORDS);
-  return isRest || PASTED.test(sentence) || isFragment(sentence);
+  return isClause || isRest(sentence) || PASTED.test(sentence) || isFragment(sentence);
 }
 
 /** Says whether a line needs those around it. Code in backticks is whole: "Run `ps | grep quay` first." */
@@ -128,13 +139,16 @@ export function isPiece(line: string): boolean {
   );
 }
 
-/** Says whether a bracket or a quotation mark is not closed. */
+/** Matches a closing bracket that closes none: a face, or the mark of a list. */
+const LONE_BRACKET = /[:;]['’]?-?\)|(?<=^|\s)\w{1,2}\)/g;
+
+/** Says whether a bracket or a quotation mark has no partner. */
 function isUnbalanced(line: string): boolean {
-  const count = (sign: string): number => line.split(sign).length - 1;
+  const text = line.replaceAll(LONE_BRACKET, '');
+  const count = (sign: string): number => text.split(sign).length - 1;
   return (
     count('`') % 2 === 1 ||
-    count('(') > count(')') ||
-    count('[') !== count(']') ||
-    count('{') !== count('}')
+    count('"') % 2 === 1 ||
+    ['()', '[]', '{}', '“”'].some(([open = '', close = '']) => count(open) !== count(close))
   );
 }

@@ -1,10 +1,16 @@
 import { estimateTextTokens } from '../bytes/tokens.ts';
 import { shortReference } from '../memory/reference.ts';
-import { clip, plainLine, soleLines, type TermValues, withoutPoliteness } from './conclusions.ts';
+import {
+  clip,
+  plainLine,
+  soleSentences,
+  type TermValues,
+  withoutPoliteness,
+} from './conclusions.ts';
 import { ANSWER_MARK } from './recall-block.ts';
 import { isReply, isTelling, sentencesAsked } from './own-words.ts';
 import { SaidLines } from './said-lines.ts';
-import { objectPointsBack, requestPointsBack } from './saying.ts';
+import { isStepOfExample, objectPointsBack, requestPointsBack } from './saying.ts';
 import { hasValue, isNoRequest, kindOf } from './sentences.ts';
 import { termsOf } from './terms.ts';
 
@@ -118,12 +124,14 @@ export function titleOf<Kind extends TitledExchange>(
   const asked = mostTelling(requests, { values, said, tokensMax });
   if (asked !== undefined) return asked;
   const lines = exchanges.flatMap((exchange) =>
-    soleLines(exchange.answered)
+    soleSentences(exchange.answered)
       .slice(0, LINES_MAX)
       .filter((sentence) => isAbout(sentence, values) && !KNOWS_NOTHING.test(sentence))
       .map((sentence) => ({ exchange, sentence })),
   );
-  const answered = mostTelling(lines, { values, said, tokensMax });
+  const whole = lines.filter(({ sentence }) => IS_WHOLE.test(sentence));
+  const question = { values, said, tokensMax };
+  const answered = mostTelling(whole, question) ?? mostTelling(lines, question);
   return answered && { ...answered, title: `${ANSWER_MARK}${answered.title}` };
 }
 
@@ -139,6 +147,8 @@ function isAbout(sentence: string, values: TermValues): boolean {
   );
 }
 
+/** Matches a sentence with its mark, or a change: "Moved the lock". In an answer all else may be a label. */
+const IS_WHOLE = /[.!。！]["'”’)\]]*$|^\p{Lu}\p{Ll}+ed\s/u;
 /** Matches a capital inside the sentence, or a letter of a script without capitals. */
 const HAS_NAME = /\s\p{Lu}|\p{Lo}/u;
 
@@ -182,8 +192,11 @@ const ORDER_VALUE = 1;
 const VAGUE = new Set(
   termsOf(
     'able another anything awesome back bit chunk comment complete completed different everything first good great kind ' +
-      'last little local lot more new nice other others part piece place plan point pretty proper remember second separate ' +
-      'similar simple small smaller some something step steps stuff task thing things third valid way whole wonder wondering',
+      'last little local lot more new nice nothing obvious other others part piece place plan point pretty proper quite ' +
+      'remember second separate similar simple small smaller some something somehow step steps straight stuff task thing ' +
+      'things third valid way whole wonder wondering ' +
+      // Of the way from a change to its merge, which is the same for all changes.
+      'conflict feedback outstanding parent rebase reply respond skill spawn subagent together worker worktree',
   ),
 );
 
@@ -215,6 +228,7 @@ function mostTelling<Kind extends TitledExchange>(
     const isCut = title !== own;
     if (requestPointsBack(title) || isNoRequest(isCut ? title.slice(0, -1) : title)) continue;
     if (objectPointsBack(title) && !hasValue(title)) continue;
+    if (isStepOfExample(title)) continue;
     const terms = new Set(termsOf(title));
     const naming = [...terms].filter((term) => isTelling(term) && !VAGUE.has(term)).length;
     let shared = 0;
