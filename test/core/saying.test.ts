@@ -96,6 +96,7 @@ const EMPTY = {
     'Pero no para los barcos del muelle.',
     '但是港口的船没有。',
     'しかし船は動きません。',
+    'The answer is: because the keys of the harbour are random.',
     'It works now.',
     'This fixes the crash of the gateway.',
     'These should stay in step with the schema.',

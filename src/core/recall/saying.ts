@@ -50,7 +50,7 @@ const NARRATES = new RegExp(
 /** Its subject is in the sentence before it. */
 const POINTS_BACK = [
   // Matches sentences about a case that was named before: "In some cases it is inconsistent.", "Ideally, this gives 4."
-  /^(?:currently|ideally|in (?:all|both|many|most|other|some|these|those) cases|normally|right now|sometimes|usually),? (?:it|they|this|that)\b|\bin (?:this|that|such an?) (?:case|situation|scenario|event)[.!]?$|^if so\b/i,
+  /^(?:currently|ideally|in (?:all|both|many|most|other|some|these|those) cases|normally|right now|sometimes|usually),? (?:it|they|this|that)\b|\bin (?:this|that|such an?) (?:case|situation|scenario|event)[.!]?$|^if so\b|^the (?:short )?answer is\b/i,
   // Matches sentences that continue the one before: "Or to keep the list.", "But not on the quay."
   /^(?:(?:and|but|or|nor|then|otherwise|even (?:then|so)|und|oder|aber|sondern|denn|et|ou|mais|puis|pero|sino|però)[, ]|(?:そして|または|しかし|でも|それから|而且|或者|但是|然后|不过|并且))/iu,
   /^(?:(?:and|but|because|hence|however|now|since|so|still|then|thus)[, ]+)*(?:it(?! (?:turns out|seems (?:that|like)|appears|is (?:important|possible|necessary|better|worth)))|they|he|she|both|neither|the (?:former|latter|same (?:thing|issue|applies|(?:\w+ )?(?:should|must|can|could|will|would|needs?|applies|goes|happens|holds))))(?:['’](?:s|re|ll|d|ve))?\s/i,
