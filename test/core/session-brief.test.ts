@@ -169,6 +169,7 @@ test('a sentence that fits comes before a longer one that would be cut', () => {
 
 test.each([
   'start the planner of the quai with a harbour',
+  'CI reports gaps of the quai planner on that PR',
   'use this branch for the planner of the quai harbour',
   'check the cranes that this harbour of quai_planner has',
   'Should the harbour be closed, the planner of the quai waits.',

@@ -190,7 +190,7 @@ const OBJECT_BACK = [
   /\s(?:this|these|those)(?=$|[,.!?;…]|\s(?:again|also|at|by|for|here|in|instead|next|now|on|too)\b)/i,
   /\s(?:that|them)(?=$|[,.!?;…]|\s(?:again|also|instead|now|please|too)\b)|^do the same\b/i,
   // Something that only the conversation has shown: "this option", "that rule", "the points you mentioned".
-  /\s(?:this|these|those) (?!(?:app|branch|codebase|file|folder|machine|package|project|repo|repository|service|way|week|year)\b)\p{L}|\sthat (?:bug|case|change|comment|feedback|issue|one|part|pr|problem|rule|stuff|task|thing|way)\b/iu,
+  /\s(?:this|these|those) (?!(?:app|branch|codebase|file|folder|machine|package|prs?|project|repo|repository|service|way|week|year)\b)\p{L}|\sthat (?:bug|case|change|comment|feedback|issue|one|part|problem|rule|stuff|task|thing|way)\b/iu,
   /\byou (?:just |already )?(?:described|listed|mentioned|proposed|said|suggested)\b|\b(?:last|previous) (?:answer|comment|message|response)s?\b|\bfurther up\b/i,
 ];
 
