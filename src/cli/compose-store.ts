@@ -71,10 +71,7 @@ export async function openStoreForCli(
   };
 }
 
-/**
- * Says whether the folder has no store. If that cannot be known, returns false, and the store itself reports the
- * problem.
- */
+/** Says whether the folder has no store. False if that cannot be known: the store itself reports the problem. */
 function hasNoStore(folder: string): boolean {
   try {
     if (!isThere(folder)) return true;

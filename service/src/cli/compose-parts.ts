@@ -28,10 +28,7 @@ export interface ReceiptNeeds {
   readonly report: (line: string) => void;
 }
 
-/**
- * Opens this process's journal after storing the receipts of earlier ones. Only the process with the folder's lock
- * may call it.
- */
+/** Opens this process's journal, after storing the receipts of earlier ones. The caller holds the folder's lock. */
 export async function openReceipts(needs: ReceiptNeeds): Promise<ReceiptJournal> {
   const options = optionsOf(needs);
   try {
@@ -77,10 +74,7 @@ const REDIS_PORT = 6379;
 
 export interface OpenedLimiter {
   readonly limiter: Limiter;
-  /**
-   * Identifies where limits are counted; equal for processes that count together. It contains no password. Undefined:
-   * in this process.
-   */
+  /** Identifies where limits are counted, without a password. Undefined: in this process. */
   readonly place: string | undefined;
   close(): Promise<void>;
 }
@@ -101,10 +95,7 @@ export async function openLimiter(
   return { limiter, place: placeOf(url), close: () => limiter.close() };
 }
 
-/**
- * Names a Redis server and its database. A loopback address gets the machine's name, because each machine has its own
- * loopback.
- */
+/** Names a Redis server and its database. A loopback address gets the machine's name: each has its own loopback. */
 function placeOf(text: string): string {
   const { hostname: host, port, pathname } = new URL(text);
   const where = isOwnMachine(host.replace(/^\[|\]$/g, '')) ? `${host} of ${hostname()}` : host;

@@ -7,10 +7,7 @@ import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
  * cannot be decrypted.
  */
 
-/**
- * The place of a secret, to which its encryption is bound. No part contains `|`, so two places never give the same
- * context.
- */
+/** The place of a secret, to which it is bound. No part contains `|`, so two places never have the same context. */
 export interface SecretContext {
   readonly tenant: string;
   readonly secretId: string;

@@ -49,10 +49,7 @@ export interface CustomValue {
 /** The maximum number of providers of a tenant whose plan sets no number. */
 export const PROVIDERS_MAX = 1000;
 
-/**
- * Matches the host of a URL that is an IP address. The URL class puts IPv6 in brackets and writes IPv4 as four
- * decimal numbers.
- */
+/** Matches a URL's host that is an IP address. URL puts IPv6 in brackets, and IPv4 as four decimal numbers. */
 const ADDRESS = /^\[|^\d{1,3}(?:\.\d{1,3}){3}\.*$/;
 
 /** Ports as the URL class writes them: '' is 443. */

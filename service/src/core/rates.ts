@@ -42,10 +42,7 @@ export function bookCost(rate: Rate, dueAt: number, more: number): number {
   return dueAt + (MINUTE_MS / rate.perMinute) * more;
 }
 
-/**
- * Returns the address in an entry of X-Forwarded-For, without the port that some proxies add. Undefined if the entry
- * is no address.
- */
+/** Returns the address in an entry of X-Forwarded-For, without its port. Undefined if it is no address. */
 export function forwardedAddress(entry: string): string | undefined {
   const text = entry.trim().replace(/^"(.*)"$/, '$1');
   const [, four] = /^(\d{1,3}(?:\.\d{1,3}){3})(?::\d{1,5})?$/.exec(text) ?? [];
@@ -54,10 +51,7 @@ export function forwardedAddress(entry: string): string | undefined {
   return /^[\da-f:]*:[\da-f:.]*(?:%\w+)?$/i.test(six) ? six : undefined;
 }
 
-/**
- * Returns the block of one sender: an IPv4 address, or the first 64 bits of an IPv6 address, which one household or
- * machine owns.
- */
+/** Returns the block of a sender: an IPv4 address, or the first 64 bits of IPv6, which one household owns. */
 export function addressBlock(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   if (mapped !== undefined) return mapped;

@@ -34,10 +34,7 @@ export interface AuditResult {
   readonly wrong: readonly WrongReceipt[];
   readonly missing: readonly MissingReceipts[];
   readonly unknown: readonly UnknownReceipts[];
-  /**
-   * Tenants without a signed head, so the number of their receipts is unknown. Missing last receipts cannot be
-   * noticed.
-   */
+  /** Tenants without a signed head. The number of their receipts is unknown, so the last ones may be missing. */
   readonly endless: readonly string[];
 }
 
@@ -146,10 +143,7 @@ export class ReceiptAudit {
   }
 }
 
-/**
- * Marks a number as seen. Returns false if it was marked already. One bit for each number, because a node makes
- * millions.
- */
+/** Marks a number as seen. Returns false if it was marked already. A node makes millions, so each takes a bit. */
 function see(numbers: Numbers, seq: number): boolean {
   const [place, bit] = [seq >> 3, 1 << (seq & 7)];
   if (place >= numbers.seen.length) {

@@ -94,10 +94,7 @@ function countsOf(opening: ReceiptOpening, closing: ReceiptClosing): UsageCounts
 
 const NO_USAGE = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0 } as const;
 
-/**
- * Bound on the tokens of one receipt. Larger numbers are not believed: they could overflow the daily sums in the
- * database.
- */
+/** Bound on the tokens of a receipt. Larger numbers are not believed: they could overflow the daily sums. */
 const TOKENS_MAX = 1_000_000_000;
 
 function believed({ input, cacheRead, cacheWrite, output }: Usage): Usage {

@@ -98,10 +98,7 @@ export interface ReceiptOpening {
   readonly decided: ReceiptDecisions;
 }
 
-/**
- * The steps of a request whose milliseconds a receipt states. `overhead` ends when the request was sent to the
- * provider.
- */
+/** The steps whose milliseconds a receipt states. `overhead` ends when the request is sent to the provider. */
 const STEPS = [
   'auth',
   'capture',
@@ -250,10 +247,7 @@ function sorted(receipt: Receipt): Receipt {
   return Object.fromEntries(members) as Receipt;
 }
 
-/**
- * Returns the canonical JSON of a receipt. Its members are in canonical order already, and no text has half a
- * surrogate pair.
- */
+/** Returns a receipt's canonical JSON. Its members are in that order, and no text has half a surrogate pair. */
 export function receiptText(receipt: Receipt): string {
   return JSON.stringify(receipt);
 }
@@ -333,10 +327,7 @@ function msOrNull(ms: number | undefined): number | null {
 /** Matches the names of models and the ids of providers' answers. Any other text does not appear in a receipt. */
 const NAME = /^[\w.:@/+~-]{1,256}$/;
 
-/**
- * Returns the name, or null if it looks like no name: a caller may send a key as the model, and a receipt must not
- * repeat it.
- */
+/** Returns the name; null if it looks like no name: a caller may send a key, which no receipt may have. */
 function nameOrNull(text: string | undefined): string | null {
   if (text === undefined || !NAME.test(text)) return null;
   return maskSecrets(text).text === text ? text : '[masked]';

@@ -3,16 +3,10 @@
 /** The tenant of a service that has only one. */
 export const DEFAULT_TENANT = 'default';
 
-/**
- * The audit name for events that belong to no single tenant, such as changes of plans and admins. No tenant may have
- * this name.
- */
+/** The audit name for events of no single tenant, such as changes of plans. No tenant may have this name. */
 export const SERVICE_TENANT = 'service';
 
-/**
- * Matches the id of a tenant. Neither a space nor a key's public part has a colon, so `tenant:name` is never
- * ambiguous.
- */
+/** Matches a tenant's id. Neither a space nor a key's public part has a colon, so `tenant:name` is unambiguous. */
 export const TENANT_ID = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
 export function isTenantId(text: string): boolean {

@@ -7,10 +7,7 @@ import type { TenantProvider } from '../core/providers.ts';
 import type { Tenant, TenantStatus } from '../core/tenants.ts';
 import type { SealedSecret, VaultChange, VaultStore } from './vault-store.ts';
 
-/**
- * The tenants, plans, keys and admins of a service. Every change has an audit event: `apply` writes both in one
- * transaction.
- */
+/** Tenants, plans, keys and admins of a service. `apply` writes every change and its audit event together. */
 
 /** One page of a list. `after` is the id of the last element that the caller has already. */
 export interface Page {
@@ -77,10 +74,7 @@ type FactKind =
 export interface ChangeList {
   /** The number of the latest change. Numbers follow the order of the commits and have no gaps. */
   readonly last: number;
-  /**
-   * The changes in order. Undefined if there are too many, or if older ones were deleted: then assume that anything
-   * changed.
-   */
+  /** The changes in order. Undefined if too many, or if older ones were deleted: anything may have changed. */
   readonly changes: readonly ChangedFact[] | undefined;
 }
 

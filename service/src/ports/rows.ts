@@ -30,10 +30,7 @@ export interface Transactions {
   read<T>(run: (rows: Rows) => Promise<T>, signal?: AbortSignal): Promise<T>;
   /** Runs one statement that changes nothing. */
   look<Row>(asked: Look, signal?: AbortSignal): Promise<Row[]>;
-  /**
-   * Commits all changes or none, and resolves once they are on disk. `run` may run twice, and must then detect its
-   * own earlier work.
-   */
+  /** Commits all changes or none; resolves once they are on disk. `run` may run twice, and must detect that. */
   write<T>(run: (rows: Rows) => Promise<T>, signal?: AbortSignal): Promise<T>;
   /** Like `write`, for work that cannot run twice: if the result of the commit is unknown, the call fails. */
   writeOnce<T>(run: (rows: Rows) => Promise<T>): Promise<T>;

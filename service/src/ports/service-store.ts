@@ -47,10 +47,7 @@ export interface KeptDays {
   readonly now: number;
   /** The beginning of the oldest receipts that any tenant keeps. */
   readonly receiptsFrom?: number;
-  /**
-   * Events before this time are deleted. The last event of each tenant stays, because the hash chain continues from
-   * it.
-   */
+  /** Events before this time are deleted, except each tenant's last one: the hash chain continues from it. */
   readonly auditFrom?: number;
 }
 
@@ -60,10 +57,7 @@ export interface KeptDays {
  * otherwise.
  */
 export interface TenantStore extends TenantControl, TenantReceipts, LeaseStore {
-  /**
-   * Returns the state of a space. A space that was never written has generation 0 and no records. Reading does not
-   * create a space.
-   */
+  /** Returns the state of a space; generation 0 and no records if it was never written. Creates no space. */
   spaceState(space: string, signal: AbortSignal): Promise<SpaceState>;
   /** Stores all records or none. When it resolves, they are on disk and the next recall finds them. */
   capture(batch: CaptureBatch, signal: AbortSignal): Promise<CaptureOutcome>;
@@ -72,15 +66,9 @@ export interface TenantStore extends TenantControl, TenantReceipts, LeaseStore {
    * bytes. Two engines with the same records give the same items in the same order.
    */
   recall(question: ServiceQuestion, signal: AbortSignal): Promise<ServiceAnswer>;
-  /**
-   * Returns each record byte for byte as it was stored. Every name without a record is in `missing`, with the
-   * reason.
-   */
+  /** Returns records byte for byte. Every name without a record is in `missing`, with the reason. */
   retrieve(question: RetrieveQuestion, signal: AbortSignal): Promise<RetrieveAnswer>;
-  /**
-   * Lists items: with words the best first, else the newest. Tool outputs are only listed if the filter asks for
-   * their kind.
-   */
+  /** Lists items: with words the best first, else the newest. Tool outputs only if the filter asks for them. */
   listItems(filter: ItemFilter, signal: AbortSignal): Promise<readonly MemoryItem[]>;
   /** Returns the digest of an item's record; undefined if there is none. */
   findItem(asked: ItemKey, signal: AbortSignal): Promise<string | undefined>;

@@ -81,9 +81,6 @@ export interface RewrappedSecret {
 }
 
 export interface MasterKeys {
-  /**
-   * Returns 32 bytes; undefined if the settings name no source for this key. Rejects with FileError if the source
-   * cannot be read.
-   */
+  /** Returns 32 bytes; undefined if the settings name no source. Rejects with FileError if it is unreadable. */
   find(id: string): Promise<Uint8Array | undefined>;
 }

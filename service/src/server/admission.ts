@@ -177,10 +177,7 @@ export class ModelAdmission {
     this.#tell((signal) => this.#parts.limiter.settle({ leases, changes }, signal), count);
   }
 
-  /**
-   * Sends a message to the limiter without waiting. If it fails, a lease expires by itself, and an estimate is not
-   * corrected.
-   */
+  /** Sends a message to the limiter without waiting. If it fails, a lease expires and an estimate stays. */
   #tell(call: (signal: AbortSignal) => Promise<void>, count: number): void {
     if (count === 0) return;
     withinDeadline(SETTLE_MS, call).catch(() => undefined);

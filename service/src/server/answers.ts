@@ -10,10 +10,7 @@ import { type FaultCode, faultOf, FAULTS } from '../../../src/core/memory-api/fa
 import type { Reply } from './call.ts';
 import { refusalOf, ServiceFault } from './fault.ts';
 
-/**
- * Writes the service's answers. No answer may be shown in a web page or cached, and none names a path, a key or a
- * text.
- */
+/** Writes answers. None may be shown in a web page or cached, and none names a path, a key or a text. */
 
 const EVERY = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
 
@@ -83,8 +80,7 @@ function seconds(ms = RETRY_AFTER_MS): string {
 }
 
 /**
- * Makes the service's own errors on model routes, in the shape that the client's SDK expects. They repeat nothing of
- * the request.
+ * Makes the service's errors on model routes, as the client's SDK expects them. They repeat nothing of the request.
  */
 
 // For a path without a dialect, uses the shape that most programs expect.

@@ -33,10 +33,7 @@ export class Buckets {
 
 /** The rate of wrong keys: 20 at once, then one in two seconds. A typing mistake passes, a search for keys does not. */
 const FAILURES: Rate = { perMinute: 30, burst: 20 };
-/**
- * The number of hashes of recently valid keys. Their owners get in even if another key from their address keeps
- * failing.
- */
+/** Number of recently valid keys. Their owners get in even if another key from their address keeps failing. */
 const KNOWN_MAX = 10_000;
 
 /**

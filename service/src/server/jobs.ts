@@ -7,16 +7,10 @@ import { underLease } from './leases.ts';
 /** The jobs of a serving process. Each runs on one node at a time, under a lease. */
 
 const HOUR_MS = 3_600_000;
-/**
- * The interval of looking for unfinished purges: half a lease, so another node continues a dead node's purge within
- * a minute.
- */
+/** Interval of looking for unfinished purges: half a lease, so that another node continues one within a minute. */
 const PURGES_MS = 15_000;
 
-/**
- * Starts both jobs: the first runs now and then once an hour, the second every 15 seconds. Returns a function that
- * ends them.
- */
+/** Starts both jobs: the first every hour, the second every 15 seconds. Returns a function that ends them. */
 export function startJobs(parts: RetentionParts): () => Promise<void> {
   const jobs = [
     repeat(() => dropExpired(parts), HOUR_MS, true),
@@ -25,10 +19,7 @@ export function startJobs(parts: RetentionParts): () => Promise<void> {
   return async () => void (await Promise.all(jobs.map((stop) => stop())));
 }
 
-/**
- * Repeats a job. After a failure it waits for the next run. Returns a function that ends it and resolves when no run
- * is active.
- */
+/** Repeats a job, also after a failure. Returns a function that ends it and waits for a running one. */
 function repeat(work: () => Promise<void>, periodMs: number, isAtOnce = false) {
   let running = Promise.resolve();
   const run = (): void => {

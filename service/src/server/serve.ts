@@ -255,10 +255,7 @@ export class CallServer {
     }
   }
 
-  /**
-   * Returns the caller's address. Behind a proxy it is the address that the proxy added last, which no caller can
-   * forge.
-   */
+  /** Returns the caller's address. Behind a proxy it is the one that the proxy added, which no caller can forge. */
   #addressOf({ socket, rawHeaders }: IncomingMessage): string {
     const own = socket.remoteAddress ?? '';
     if (!this.#parts.settings.isBehindProxy) return own;

@@ -92,10 +92,7 @@ export class MemoryService {
     }
   }
 
-  /**
-   * Answers new calls with SHUTTING_DOWN while open ones finish, for `drainMs` milliseconds at most, and
-   * closes the rest.
-   */
+  /** Answers new calls with SHUTTING_DOWN while open ones finish, up to `drainMs`, and closes the rest. */
   stop(drainMs: number): Promise<void> {
     this.#stopped ??= this.#stop(drainMs);
     return this.#stopped;

@@ -20,10 +20,7 @@ import { isFolderName, ownNamesIn } from './folder-purpose.ts';
 const DATA_NAMES = ownNamesIn('data');
 /** Matches a renamed broken database, without its `-wal` and `-shm` files. */
 const SET_ASIDE = /^memory\.db\.corrupt-[\dTZ.-]+$/;
-/**
- * Bound on files that are checked. A folder with more has journals of many killed processes, and the first ones show
- * that.
- */
+/** Bound on checked files. A folder with more has journals of many killed processes; the first ones show that. */
 const FILES_MAX = 1000;
 
 /** Returns files that others may read or write; none if there is no folder. */

@@ -1,7 +1,4 @@
-/**
- * Thrown for a file or folder that svc refuses to use. The message is for users: what happened and where, never the
- * file's content.
- */
+/** Thrown for a file or folder that svc refuses. The message is for users, and never has the file's content. */
 export class FileError extends Error {
   override readonly name = 'FileError';
   /** What the user can do: a whole sentence, with a command if there is one. */

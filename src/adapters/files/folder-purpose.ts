@@ -32,10 +32,7 @@ const STICKY = 0o1000;
 /** Mode bits of the group and of others. */
 const OTHERS = 0o077;
 
-/**
- * `inside`: the folder is inside a folder of svc, so its content is svc's. `asked`: the user asked to make an empty
- * folder private.
- */
+/** `inside`: within a folder of svc, so the content is svc's. `asked`: the user wants an empty folder private. */
 export interface FolderKind {
   readonly inside?: boolean;
   readonly asked?: boolean;

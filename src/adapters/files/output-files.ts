@@ -13,10 +13,7 @@ import { replaceFile } from './replace-file.ts';
  * the content can be verified.
  */
 
-/**
- * How long a file is kept. In an older session, outputs are sent whole again, or their files are written again at
- * the next request.
- */
+/** How long a file is kept. An older session sends the output whole, or the file is written again. */
 const AGE_MAX_MS = 7 * 24 * 3600 * 1000;
 /** Bound on all files, equal to the store's bound for outputs. */
 const BYTES_MAX = 256 * 1024 * 1024;

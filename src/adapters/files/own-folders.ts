@@ -26,10 +26,7 @@ function systemFolder(kind: 'data' | 'cache'): string {
   throw new FileError(`${variable} is not an absolute path.`, 'Correct it, or set SVC_DATA_HOME.');
 }
 
-/**
- * The configuration's folder. The current folder is never used: a stranger's repository must not bring its own
- * upstream (T5).
- */
+/** Returns the configuration's folder, never the current one: a repository must not bring an upstream (T5). */
 
 /** Returns $SVC_CONFIG_HOME, else $XDG_CONFIG_HOME/svc, else ~/.config/svc; absolute, without trailing slash. */
 export function configFolder(environment: Environment): string {

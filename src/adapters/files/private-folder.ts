@@ -54,10 +54,7 @@ export async function folderMode(path: string): Promise<number | undefined> {
   }
 }
 
-/**
- * Restricts the mode of a folder of svc. Returns true if it was too open. Throws FileError like
- * ensurePrivateFolder().
- */
+/** Restricts a folder's mode. Returns true if it was too open. Throws FileError like ensurePrivateFolder(). */
 export async function tightenFolder(path: string, kind?: FolderKind): Promise<boolean> {
   const handle = await openFolder(path);
   try {

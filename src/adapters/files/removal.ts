@@ -27,10 +27,7 @@ export interface OwnFolder {
   readonly kept?: RegExp;
 }
 
-/**
- * Lists the content of a folder; undefined if it is missing. Throws FileError for a link and for another user's
- * folder.
- */
+/** Lists a folder; undefined if it is missing. Throws FileError for a link and for another user's folder. */
 export async function contentsOf(asked: OwnFolder): Promise<FolderContents | undefined> {
   const { folder, kept } = asked;
   const stat = await lstat(folder).catch(() => undefined);

@@ -32,10 +32,7 @@ const HEAD_BYTES = 18;
 const LINE_END = 10;
 /** Tolerance between the clocks of process start and file names. */
 const START_SLACK_MS = 2000;
-/**
- * Age from which a journal of another machine or container counts as abandoned, because its process cannot be
- * checked.
- */
+/** Age from which a journal of another machine or container is abandoned: its process cannot be checked. */
 const SILENCE_MS = 24 * 3600 * 1000;
 
 export interface JournalOptions {
@@ -64,10 +61,7 @@ export class Journal {
     return this.#bytes;
   }
 
-  /**
-   * Appends JSON values, all or none. Throws errors of the file system, and RangeError over the bound; then the file
-   * is unchanged.
-   */
+  /** Appends JSON values, all or none. Throws errors of the file system, and RangeError over the bound. */
   append(values: readonly string[]): void {
     let lines = '';
     let bytes = 0;
@@ -136,10 +130,7 @@ export class Journal {
     return join(this.#options.folder, `${this.#options.name}-${owner}.journal`);
   }
 
-  /**
-   * Opens the file, or a new one if it was deleted: lines in a deleted file would be lost with this process. The
-   * check takes 2 us.
-   */
+  /** Opens the file, or a new one if it was deleted: lines in a deleted file would be lost. The check takes 2 us. */
   #openFile(): number {
     const old = this.#file;
     if (old !== undefined && isAt(this.#path, this.#identity)) return old;

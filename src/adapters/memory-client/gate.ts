@@ -7,10 +7,7 @@ import { MemoryError, type MemoryFailure } from '../../core/errors.ts';
  * asked for a pause gets it, and a refused key is not sent repeatedly.
  */
 
-/**
- * Circuit breaker: after five failures in a row svc stops calling the service for fifteen seconds, the time of a
- * restart.
- */
+/** Circuit breaker: after five failures in a row svc pauses for fifteen seconds, the time of a restart. */
 const FAILURES_MAX = 5;
 const OPEN_MS = 15_000;
 /** How long a refused key is not used. It may be renewed meanwhile. */

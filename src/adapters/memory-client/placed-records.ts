@@ -9,10 +9,7 @@ import type { Operations } from './operations.ts';
  * generation, also after a start, until it has an answer and the blocks are empty. So no state about this is stored.
  */
 
-/**
- * Bounds of the pause after a failure. The shortest suits a busy service; the longest is the pause after a refused
- * key.
- */
+/** Bounds of the pause after a failure: for a busy service, and the pause after a refused key. */
 const RETRY_MS = 1000;
 const RETRY_MS_MAX = 300_000;
 /** Longest time from a request's recall until its block is recorded, so that pending blocks are found too. */

@@ -45,10 +45,7 @@ export interface ServiceCall<Answer> {
   readonly withinMs: number;
 }
 
-/**
- * Milliseconds for the network. The service gets a deadline that is shorter by this, because it counts from the head
- * of the request.
- */
+/** Milliseconds by which the service's deadline is shorter, because it counts from the head of the request. */
 const WAY_MS = 50;
 const SERVER_MS_MIN = 10;
 

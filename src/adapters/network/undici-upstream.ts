@@ -38,10 +38,7 @@ const KEEP_ALIVE_MS = 300_000;
 /** Bound on connections: more than one user's agents need, so that a runaway client does not use up all descriptors. */
 const CONNECTIONS_MAX = 512;
 
-/**
- * Bound on an answer's head. Node's own 16 KiB is too little for a provider behind two gateways that each add a
- * security policy.
- */
+/** Bound on an answer's head. Node's 16 KiB is too little behind two gateways that add security policies. */
 const HEADER_BYTES_MAX = 65_536;
 
 /** Bound on bytes that wait for `deliver()`: one read of a socket. Beyond it svc makes the provider wait. */

@@ -1,9 +1,6 @@
 import type { UpstreamAnswer } from '../../ports/upstream.ts';
 
-/**
- * Reads a whole answer, for the few that svc itself needs: a list of models, a catalog. Never used for a client's
- * answer.
- */
+/** Reads a whole answer, such as a list of models or a catalog. Never used for a client's answer. */
 export interface WholeAnswerLimits {
   readonly bytesMax: number;
   readonly signal: AbortSignal;

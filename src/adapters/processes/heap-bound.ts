@@ -30,10 +30,7 @@ const MANY_GROWTH_PERCENT = 150;
 const MANY = 200;
 const SECOND_MS = 1_000;
 
-/**
- * How long a period of activity lasts after its last request, in milliseconds: an agent sends its next request
- * within that time.
- */
+/** How long activity lasts after its last request: an agent sends its next request within that time. */
 const LASTS_MS = 60_000;
 
 /**

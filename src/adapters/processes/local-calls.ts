@@ -11,10 +11,7 @@ import { OPEN_REQUESTS_PATH } from '../../core/http/routes.ts';
 import type { RequestRow } from '../../ports/request-log.ts';
 import { codeOf } from '../files/file-error.ts';
 
-/**
- * Calls a program that listens on this machine. Until it has proven that it knows the local token, it gets no token
- * and no body (T4).
- */
+/** Calls a local program. Until it has proven to know the local token, it gets no token and no body (T4). */
 
 export interface ProxyAddress {
   readonly host: string;

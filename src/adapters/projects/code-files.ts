@@ -26,10 +26,7 @@ import { readHead, findRepository } from './repository.ts';
 
 /** Bound on names that are looked up. An exchange with more names is about the whole project. */
 const NAMES_MAX = 256;
-/**
- * Largest file that is hashed whole, which covers source files. Of a larger one the size, the beginning and the end
- * are hashed.
- */
+/** Largest file that is hashed whole, as source files are. Of a larger one size, beginning and end are hashed. */
 const HASHED_BYTES_MAX = 1024 * 1024;
 const CHUNK_BYTES = 64 * 1024;
 /** Length of a hash in base64 characters: 132 bits. */
@@ -38,10 +35,7 @@ const HASH_CHARS = 22;
 const AT_ONCE = 2;
 /** Deadline of a check; no request waits for it. */
 const LOOK_MS = 5_000;
-/**
- * Pause after a late answer, doubled with each further one: a busy machine soon recovers, but a disk on a slow
- * network does not.
- */
+/** Pause after a late answer, doubled each time: a busy machine soon recovers, a slow network disk does not. */
 const REST_MS = 5_000;
 const REST_MS_MAX = 600_000;
 /** Bound on cached states, some 200 bytes each. */
@@ -120,8 +114,7 @@ export class CodeFiles implements Code {
   }
 
   /**
-   * Compares a file with its earlier state. A hash is needed only if the size is the same and the file was written
-   * or replaced since.
+   * Compares a file with its earlier state. It hashes only if the size is the same and the file was written since.
    */
   async #verdictOn(folders: Folders, file: ConcernedFile): Promise<FileVerdict> {
     if (!isInside(file.path.split('/'))) return 'unknown';
@@ -262,10 +255,7 @@ function isInside(parts: readonly string[]): boolean {
   return parts.every((part) => part !== '' && part !== '..' && part !== '.git');
 }
 
-/**
- * Says whether a name may be stored: control and invisible characters could fake a line of a list, and secrets are
- * never stored.
- */
+/** Says whether a name may be stored: invisible characters could fake a line of a list, and secrets never are. */
 function isPlainName(name: string): boolean {
   if (name === '' || name.length > PATH_CHARS_MAX || /[\p{Cc}\p{Cf}\p{Cs}]/u.test(name))
     return false;

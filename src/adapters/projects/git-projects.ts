@@ -32,10 +32,7 @@ import { bytesAt, kindOf, readBounded, withFile } from './bounded-read.ts';
  * only if it has a commit that svc saw there, or if the user says so.
  */
 
-/**
- * Deadline of finding a project. A local disk needs a few milliseconds; on a slow network drive the folder counts as
- * its own project.
- */
+/** Deadline of finding a project: milliseconds on a local disk. After it the folder is its own project. */
 const FIND_MS = 300;
 /** Deadline of listing subfolders. A local disk lists 256 in 10 ms; a slow one may finish before the next check. */
 const BELOW_MS = 100;
@@ -396,10 +393,7 @@ const REFS_MAX = 64;
 const PACKS_MAX = 256;
 const COMMITS_MAX = 512;
 
-/**
- * Reads a repository's commits from its refs, logs and objects; HEAD's is last. Empty for a repository without a
- * commit.
- */
+/** Reads a repository's commits from refs, logs and objects, HEAD's last. Empty if it has none. */
 export async function commitsOf(common: string): Promise<readonly string[]> {
   const packed = await readPacked(common);
   const log = await readBounded(join(common, 'logs', 'HEAD'), LOG_BYTES_MAX);

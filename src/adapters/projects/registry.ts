@@ -39,10 +39,7 @@ export interface Registry {
   readonly joined: Readonly<Record<string, string>>;
   /** For each renamed or merged space, the space that now has its memories. No target is itself a key. */
   readonly forwards: Readonly<Record<string, string>>;
-  /**
-   * Spaces for which `svc memory off` switched memory off. `Project.isMemoryOff` passes that to the proxy and to
-   * hooks.
-   */
+  /** Spaces that `svc memory off` switched off. `Project.isMemoryOff` tells the proxy and the hooks. */
   readonly off: readonly string[];
 }
 

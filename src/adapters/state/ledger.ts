@@ -31,10 +31,7 @@ const NEW_ROWS_MAX = 2000;
 const RETRY_MS = 2;
 /** How long a decision waits for a lock. After that, the request goes on without it. */
 const COMMIT_MS = 250;
-/**
- * How long an entry that only describes a request waits for a lock. Then the request continues, and the entry is
- * written later.
- */
+/** How long an entry that only describes a request waits for a lock. Later it is written in the background. */
 const RECORD_MS = 50;
 
 interface NewRow {
@@ -68,10 +65,7 @@ export class StateLedger implements Ledger {
     row === undefined ? ROW_BYTES + key.length : bytesOf(row),
   );
   readonly #unwritten = new Recent<string, Unwritten>(KNOWN_BYTES_MAX, ({ row }) => bytesOf(row));
-  /**
-   * Keys of addresses. Requests of a conversation bring the same address objects, and building a key is most of a
-   * look-up.
-   */
+  /** Keys of addresses. A conversation's requests have the same address objects; keys are most of a look-up. */
   readonly #keys = new WeakMap<LedgerAddress, string>();
   #last = 0;
   #opens = 0;

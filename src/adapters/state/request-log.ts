@@ -230,10 +230,7 @@ export class RequestTable {
     );
   }
 
-  /**
-   * Deletes old rows. Their age is relative to the newest row, so that a clock that is wrong for a moment deletes
-   * nothing.
-   */
+  /** Deletes old rows. Age is relative to the newest row, so that a clock that is briefly wrong deletes nothing. */
   prune(): void {
     const newest = this.#rows.get<{ number: number; at: number }>(
       'SELECT number, at FROM requests ORDER BY number DESC LIMIT 1',

@@ -282,10 +282,7 @@ interface Carried {
   readonly ledger: readonly { readonly key: string; readonly value: string }[];
 }
 
-/**
- * Bound on ledger rows that are copied into a new file, newest first: a few megabytes, enough for current
- * conversations.
- */
+/** Bound on ledger rows that are copied into a new file, newest first: enough for current conversations. */
 const CARRIED_ROWS_MAX = 5000;
 
 /** Reads the rows of a file that lost its path, as long as it is open. */

@@ -9,10 +9,7 @@ import type { StateFile } from './state-file.ts';
  * timer repeats the write instead of waiting, because waiting would block every stream.
  */
 
-/**
- * Pause before a write is repeated. A lock is held for a millisecond or two, by another process's checkpoint for up
- * to three.
- */
+/** Pause before a write is repeated. A lock is held for a millisecond or two, by a checkpoint for three. */
 const RETRY_MS = 2;
 /** Pause before a write is repeated after an error of the disk. */
 const FAILED_RETRY_MS = 1000;

@@ -218,10 +218,7 @@ export function beingWritten(): MemoryError {
 
 /** Thrown if the file is broken and another program has just written to it, so it may be half of a copy. */
 class BeingWrittenError extends MemoryError {
-  /**
-   * Closes the connection. SQLite deletes the log with the last connection, and a broken file must be renamed with
-   * its log.
-   */
+  /** Closes the connection. SQLite then deletes the log, and a broken file must be renamed with its log. */
   readonly close: () => void;
 
   constructor(close: () => void) {

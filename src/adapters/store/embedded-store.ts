@@ -204,16 +204,10 @@ const BATCHES = {
   // Outputs are not indexed: writing 256 kB of them takes as long as a record of 8 kB.
   sizeOf: ({ role, text }: MemoryRecord) => (role === 'tool' ? text.length / 32 : text.length),
 } as const;
-/**
- * Pause between two transactions of one call. Another process tries the lock every few milliseconds, and would never
- * get it otherwise.
- */
+/** Pause between two transactions: another process tries the lock every few milliseconds, and must get it. */
 const REST_MS = 5;
 
-/**
- * Attempts to erase files, ten seconds in all. A read of svc takes some milliseconds; one of another program may
- * take hours.
- */
+/** Attempts to erase files, ten seconds in all. svc reads for milliseconds; another program may take hours. */
 const ERASE_ATTEMPTS = 40;
 const ERASE_REST_MS = 250;
 /**

@@ -51,10 +51,7 @@ import {
 import { Vocabulary } from '../../core/recall/vocabulary.ts';
 import { filesFrom } from './provenance.ts';
 
-/**
- * Recall for an agent: lines of whole exchanges, if the prompt needs them, and a list of sessions at a session's
- * start.
- */
+/** Recalls for an agent: lines of whole exchanges if the prompt needs them, and sessions at a session's start. */
 
 /** Bound on terms of the prompt, and on those of the text around it. */
 const TERMS_MAX = 48;
@@ -63,10 +60,7 @@ const EXCHANGES_MAX = 40;
 const PASSAGES_MAX = 64;
 /** Bound on passages that share words with the session so far, whatever the prompt says. */
 const SESSION_PASSAGES_MAX = 24;
-/**
- * Bound on exchanges for a second look, which reads all their texts, 10 kB each: 6 ms of CPU time with 10,000
- * memories.
- */
+/** Bound on exchanges of a second look, 10 kB of text each: 6 ms of CPU time with 10,000 memories. */
 const LOOKED_EXCHANGES_MAX = 12;
 const LOOKED_TERMS_MAX = 64;
 /** Bound on the prompt's rare words by which sessions are found. */

@@ -348,10 +348,7 @@ interface ExchangeRow extends Omit<ExchangeParts, 'parts'> {
   readonly lines: string | null;
 }
 
-/**
- * Bound on passages that are read per half of an exchange: 3,000 words. A longer text is a pasted file or a
- * document.
- */
+/** Bound on passages per half of an exchange: 3,000 words. A longer text is a pasted file or a document. */
 const PASSAGES_PER_RECORD = 64;
 
 /** The speaker, by the quarter of the exchange's positions; see shareOf in passage-index.ts. */

@@ -7,10 +7,7 @@ import type { Database } from './database.ts';
  * store finishes work that a kill interrupted. References are hashes, so they contain no words.
  */
 
-/**
- * Writes the notes, in the transaction that deletes the texts. `refs`: the references by which blocks may quote
- * them.
- */
+/** Writes the notes, in the transaction that deletes texts. `refs`: references by which blocks may quote them. */
 export function noteForgetting(database: Database, refs: readonly string[] = []): void {
   const sql = 'INSERT INTO forgetting (ref) VALUES (?)';
   // The empty reference, which no record has, covers texts that no block quotes: they were in a file too.

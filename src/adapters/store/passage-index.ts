@@ -145,10 +145,7 @@ export class PassageIndex {
   }
 }
 
-/**
- * Returns the position of a text in its exchange: the first half belongs to the user's text, as far as it is
- * verified.
- */
+/** Returns a text's position in its exchange: the first half is the user's text, if it is verified. */
 export function shareOf({ role, source }: Pick<IndexedText, 'role' | 'source'>): number {
   if (role === 'assistant') return 0.75;
   return source === 'unverified' ? 0.5 : 0;

@@ -72,10 +72,7 @@ export interface StoreCalls {
   eraseForgotten(last: number): boolean;
   /** Returns the references of all records that placed blocks quote, by space. */
   placed(input: undefined): PlacedRecords;
-  /**
-   * Empties the placed blocks that quote one of these records, and returns how many. Call `eraseForgotten`
-   * afterwards.
-   */
+  /** Empties placed blocks that quote one of these records. Returns how many. Call `eraseForgotten` afterwards. */
   forgetPlaced(forgotten: ForgottenElsewhere): number;
   hold(question: HoldQuestion): readonly Holding[];
   /** Returns those of the references that name a stored output. */

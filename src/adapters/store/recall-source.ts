@@ -42,10 +42,7 @@ export interface RecallSource {
   readRecords(records: readonly number[]): Steps<readonly SpokenText[]>;
   /** Returns sessions of the newest `most` records, newest first, at most `sessionsMost`. */
   sessions(space: Space, most: number, sessionsMost: number): Steps<readonly Session[]>;
-  /**
-   * Returns for each term, in order, the conversations with it in their newest passages; reads at most `most`
-   * passages.
-   */
+  /** Returns for each term, in order, conversations that have it; reads its newest `most` passages. */
   holders(
     space: Space,
     terms: readonly string[],

@@ -117,10 +117,7 @@ export class Records implements Holder {
     return second === undefined || second.ref === first?.ref ? first : undefined;
   }
 
-  /**
-   * Returns a page in order of storing, newest first. That order does not change while others are repeated or
-   * forgotten.
-   */
+  /** Returns a page, last stored first. That order stays while other records are repeated or forgotten. */
   page({ space, before = Number.MAX_SAFE_INTEGER, limit }: PageFilter): RecordPage {
     const rows = this.#database.all<PageRow>(
       `SELECT r.id, r.space AS space_id, m.pin, m.edited_at, ${RECORD_COLUMNS} ${RECORDS} LEFT JOIN marks m ON m.record = r.id
@@ -336,10 +333,7 @@ export function storedRecord(row: RecordRow): SpokenRecord {
   };
 }
 
-/**
- * Returns whole references with this beginning, of records and outputs. The brace sorts after every character of
- * one.
- */
+/** Returns whole references with this beginning. The brace sorts after every character of a reference. */
 export function referencesIn(database: Database, start: string): string[] {
   const end = `${start}{`;
   return database
@@ -383,10 +377,7 @@ export function newestFirst(filter: Pick<ListFilter, 'conversation'>): string {
   return `${timeBeside(filter)} DESC, r.id DESC`;
 }
 
-/**
- * The plus stops SQLite from scanning a whole project by time: a conversation's own index is a thousand times
- * faster.
- */
+/** The plus keeps SQLite from scanning a project by time: a conversation's index is a thousand times faster. */
 function timeBeside({ conversation }: Pick<ListFilter, 'conversation'>): string {
   return conversation === undefined ? 'r.at' : '+r.at';
 }

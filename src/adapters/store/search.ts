@@ -421,15 +421,9 @@ function tokensOf(text: string): number {
   return estimateTextTokens(text) + PASSAGE_OVERHEAD_TOKENS;
 }
 
-/**
- * The maximum number of best results whose neighbours also become candidates, because an answer may share no word
- * with the question.
- */
+/** Bound on results whose neighbours become candidates: an answer may share no word with the question. */
 const NEIGHBOURS_OF = 12;
-/**
- * The number of neighbouring passages that are read on each side: a result has at most two passages, and so has the
- * next one.
- */
+/** Neighbouring passages read on each side: a result has at most two passages, and so has the next one. */
 const SAID_MAX = 4;
 /**
  * The maximum tokens of a question and its answer that are ranked and shown as one result. On the even half of

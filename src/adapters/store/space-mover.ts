@@ -39,10 +39,7 @@ export class SpaceMover {
     this.#index = new PassageIndex(database);
   }
 
-  /**
-   * Moves some of it. Both counts are 0 when nothing more can be moved: the rest was forgotten in the other space
-   * and stays.
-   */
+  /** Moves some of it. Both counts are 0 at the end: the rest was forgotten in the other space and stays. */
   moveSome({ from: fromName, to: toName, refs }: SpaceMove): SpaceMoved {
     const from = spaceId(this.#database, fromName);
     const to = spaceId(this.#database, toName);

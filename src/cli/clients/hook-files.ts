@@ -8,10 +8,7 @@ import { clientFolder, clientHome, CONFIG_FOLDER } from './client-home.ts';
 import { jsonSettings, type JsonSetting } from './json-settings.ts';
 import { commandLine } from './own-command.ts';
 
-/**
- * Where each client has its hooks. An event's line never varies, because Codex asks for trust again whenever it
- * changes.
- */
+/** Where each client has its hooks. An event's line never varies: Codex asks for trust again after a change. */
 
 interface HookableClient {
   readonly name: string;

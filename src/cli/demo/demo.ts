@@ -31,10 +31,7 @@ import type { Call } from '../context.ts';
 const FACT = 'The staging database of our shop listens on port 6431 of the host walrus-seven.';
 /** The part of the fact that no model can guess. */
 const GIST = 'walrus-seven';
-/**
- * Questions about the same fact. Each dialect asks in different words, so that an earlier answer is not recalled
- * instead of the fact.
- */
+/** Questions about one fact. Each dialect asks in other words, so that no earlier answer is recalled instead. */
 const QUESTIONS = [
   'On which host and port does the staging database of our shop listen?',
   'Which host and port does our shop use for the staging database?',

@@ -154,10 +154,7 @@ function dialectOf(
   return { level: 'problem', subject, found, fix };
 }
 
-/**
- * Largest tolerated difference between clocks; beyond it dates of memories and expiry of certificates are wrong.
- * Networks need seconds.
- */
+/** Largest difference between clocks; beyond it dates and expiry are wrong. Networks need seconds. */
 const CLOCK_MS_MAX = 120_000;
 
 // Reports a clock that is wrong, by the smallest difference to several providers, because one provider's clock may be

@@ -210,10 +210,7 @@ interface Beginning {
   readonly wholeLines: number;
 }
 
-/**
- * Returns as many whole lines as `charsMax` characters hold. A longer first line is cut, never inside a surrogate
- * pair.
- */
+/** Returns the whole lines that fit into `charsMax`. A longer first line is cut, never in a surrogate pair. */
 export function beginningOf(text: string, charsMax: number): Beginning {
   if (text.length <= charsMax) return { text, wholeLines: countLines(text) };
   const lastEnd = text.lastIndexOf('\n', charsMax - 1);

@@ -54,10 +54,7 @@ export class CodeChecker {
     return { held, files, holds: holdsNow(verdicts, root === held.root) };
   }
 
-  /**
-   * Returns the folder in which the exchange took place; if it no longer exists, the project's newest existing
-   * folder.
-   */
+  /** Returns the folder of the exchange; if it no longer exists, the project's newest existing folder. */
   #rootOf({ root, record: { space } }: HeldProvenance): Promise<string> {
     const key = `${space}\0${root}`;
     const found = this.#roots.get(key) ?? this.#findRoot(space, root);

@@ -6,10 +6,7 @@ import type { CommandContext, Call } from '../context.ts';
 import { isInForce } from './memory-rules.ts';
 import { pagesOf } from './record-writer.ts';
 
-/**
- * Runs `svc memory export`: writes memories as lines of JSON, or a project's rules in the form of an agent's own
- * file.
- */
+/** Runs `svc memory export`: writes memories as JSON lines, or a project's rules as an agent's own file. */
 
 interface ExportOptions {
   readonly space?: string;

@@ -252,10 +252,7 @@ function ruleEntry({ at, client, text }: DeskRule): SharedEntry {
   return { kind: 'rule', role: 'user', at, client, text };
 }
 
-/**
- * Masks secrets again, because somebody may have written one into the file, and masking rules improve. Each text is
- * one entry.
- */
+/** Masks secrets again: somebody may have written one into the file. Each text is one entry. */
 function maskedEntries(given: readonly SharedEntry[]): { entries: SharedEntry[]; masked: number } {
   let masked = 0;
   const unique = new Map(given.toReversed().map((entry) => [sharedId(entry), entry]));

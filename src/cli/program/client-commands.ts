@@ -3,10 +3,7 @@ import type { ClaudeOptions, CodexOptions } from '../clients/print-config.ts';
 import type { Call } from '../context.ts';
 import type { CliCommand } from './program.ts';
 
-/**
- * The commands that give clients the proxy's address. Shells and clients run them often, so they are a separate
- * bundle (`quick.ts`).
- */
+/** Commands that give clients the proxy's address. They run often, so they are a separate bundle (`quick.ts`). */
 export const CLIENT_COMMANDS: readonly CliCommand[] = [
   {
     name: 'print-config',

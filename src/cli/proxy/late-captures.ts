@@ -9,10 +9,7 @@ interface LateCaptures {
   readonly fix: string;
 }
 
-/**
- * Age from which a capture is late. A call may take 30 seconds, and the next attempt comes 30 seconds later; this is
- * twice that time.
- */
+/** Age from which a capture is late: twice the 30 seconds of a call and the 30 until the next attempt. */
 const LATE_MS = 120_000;
 
 /** Reports late captures. Without a running proxy nothing delivers them, so every waiting one is late. */
@@ -58,10 +55,7 @@ function ageText(ageMs: number): string {
   return count(Math.floor(ageMs / ms), unit);
 }
 
-/**
- * How long to wait for captures. A capture reaches the store 50 ms after the answer, on a busy machine after a
- * second.
- */
+/** How long to wait for captures, which reach the store after 50 ms, on a busy machine after a second. */
 const WAIT_MS = 3_000;
 const LOOK_MS = 25;
 

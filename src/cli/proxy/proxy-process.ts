@@ -91,10 +91,7 @@ interface Replacing {
   readonly problemsHere: () => readonly Problem[];
 }
 
-/**
- * Ends a background proxy of another build after an upgrade, but never during an answer. Returns true if it has
- * ended.
- */
+/** Ends a background proxy of another build, but never during an answer. Returns true if it has ended. */
 async function endOtherBuild(
   proxy: OwnProxy,
   proxies: OwnProxies,

@@ -111,10 +111,7 @@ interface ProgramCall {
 
 /** Signals from a user or a service manager, which are passed to the client. */
 const PASSED_ON: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT'];
-/**
- * A terminal sends these to the client itself. svc does not repeat them, because two of them have another meaning to
- * a client.
- */
+/** A terminal sends these to the client itself. svc does not repeat them: two have another meaning to a client. */
 const FROM_TERMINAL: readonly NodeJS.Signals[] = ['SIGINT', 'SIGQUIT'];
 
 function runProgram({ program, args, environment }: ProgramCall): Promise<number> {

@@ -136,10 +136,7 @@ function managerFor(
   );
 }
 
-/**
- * Returns the variables that name the folders of configuration and data: they must not depend on who starts the
- * proxy.
- */
+/** Returns variables that name the folders: they must not depend on who starts the proxy. */
 function keptVariables(environment: Environment): readonly (readonly [string, string])[] {
   const names = [
     'SVC_CONFIG_HOME',

@@ -156,10 +156,7 @@ function changed(
   return Object.fromEntries(entries.filter(([name, value]) => value !== Reflect.get(before, name)));
 }
 
-/**
- * Asks where memories are stored: on this machine, or in a service that several machines share. Undefined if nothing
- * changes.
- */
+/** Asks where memories are stored: on this machine or in a shared service. Undefined if nothing changes. */
 export async function askMemory(answers: Answers): Promise<Draft | undefined> {
   const { draft, context } = answers;
   const memory = asRecord(draft['memory']);

@@ -66,10 +66,7 @@ export async function askUpstreams(answers: Answers): Promise<Provided | undefin
   return chosen.length === 0 ? undefined : { upstreams: chosen };
 }
 
-/**
- * Asks whether to use hooks. Both ways give memory; they differ in where the login is sent, and in what else svc can
- * do.
- */
+/** Asks whether to use hooks. Both ways give memory; they differ in where the login goes and what else svc can do. */
 async function prefersHooks({ client }: LoginFacts, { prompts }: Answers): Promise<boolean> {
   return prompts.select({
     message: `How should ${client} get its memories?`,

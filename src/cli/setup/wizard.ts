@@ -210,10 +210,7 @@ async function changeOf(name: ChangeName, answers: Answers): Promise<Answers> {
 
 const NO_CLIENT = 'No installed client can use these providers.';
 
-/**
- * Returns the answers with a new provider or hooks. A client uses either its hooks or the proxy; the newer answer
- * counts.
- */
+/** Returns the answers with a new provider or hooks. A client uses only one of them; the newer one counts. */
 function withProvided(answers: Answers, { upstreams, hooked }: Provided): Answers {
   const others = answers.hooked.filter(
     (login) =>

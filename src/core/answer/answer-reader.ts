@@ -111,10 +111,7 @@ export class AnswerReader {
     return Math.ceil(Math.max(this.#events, unread, estimateTextTokens(text), counted));
   }
 
-  /**
-   * Allocates the batch. A short answer uses Node's buffer pool: a large buffer for each would be most of the
-   * garbage.
-   */
+  /** Allocates the batch. A short answer uses Node's buffer pool: large buffers would be most of the garbage. */
   #makeRoom(bytes: number): Buffer {
     const before = this.#batch;
     if (before !== undefined && before.length >= bytes) return before;
@@ -256,10 +253,7 @@ class EventEnd {
     this.#markCharsMax = Math.max(...this.#marks.map((mark) => mark.length)) - 1;
   }
 
-  /**
-   * Says whether the event may be complete with this chunk. Call it once per chunk, in order; each byte is one
-   * character.
-   */
+  /** Says whether the event may be complete with this chunk. Call it once per chunk; a byte is a character. */
   isIn(chunk: string): boolean {
     const text = this.#tail === '' ? chunk : this.#tail + chunk;
     const first = this.#isMarked ? 0 : this.#markIn(text);
@@ -293,9 +287,6 @@ class EventEnd {
   }
 }
 
-/**
- * Longest part of a blank line from earlier chunks: it has at most two line ends of two characters, and the last one
- * is in this chunk.
- */
+/** Longest part of a blank line in earlier chunks: two line ends of two characters, the last is in this chunk. */
 const BLANK_CHARS_MAX = 3;
 const BLANK_LINE = /(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r)/;

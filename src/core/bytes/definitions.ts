@@ -19,10 +19,7 @@ const LINE_CHARS = 160;
 const WORDS_MAX = 8;
 const NAME_CHARS = 40;
 
-/**
- * Returns the definitions in text order. Headings count only if nothing else is defined, because # begins a comment
- * in code.
- */
+/** Returns the definitions in text order. Headings count only if nothing else does: # is a comment in code. */
 export function definitionsIn(text: string): readonly Definition[] {
   const found: Definition[] = [];
   const headings: Definition[] = [];
@@ -43,10 +40,7 @@ export function definitionsIn(text: string): readonly Definition[] {
   return found.length > 0 ? found : headings;
 }
 
-/**
- * Returns a few definitions, spread over the text. The least indented ones are preferred: a class says more than its
- * methods.
- */
+/** Returns a few definitions, spread over the text. The least indented are preferred: a class says more. */
 export function fewDefinitions(text: string, most: number): readonly Definition[] {
   const all = definitionsIn(text);
   const left = Math.min(...all.map(({ indent }) => indent));

@@ -200,19 +200,13 @@ export function parseJson(bytes: Buffer, span: Span): { readonly value: unknown 
   }
 }
 
-/**
- * Returns where the first element of a list begins, or -1 for an empty list. `open` is the offset of the list's
- * bracket.
- */
+/** Returns where a list's first element begins; -1 for an empty list. `open` is the offset of its bracket. */
 export function firstElement(bytes: Buffer, open: number): number {
   const start = skipSpace(bytes, open + 1);
   return bytes[start] === CLOSE_BRACKET ? -1 : start;
 }
 
-/**
- * Returns where the next element of a list begins, or -1 if no comma follows. `end` is the end of the element before
- * it.
- */
+/** Returns where a list's next element begins; -1 if no comma follows. `end` is the end of the one before. */
 export function nextElement(bytes: Buffer, end: number): number {
   const comma = skipSpace(bytes, end);
   return bytes[comma] === COMMA ? skipSpace(bytes, comma + 1) : -1;
@@ -254,10 +248,7 @@ export function endsWithout(bytes: Buffer, end: number, key: string): boolean {
   return bytes[skipSpace(bytes, at)] === CLOSE_BRACE;
 }
 
-/**
- * Returns the value of the member `name` of the object at `open`. Of repeated members the last counts, as in
- * JSON.parse.
- */
+/** Returns the value of member `name` of the object at `open`; the last of repeated ones, as in JSON.parse. */
 export function memberValue(bytes: Buffer, open: number, name: string): Span | undefined {
   let found: Span | undefined;
   let member = firstMember(bytes, open);

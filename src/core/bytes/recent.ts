@@ -25,10 +25,7 @@ export class Recent<Key, Value> {
     return value;
   }
 
-  /**
-   * Like `get`, but does not count as a use. For a look-up of a thousand keys, updating the order of use would be
-   * most of the cost.
-   */
+  /** Like `get`, but does not count as a use: for a thousand keys that would be most of the cost. */
   peek(key: Key): Value | undefined {
     return this.#values.get(key);
   }
@@ -115,10 +112,7 @@ export class Known<Value> {
   }
 }
 
-/**
- * Longest text that V8 copies when it cuts it from another. For a longer piece it keeps the whole other text in
- * memory.
- */
+/** Longest piece of a text that V8 copies. For a longer one it keeps the whole text in memory. */
 const COPIED_CHARS_MAX = 12;
 
 /** Copies a text, so that it does not keep the larger text that it was cut from in memory. */

@@ -29,10 +29,7 @@ export class Tally {
     for (const key of list) this.#add(key, value);
   }
 
-  /**
-   * Returns the keys with the highest sums, best first; of equal ones the higher key. Keys in `without` are left
-   * out.
-   */
+  /** Returns the keys with the highest sums, best first; of equal ones the higher key; without `without`. */
   highest(count: number, without: ReadonlySet<number> = NONE): number[] {
     const keys: number[] = [];
     const sums: number[] = [];

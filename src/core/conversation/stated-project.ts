@@ -9,10 +9,7 @@ import { isWrapper } from './human-text.ts';
 export interface StatedProject {
   /** The folder that is stated first; in pi's texts, last. */
   readonly workingFolder?: string;
-  /**
-   * The folder at the beginning of a part in which some clients describe their environment. CONTRADICTED: two such
-   * parts differ.
-   */
+  /** The folder at the beginning of a part that describes the environment. CONTRADICTED: two parts differ. */
   readonly place?: string;
   /** True if the folder came from Claude Code's own block of the system prompt. */
   readonly isBlock?: true;

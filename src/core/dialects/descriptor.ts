@@ -71,10 +71,7 @@ export interface ResultPlace {
 export interface CachePrices {
   /** Price of a token that is read from the cache. */
   readonly read: number;
-  /**
-   * Price of a token that is written to the cache. Of two published prices this is the higher one, to be
-   * conservative.
-   */
+  /** Price of a token that is written to the cache. Of two published prices this is the higher one. */
   readonly write: number;
   /** Price of a token that is written to an entry that lives an hour. */
   readonly writeHour: number;

@@ -10,10 +10,7 @@ import type { HookEvent } from './hook-event.ts';
  */
 export const HOOK_TEXT_BYTES_MAX = 1_400;
 
-/**
- * Introduces the text for Codex, which puts it after the prompt; a model once took it for its task (openai/codex
- * issue 40680).
- */
+/** Introduces the text for Codex, after the prompt: a model once took it for its task (openai/codex#40680). */
 const NO_TASK = 'Background, not a task:\n';
 
 /** Writes the answer. `text`: what is added to the prompt or the result; '' for no answer. */
@@ -44,10 +41,7 @@ export function hookAnswer(
   }
 }
 
-/**
- * Writes the same answer with a shorter output, in the tool's own form, replacing the tool's output; `answer` may be
- * ''.
- */
+/** Writes an answer that replaces the tool's output by a shorter one, in the tool's form. `answer` may be ''. */
 export function withOutput(
   { form }: Pick<HookClient, 'form'>,
   { name }: Pick<HookEvent, 'name'>,

@@ -12,10 +12,7 @@ export interface HookEvent {
   /** True if the session is a copy of another one. */
   readonly isFork: boolean;
   readonly folder: string;
-  /**
-   * Identifies the prompt that the event belongs to; '' if unknown. If two hooks are installed, both get the same
-   * value.
-   */
+  /** Identifies the prompt that the event belongs to; '' if unknown. Two installed hooks get the same value. */
   readonly occasion: string;
   /** The path of the session's transcript; '' if there is none. */
   readonly transcript: string;

@@ -21,10 +21,7 @@ export interface HookQuestion {
   readonly action?: Action;
 }
 
-/**
- * What a hook passes to the process that answers it: the event as the client wrote it, and the end of the session's
- * transcript.
- */
+/** A hook's call to the process that answers it: the event as written, and the end of the transcript. */
 export interface HookRequest {
   /** The client and the event, as the hook's command line names them. */
   readonly client: string;

@@ -32,10 +32,7 @@ const NONE: HookTexts = { placed: [], isAtPrompt: false };
  */
 const FOUND = new WeakMap<RequestView, HookTexts>();
 
-/**
- * Returns the hook texts. `keyOf`: called only if the request may have such a text. Absent: no client has hooks of
- * svc.
- */
+/** Returns the hook texts. `keyOf` is called only if the request may have one; undefined: svc has no hooks. */
 export function hookTextsIn(
   view: RequestView,
   client: string,

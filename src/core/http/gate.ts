@@ -116,10 +116,7 @@ export function isAnthropic(headers: RawHeaders): boolean {
   return indexHeaders(headers).has('anthropic-version');
 }
 
-/**
- * Checks that the caller is a program on this machine and no web page, neither a foreign one nor one with a rebound
- * name.
- */
+/** Checks that the caller is a local program and no web page, neither a foreign nor a rebound one. */
 function checkCaller(headers: HeaderIndex, port: number): void {
   const host = headers.get('host')?.[0]?.toLowerCase() ?? '';
   if (!isOwnHost(host, port))

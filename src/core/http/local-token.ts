@@ -47,10 +47,7 @@ export function withPathToken(url: string, localToken: string): string {
   return `${url}/t/${pathTokenOf(localToken)}`;
 }
 
-/**
- * Compares a token with all digests. All comparisons are made, and digests have one length, so the time reveals
- * nothing (R4).
- */
+/** Compares a token with all digests, which have one length, so that the time reveals nothing (R4). */
 export function isOneOf(presented: readonly string[], digests: readonly Buffer[]): boolean {
   let isValid = false;
   for (const text of presented) {

@@ -41,10 +41,7 @@ export function decideModes(headers: RawHeaders, limits: ModeLimits): Modes {
   };
 }
 
-/**
- * Returns what the headers ask for. Throws MODE_INVALID for an unknown mode instead of guessing: 'off' may have been
- * meant.
- */
+/** Returns what the headers ask for. Throws MODE_INVALID instead of guessing: 'off' may have been meant. */
 export function requestedModes(headers: RawHeaders) {
   return {
     memory: modeHeader(headers, 'x-svc-memory-mode', MEMORY_MODES) ?? 'read-write',

@@ -67,10 +67,7 @@ function checkOrigin(head: RequestHead, { headers, host, path }: Caller): void {
   if (!isVisit) refuse('ORIGIN_REFUSED', 'The request comes from another web page.');
 }
 
-/**
- * Refuses the credentials of model routes, which are of no use here, and bodies other than JSON, because a form
- * cannot send JSON.
- */
+/** Refuses the credentials of model routes, and bodies other than JSON, because a form cannot send JSON. */
 function checkApi(head: RequestHead, headers: HeaderIndex): void {
   const credentials = ['authorization', 'x-api-key', TOKEN_HEADER];
   if (credentials.some((name) => headers.has(name))) {

@@ -6,10 +6,7 @@ import { LEDGER } from './statements.ts';
 
 /** Reads and writes the ledger of one tenant: entries that decide what is forwarded. */
 
-/**
- * Key of the row that says when the tenant last forgot something. Keys of entries always contain a colon, so none is
- * equal.
- */
+/** Key of the row that says when the tenant last forgot something. Keys of entries always contain a colon. */
 const FORGOTTEN_KEY = 'forgotten';
 
 /** Returns the key of the row that records the last forgetting in this space. */

@@ -210,10 +210,7 @@ const GROUP_COLUMNS: Readonly<Record<UsageGroup, string>> = {
   model: 'model',
 };
 
-/**
- * Writes the query for sums by these groups. `isBehind`: only the groups after one, whose values are the last
- * parameters.
- */
+/** Writes the query for sums by these groups. `isBehind`: only groups after the one in the last parameters. */
 export function usageSums(groups: readonly UsageGroup[], isBehind: boolean): string {
   const columns = groups.map((group) => GROUP_COLUMNS[group]).join(', ');
   const last = groups.map((_, at) => `$${at + 6}`).join(', ');

@@ -70,10 +70,7 @@ export class JournalLedger implements Ledger {
   /** Keys without an entry, each with the time until which that is believed. */
   readonly #absent = new Map<string, number>();
   readonly #undrained = new Map<string, LedgerRow>();
-  /**
-   * Keys of entries older than the last forgetting that are not in the table yet: only the table knows which of them
-   * are still valid.
-   */
+  /** Keys of entries before the last forgetting, and not in the table yet. Only the table knows which are valid. */
   readonly #suspect = new Set<string>();
   readonly #forgottenAt: () => number;
   /** Counts how often another node forgot something. */

@@ -55,10 +55,7 @@ const CLOSING_BYTES = 4096;
  * the rest has about 1,500 bytes.
  */
 const OPENING_BYTES = 6144;
-/**
- * Time to gather a batch. A receipt must be readable 200 ms after the last byte; storing takes some milliseconds of
- * that.
- */
+/** Time to gather a batch. A receipt must be readable after 200 ms; storing takes some milliseconds. */
 const BATCH_MS = 100;
 const BATCH_ROWS = 200;
 const RETRY_MS = 1000;
@@ -341,10 +338,7 @@ function nameOf(node: string): string {
   return `${NAME_START}${node}`;
 }
 
-/**
- * Signs the canonical JSON of objects with one key, and returns the JSON of the signed objects. Rejects if it cannot
- * sign.
- */
+/** Signs the canonical JSON of objects with one key. Returns their signed JSON, or rejects. */
 type Sign = (canonical: readonly string[]) => Promise<readonly string[]>;
 
 /** Bound on signatures at once: about a millisecond of libuv's threads, which also sync the journals. */

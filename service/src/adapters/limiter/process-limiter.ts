@@ -21,10 +21,7 @@ export class ProcessLimiter implements Limiter {
   readonly #clock: Clock;
   readonly #due = new Recent<string, number>(BUCKETS_MAX);
   readonly #spent = new Recent<string, number>(BUCKETS_MAX);
-  /**
-   * For each bucket the ends of its leases by the monotonic clock, earliest first. All leases of a bucket have the
-   * same length.
-   */
+  /** The ends of each bucket's leases by the monotonic clock, earliest first. All have the same length. */
   readonly #leases = new Map<string, Map<string, number>>();
 
   constructor(clock: Clock) {

@@ -125,10 +125,7 @@ export class CapturePlan {
   }
 }
 
-/**
- * Returns the conversation of a text. A text without a conversation gets its own digest as conversation, so it has
- * no neighbours.
- */
+/** Returns the conversation of a text. A text without one gets its own digest, so it has no neighbours. */
 export function threadOf({ session, digest }: NewObject): string {
   return session === '' ? digest : session;
 }

@@ -36,10 +36,7 @@ import {
 import type { Spaces } from './spaces.ts';
 import { MEMORY } from './statements.ts';
 
-/**
- * Records of a tenant: as canonical bytes that are proven and returned, and as items that people and models list and
- * search.
- */
+/** Reads a tenant's records: as canonical bytes that are proven, and as items that are listed and searched. */
 
 /** Bound on results: a reference without a space may name a record in each of several spaces. */
 const OBJECTS_MAX = 256;

@@ -57,10 +57,7 @@ export interface ServiceAddress {
   readonly certificate: string | undefined;
 }
 
-/**
- * Returns the address of a service on this machine. If the service listens on all addresses, it is the loopback
- * address.
- */
+/** Returns the address of a service on this machine; loopback if the service listens on all addresses. */
 export function ownUrl({ host, port, certificate }: ServiceAddress): URL {
   const named = host === '0.0.0.0' || host === '::' ? 'localhost' : host;
   const name = named.includes(':') ? `[${named}]` : named;

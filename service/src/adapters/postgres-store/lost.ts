@@ -13,10 +13,7 @@ export class LostConnection extends Error {
   override readonly name = 'LostConnection';
 }
 
-/**
- * Thrown if the result of a commit is unknown: the database, or the standby that it waits for, may or may not have
- * the transaction.
- */
+/** Thrown if the result of a commit is unknown: the database or its standby may or may not have it. */
 export class UncertainCommit extends Error {
   override readonly name = 'UncertainCommit';
 }

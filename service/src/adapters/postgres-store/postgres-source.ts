@@ -426,10 +426,7 @@ function itemKey({ space, digest }: Pick<RecalledPassage, 'space' | 'digest'>): 
   return `${digest} ${space}`;
 }
 
-/**
- * Returns a row's id. Rows are numbered within their space; the space's number and the row's make an id, as in a
- * file.
- */
+/** Returns a row's id, made of the number of its space and its number in the space, as in a file. */
 
 function idOf(space: number, n: number): number {
   return space * PASSAGES_PER_SPACE + n;

@@ -56,10 +56,7 @@ export class Session implements Rows {
     return this.all<Row>(withRows(statement, lists.length), ...lists.flat());
   }
 
-  /**
-   * Ends a transaction that changed nothing, without waiting: the connection's next user notices if it no longer
-   * answers.
-   */
+  /** Ends a transaction that changed nothing, without waiting: a broken connection is noticed at its next use. */
   leave(): void {
     if (this.#isOpen) this.#client.query('COMMIT').catch(() => undefined);
   }
@@ -135,10 +132,7 @@ export class Session implements Rows {
     this.#client.query(new Batch(asked, onEnd));
   }
 
-  /**
-   * Returns the statements that begin the transaction, set its time limit, and check that this is still the same
-   * server.
-   */
+  /** Returns statements that begin the transaction, set its deadline, and check that this is the same server. */
   #beginning(): Asked[] {
     const { begin, statementMs, origin } = this.#plan;
     const text = origin.timeline === '' ? SERVER.stillWritesUntold : SERVER.stillWrites;

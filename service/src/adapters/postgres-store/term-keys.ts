@@ -9,10 +9,7 @@ import { ARRAY_HEAD, ELEMENT_HEAD, newArray } from './wire-values.ts';
  * belongs to one space, and the same words in two spaces of a tenant can still be compared.
  */
 
-/**
- * Bound on cached tokens, about 100 bytes each; up to twice as many are held. A language has some 30,000 common
- * words.
- */
+/** Bound on cached tokens, 100 bytes each; up to twice as many are held. A language has 30,000 common words. */
 const TOKENS_MAX = 32_768;
 const TENANTS_MAX = 64;
 const BIGINT_BYTES = 8;

@@ -38,10 +38,7 @@ function bufferOf(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/**
- * Bytes of an array's head: number of dimensions, a flag for nulls, the element type, the number of elements, the
- * first index.
- */
+/** Bytes of an array's head: dimensions, null flag, element type, number of elements, first index. */
 export const ARRAY_HEAD = 20;
 /** Bytes before each element, which hold its size. */
 export const ELEMENT_HEAD = 4;

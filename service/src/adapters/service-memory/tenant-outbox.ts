@@ -17,14 +17,10 @@ import type { LedgerStore } from '../journals/ledger.ts';
 const TARGET = 'tenants';
 /** Cache of the connection: usually only a second's captures wait. */
 const CACHE_KIB = 2048;
-/**
- * How long closing waits for a lock. Other processes hold it for some milliseconds only; a full disk is not waited
- * for.
- */
+/** How long closing waits for a lock, which is held for milliseconds. It does not wait for a full disk. */
 const CLOSE_MS = 2000;
 /**
- * Longest pause between attempts: a retry inside the store's process is cheap, and a recovered database soon gets
- * the queued captures.
+ * Longest pause between attempts: a retry within the process is cheap, and a recovered database gets captures soon.
  */
 const RETRY_MS_MAX = 1000;
 

@@ -45,10 +45,7 @@ const META = 'CREATE TABLE service_meta (name TEXT PRIMARY KEY, value TEXT NOT N
 /** Identifies these tables: a file with another value has other tables. */
 const SCHEMA = createHash('sha256').update(OWN.join(';')).digest('hex').slice(0, 16);
 
-/**
- * Thrown if the file cannot be a service's: it does not exist, or it has the tables of another version. The message
- * is for people.
- */
+/** Thrown if the file cannot be a service's: it is missing, or of another version. The message is for people. */
 export class ServiceFileError extends Error {
   override readonly name = 'ServiceFileError';
 }

@@ -158,10 +158,7 @@ async function findProvider(console: Calls, name: string): Promise<Fields> {
 
 const TOKEN_MS = 60_000;
 
-/**
- * Makes the calls through the running service. A token that is valid for a minute opens its console, and is revoked
- * afterwards.
- */
+/** Makes the calls through the running service, with a token that is valid for a minute and then revoked. */
 async function withRunningConsole<Result>(
   options: ConsoleOptions,
   context: CommandContext,

@@ -86,10 +86,7 @@ async function statusElsewhere(
   return problems.length === 0 ? 0 : 1;
 }
 
-/**
- * Returns the service that runs on this folder. A killed process leaves its run file, so the service itself is
- * asked.
- */
+/** Returns the service that runs on this folder. A killed process leaves its run file, so ask the service. */
 export async function findService(folder: string): Promise<RunningServiceFacts | undefined> {
   const hint = hintOf((await readPrivate(folder, RUN_FILE)) ?? '');
   if (hint === undefined || !isAlive(hint.pid)) return undefined;
@@ -146,10 +143,7 @@ export function heldText(
   ].join(', ');
 }
 
-/**
- * How long a stop waits after `drainMs` until the store and journals are closed, which takes a second on a slow
- * disk.
- */
+/** How long a stop waits after `drainMs` until store and journals are closed: a second on a slow disk. */
 const CLOSE_MS = 15_000;
 const POLL_MS = 25;
 

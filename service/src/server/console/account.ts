@@ -115,10 +115,7 @@ function sumColumn(member: string, words: string): Column {
   return (sum, { line }) => `${line(sum[member])} ${words}`;
 }
 
-/**
- * Returns how an option is read, by its default. A word is sent unchanged, because the service knows the valid
- * words.
- */
+/** Returns how an option is read, by its default. A word is sent unchanged: the service knows the valid words. */
 function readingOf(otherwise: string | number | boolean): Pick<OptionRow, 'as'> {
   if (typeof otherwise === 'number') {
     return { as: wholeNumber(7, 'See: svc-service settings set --help') };

@@ -190,10 +190,7 @@ function adminWire(admin: StoredAdmin, now: number): object {
   };
 }
 
-/**
- * Lists audit events, newest first. Events that belong to no tenant are listed under `service`, which only an
- * operator can name.
- */
+/** Lists audit events, newest first. Those of no tenant are under `service`, which only an operator can name. */
 async function listAudit(call: ConsoleCall): Promise<ConsoleReply> {
   const page = pageOf(call.query, 50);
   const events = await storeOf(call).listAudit(page);

@@ -107,10 +107,7 @@ export interface CommandRow {
   readonly more?: string;
   /** The member of the body whose value is read from stdin. */
   readonly secret?: string;
-  /**
-   * True if the running service must make the call: it may have another network and other certificates than this
-   * shell.
-   */
+  /** True if the running service must make the call: its network and certificates may differ from this shell's. */
   readonly byService?: true;
   /** True if the command first reads the version and sends it with the change. */
   readonly isVersioned?: true;
@@ -423,10 +420,7 @@ export function mustBeDone(outcome: ChangeOutcome, what: string): void {
 
 const PAGE_MAX = 100;
 
-/**
- * Reads the page of a list from the query. Reading one element more than the limit shows whether there is another
- * page.
- */
+/** Reads the page of a list from the query. One element beyond the limit shows whether there is another page. */
 export function pageOf(query: URLSearchParams, fallback = PAGE_MAX): Page {
   const limit = query.get('limit') ?? String(fallback);
   const after = query.get('after') ?? undefined;

@@ -471,10 +471,7 @@ async function save(
   return { status: isNew ? 201 : 200, body: providerWire(next) };
 }
 
-/**
- * Refuses values that are keys of this service: the provider would be the service itself, whose requests would come
- * back.
- */
+/** Refuses the service's own keys: the provider would be the service, and its requests would come back. */
 async function refuseOwnKeys(
   { parts }: ConsoleCall,
   { credential, custom_headers: headers = [], custom_query: query = [] }: Draft['asked'],

@@ -98,10 +98,7 @@ class HashingWatch implements AnswerWatcher {
     return this.#ask((inner) => inner.beforeLast(), true);
   }
 
-  /**
-   * Asks the inner watcher and catches its errors: the relay drops a watcher that throws, and would drop the hash
-   * too.
-   */
+  /** Asks the inner watcher and catches its errors: the relay would drop this watcher and the hash too. */
   #ask<Result>(question: (inner: AnswerWatcher) => Result, otherwise: Result): Result {
     if (this.#inner === undefined) return otherwise;
     try {

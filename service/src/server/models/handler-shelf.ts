@@ -24,10 +24,7 @@ export const SHELF_BOUNDS: ShelfBounds = { bytesMax: 256 << 20, handlersMax: 5_0
 
 /** Largest share of one tenant. Even if three tenants use their share, a quarter is left for the others. */
 const PART_MAX = 1 / 4;
-/**
- * Bytes that each handler counts in addition to its weighed parts. Measured: a handler of one short conversation
- * takes 62 kB.
- */
+/** Bytes of a handler in addition to its weighed parts. Measured: one short conversation takes 62 kB. */
 export const HANDLER_BYTES = 40_960;
 
 interface Place<Handler> {

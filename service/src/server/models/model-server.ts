@@ -193,10 +193,7 @@ export class ModelServer {
     }
   }
 
-  /**
-   * Counts a running request of a tenant. Throws ProxyError TOO_BUSY above the maximum, because all tenants share
-   * the connections.
-   */
+  /** Counts a tenant's running request. Throws ProxyError TOO_BUSY: all tenants share the connections. */
   #run(tenant: string): () => void {
     const running = this.#running.get(tenant) ?? 0;
     if (running >= RUNNING_MAX) {
@@ -380,10 +377,7 @@ export interface ModelHead {
   form(): BodyForm;
 }
 
-/**
- * Reads the parts of a head that an unknown caller may use. `present` reads the key. Throws ProxyError, and what
- * `present` throws.
- */
+/** Reads the parts of a head that an unknown caller may use. Throws ProxyError, and what `present` throws. */
 export function readModelHead(
   head: RequestHead,
   bodies: BodyPolicy,

@@ -47,10 +47,7 @@ export class ProviderChoice {
     return modelIn(body === undefined ? { kind: 'unreadable' } : this.#read(body, read));
   }
 
-  /**
-   * Chooses the provider. `model` is the result of `modelOf`. Throws ServiceFault; nothing was sent yet at that
-   * point.
-   */
+  /** Chooses the provider, before anything is sent. `model`: the result of `modelOf`. Throws ServiceFault. */
   async choose(
     { tenant, allowedModels }: Pick<StoredKey, 'tenant' | 'allowedModels'>,
     { request: { route, body } }: UpstreamQuestion,

@@ -114,10 +114,7 @@ function failureIn({ shutdown }: ModelCall, { row, error }: RequestFacts): Failu
   return error === undefined ? undefined : refusalOf(error);
 }
 
-/**
- * Returns 'deferred' for a captured exchange: it is in the journal when the answer ends, and in the store a moment
- * later.
- */
+/** Returns 'deferred' for a captured exchange: it is in the journal now, and in the store a moment later. */
 function captureStateOf({ modes, captured }: RequestFacts): ReceiptClosing['captureState'] {
   if (modes?.writes !== true) return 'off';
   if (captured === 'failed') return captured;
@@ -189,10 +186,7 @@ function requestIdIn(headers: readonly string[]): string | undefined {
  * row and a metric.
  */
 
-/**
- * Rate of receipts for refused requests. A user who experiments stays below it. It allows at most 87,000 a day, 200
- * MB.
- */
+/** Rate of receipts for refused requests: above what an experimenting user needs; at most 200 MB a day. */
 const RATE = { perMinute: 60, burst: 120 };
 
 export class UnforwardedReceipts {
@@ -211,10 +205,7 @@ export class UnforwardedReceipts {
     return true;
   }
 
-  /**
-   * Writes the receipt of a refusal. Returns false if there is none. A request is refused even if its receipt cannot
-   * be written.
-   */
+  /** Writes the receipt of a refusal. Returns false if it cannot; the request is refused all the same. */
   refused(opening: ReceiptOpening, closing: ReceiptClosing): boolean {
     try {
       return this.served(opening, closing);

@@ -26,10 +26,7 @@ import { erase } from '../jobs.ts';
  */
 
 const LOOK_MS = 100;
-/**
- * How long a call waits for its purge. A longer purge continues in the background, for example while a backup reads
- * the file.
- */
+/** How long a call waits for its purge. A longer one continues, for example while a backup reads the file. */
 const ANSWER_MS = 5000;
 
 export const createPurge: Operation = async (call, service) => {

@@ -200,10 +200,7 @@ class MessagesAnswer extends DialectAnswer {
 const CALLING: ReadonlySet<unknown> = new Set(['tool_use', 'pause_turn', 'compaction']);
 /** Block types with a signature that Anthropic checks (the types of its SDK, 2026-09). */
 const SIGNED: ReadonlySet<unknown> = new Set(['thinking', 'connector_text']);
-/**
- * Stop reasons of a whole answer; with any other reason it was cut. `stop` is sent by some other providers of this
- * API.
- */
+/** Stop reasons of a whole answer; with any other it was cut. Some other providers send `stop`. */
 const WHOLE: ReadonlySet<string> = new Set(['end_turn', 'stop_sequence', 'stop']);
 
 function textIn(event: Fields): string | undefined {
@@ -229,10 +226,7 @@ const MESSAGE_STOP = '{"type":"message_stop"}';
 /** The event `ping` as Anthropic writes it, and as others do. */
 const PINGS = ['{"type": "ping"', '{"type":"ping"'];
 
-/**
- * Recognises events without facts for svc by their first bytes, as the provider writes them. An event in another
- * form is parsed.
- */
+/** Recognises events without facts for svc by their first bytes. An event in another form is parsed. */
 function isInert(data: string): boolean {
   if (hasAt(data, '{"type":"content_block_delta"', 0)) return isOtherDelta(data);
   return PINGS.some((ping) => hasAt(data, ping, 0));
@@ -316,10 +310,7 @@ function isThinking(value: unknown): boolean {
   return THINKING_TYPES.has(asText(asRecord(value)['type']));
 }
 
-/**
- * Returns the ids of signed thinking. Unsigned thinking, which other providers send in this dialect, is bound to
- * nothing.
- */
+/** Returns the ids of signed thinking. Unsigned thinking, as other providers send it, is bound to nothing. */
 function thoughtsIn(blocks: readonly unknown[]): readonly string[] {
   const signed = blocks.filter(isThinking).map((value) => {
     const block = asRecord(value);

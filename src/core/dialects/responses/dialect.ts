@@ -179,10 +179,7 @@ function plainDelta(event: Fields): string | undefined {
   return isDelta && typeof event['delta'] === 'string' ? event['delta'] : undefined;
 }
 
-/**
- * Recognises events without facts for svc by their first bytes, as the provider writes them. An event in another
- * form is parsed.
- */
+/** Recognises events without facts for svc by their first bytes. An event in another form is parsed. */
 function isInert(data: string): boolean {
   if (!hasAt(data, '{"type":"response.', 0)) return false;
   const type = data.slice(18, data.indexOf('"', 18));
@@ -258,10 +255,7 @@ function readUser(item: Fields): ItemTraits {
   };
 }
 
-/**
- * Reads a message whose parts Codex marked with their kind, as it does when it believes that it talks to OpenAI
- * itself.
- */
+/** Reads a message whose parts Codex marked with their kind, as it does if it believes to call OpenAI itself. */
 function readMarked(
   item: Fields,
   texts: readonly string[],

@@ -6,10 +6,7 @@ import { TABLES } from '../../control/tables.ts';
  * extension, trigger, function, advisory lock, notification or foreign key.
  */
 
-/**
- * Number of partitions of `passages`, the largest table: one partition fits into memory where the whole table does
- * not.
- */
+/** Number of partitions of `passages`, the largest table: one fits into memory where the table does not. */
 const PASSAGE_PARTS = 32;
 
 // A receipt's id begins with its time, so a range of ids is a day: see keepDays. A row of a day without a table goes

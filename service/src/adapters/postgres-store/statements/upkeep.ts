@@ -6,10 +6,7 @@ export type DayTable = 'receipts' | 'audit';
 const DAY = /^\d{8}$/;
 const BOUND = /^(?:rcpt_[0-9a-z]{26}|\d{1,15})$/;
 
-/**
- * Writes the statement for a day's table. `day`: such as 20261120. The bounds: the first value of that day and of
- * the next.
- */
+/** Writes the statement for the table of a `day` (20261120). The bounds are its first value and the next day's. */
 export function makeDay(
   table: DayTable,
   day: string,
@@ -38,10 +35,7 @@ export const DAYS = {
 /** Matches the names of svc's tables and partitions, which need no quotes. */
 const TABLE = /^[a-z][a-z0-9_]{0,62}$/;
 
-/**
- * Writes the statement for a table. It waits for no lock: the holder is changing the table, and the next check comes
- * soon.
- */
+/** Writes the statement for a table. It waits for no lock: whoever holds it is changing the table. */
 export function analyze(table: string): string {
   if (!TABLE.test(table)) throw new TypeError('That is no table of svc.');
   return `ANALYZE (SKIP_LOCKED) ${table}`;
