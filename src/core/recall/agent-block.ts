@@ -22,9 +22,9 @@ import {
 export interface AgentMemories {
   /** The rules that apply, in the user's words. Where a block dates its rules, each has the day it was stated. */
   readonly standing: readonly Rule[];
-  /** Best first. */
+  /** The exchanges, best first. */
   readonly exchanges: readonly AgentExchange[];
-  /** The likeliest to matter first. */
+  /** The earlier sessions, the likeliest to matter first. */
   readonly sessions: readonly AgentSession[];
 }
 
@@ -45,7 +45,7 @@ export interface AgentExchange {
   readonly space: string;
   /** Milliseconds since 1970. */
   readonly at: number;
-  /** One of the files that the exchange is about has changed since. */
+  /** True if one of the files that the exchange is about has changed since. */
   readonly isOutgrown?: true;
   readonly quotes: readonly {
     readonly role: 'user' | 'assistant';
@@ -55,7 +55,7 @@ export interface AgentExchange {
 }
 
 export interface AgentBlock {
-  /** '' when nothing fits. */
+  /** The block; '' if nothing fits. */
   readonly text: string;
   readonly tokens: number;
 }
@@ -249,7 +249,7 @@ function sessionLines(sessions: readonly AgentSession[]): string[] {
   if (sessions.length === 0) return [];
   const shown = sessions.toSorted((a, b) => b.at - a.at).map(readTitle);
   const days = shown.map(({ at }) => dayOf(at));
-  // A day costs as much as a short title.
+  // State each day once, because a day costs as much as a short title.
   const lines = shown.map(({ text }, place) =>
     days[place] === days[place - 1] ? `- ${quoteOf(text)}` : `- ${days[place]}: ${quoteOf(text)}`,
   );

@@ -1,12 +1,12 @@
 import type { SpeakerRole } from '../memory/record.ts';
 import type { Action } from './second-look.ts';
 
-/** What recall needs to know about an agent, and what it answers besides passages. */
+/** The facts about an agent that recall needs, and its answer to an agent besides passages. */
 
 export interface AgentFacts {
   /** The key of the session that asks. */
   readonly conversation: string;
-  /** The branch of the work, '' when unknown. */
+  /** The branch of the work; '' if unknown. */
   readonly branch: string;
   /** Names of the files that the session worked on, without their folders, the newest first. */
   readonly files?: readonly string[];
@@ -44,9 +44,9 @@ export interface RecalledSession {
   readonly records: readonly string[];
 }
 
-/** Why recall says to an agent what it says. */
+/** Explains what recall adds to an agent's request, and why. */
 export interface AgentLook {
-  /** How much the prompt shares with the memory. */
+  /** How much the prompt has in common with the memory. */
   readonly signal: number;
   /** The share of the project's last prompts that had a lower signal, and the number of those prompts. */
   readonly shareBelow: number;
@@ -56,7 +56,7 @@ export interface AgentLook {
    * signal.
    */
   readonly gate: 'open' | 'reply' | 'weak';
-  /** Best first. */
+  /** The candidates, best first. */
   readonly candidates: readonly AgentCandidate[];
 }
 
@@ -64,7 +64,7 @@ export interface AgentCandidate {
   readonly ref: string;
   readonly at: number;
   readonly score: number;
-  /** Its first words. */
+  /** The first words of the exchange. */
   readonly text: string;
   /**
    * What became of a found exchange. 'told': its lines are quoted. 'gate': recall answers nothing. 'not_whole': no

@@ -30,7 +30,7 @@ const PRICE = {
   oddGlued: 0.25,
   capital: 0.18,
   furtherCapital: 0.6,
-  /** In other languages: the least price of a word, and the price of a letter. */
+  /** In other languages: the least price of a word, and the price of each letter. */
   word: 1.05,
   letter: 0.34,
   /** The least price of a word after a sign instead of a space, as in paths and identifiers. */
@@ -40,21 +40,21 @@ const PRICE = {
   han: 1.04,
   kana: 0.9,
   hangul: 1,
-  /** Greek, Arabic, Hebrew, Thai and the scripts of India and Georgia. */
+  /** Price of a letter in Greek, Arabic, Hebrew, Thai and the scripts of India and Georgia. */
   known: 0.64,
-  /** Signs after the first of a row. */
+  /** Price of each sign after the first in a row. */
   moreSigns: 0.6,
-  /** Tokens of a sign that follows two other signs and differs from the one before it. */
+  /** Price of a sign that follows two other signs and differs from the one before it. */
   changedSign: 0.95,
-  /** Quotation marks and dashes of print, and the signs of Chinese and Japanese. */
+  /** Price of quotation marks and dashes of print, and of the signs of Chinese and Japanese. */
   printed: 1.1,
   symbol: 1.8,
-  /** Arrows, boxes and the signs of mathematics. */
+  /** Price of arrows, boxes and the signs of mathematics. */
   arrow: 2,
   emoji: 2.9,
   /** Extra price when the script changes within a piece. */
   change: 0.7,
-  /** Han and Hangul characters outside the common sets. */
+  /** Price of Han and Hangul characters outside the common sets. */
   seldom: 2.9,
 };
 
@@ -66,9 +66,9 @@ const STOP_SHARE_MIN = 0.2;
  */
 const ODD_SHARE_MIN = 0.45;
 const ODD_MIN = 3;
-/** Letters of a long word: hardly any real word is longer, but random strings are. */
+/** Length in letters from which a word is long: hardly any real word is, but random strings are. */
 const LONG_WORD = 14;
-/** Letters of the shortest word that can be odd: shorter ones are abbreviations, which the tokenizer knows. */
+/** Least letters of a word that can be odd: shorter ones are abbreviations, which the tokenizer knows. */
 const ODD_WORD = 5;
 /** Share of a word's letter pairs that occur in no English word, from which on the word is very odd. */
 const VERY_ODD = 0.25;
@@ -87,7 +87,7 @@ export function tokensAtMost(text: string): number {
 
 interface TextKind {
   readonly isEnglish: boolean;
-  /** The text has more odd words than names and abbreviations explain. */
+  /** True if the text has more odd words than names and abbreviations explain. */
   readonly isOdd: boolean;
 }
 
@@ -134,7 +134,7 @@ function isAsciiLetter(code: number): boolean {
   return lower >= 0x61 && lower <= 0x7a;
 }
 
-/** For each letter the letters that commonly follow it: 98.5 % of the letter pairs in English words. */
+/** For each letter, the letters that commonly follow it: 98.5 % of the letter pairs in English words. */
 const PAIRS = new Map(
   (
     'aabcdfghijklmnpqrstuvwxyz baeilorsu cacehiklorstuy dadegilorsuvy eabcdefghijklmnopqrstuvwxyz ' +

@@ -30,7 +30,7 @@ export interface Quote {
   readonly text: string;
 }
 
-/** By term: what a line gains that holds it. */
+/** For each term, the value that it adds to a line. */
 export type TermValues = ReadonlyMap<string, number>;
 
 /** Length of an answer's end, in characters. Text before it is progress reports. */
@@ -41,12 +41,12 @@ const LINES_MAX = 80;
 const TOKEN_CHARS_MAX = 12;
 /** Token limit of a quoted order: it only says what the answer is about, and must not displace the answer. */
 const REQUEST_TOKENS_MAX = 24;
-/** The mark of the speaker and the line end. */
+/** Tokens of the speaker's mark and the line end. */
 const MARK_TOKENS = 4;
 
 const ON_THE_WAY =
   /\b(?:let me (?!know)|i['’]ll (?:now|first|start|also|check|look|add|update|run|fix)|now i (?:need|will)|i need to (?:check|look|see|find|update|fix))/i;
-/** Words of a decision or a rule. */
+/** Matches words of a decision or a rule. */
 const DECIDES = /decid|never\b|must\b|fix(?:ed)?:|design|note:|reason/i;
 
 const VALUE = {
@@ -59,7 +59,7 @@ const VALUE = {
 
 export interface QuoteLimits {
   readonly tokensMax: number;
-  /** Lines that the prompt or the block already holds. */
+  /** Lines that the prompt or the block already has. */
   readonly said?: Pick<SaidLines, 'has'>;
 }
 
@@ -103,7 +103,7 @@ const HEADING_OR_ROW = /^\s*(?:#{1,6}\s|\||\*\*[^*]+\*\*:?\s*$|[-=*_]{3,}\s*$)/;
 /** A line of an answer. */
 interface Line {
   readonly text: string;
-  /** For a list item that is unclear alone: the line above the list. */
+  /** The line above the list, for a list item that is unclear without it. */
   readonly head?: string;
 }
 
@@ -137,7 +137,7 @@ function linesIn(answer: string): Line[] {
       headIndent = isItem ? indent : -1;
       continue;
     }
-    // An item that is the head of a list has only the items within it.
+    // The head of a list applies only to the items within it.
     if (!isItem || indent <= headIndent) head = '';
     const text = sayingPart(plain);
     const isHalf = HALF.test(text) || HALF.test(head);
@@ -208,7 +208,7 @@ function conclusionOf(answer: string): string {
   return kept.toReversed().join('\n\n');
 }
 
-/** From the beginning of a line on. */
+/** Returns the end of a text, from the beginning of a line on. */
 function endOf(text: string, chars: number): string {
   if (text.length <= chars) return text;
   const end = text.slice(-chars);
@@ -216,12 +216,12 @@ function endOf(text: string, chars: number): string {
   return end.slice(1 + (line === -1 ? end.indexOf(' ') : line));
 }
 
-/** A line of an answer without its marks of Markdown. */
+/** Returns a line of an answer without its marks of Markdown. */
 export function plainLine(line: string): string {
   return withoutTicks(withoutMarks(line));
 }
 
-/** Of HTML, as a page of Markdown may hold them. */
+/** Matches HTML tags, which a page of Markdown may have. */
 const TAG = /<\/?(?:b|br|code|details|em|i|kbd|small|strong|sub|summary|sup|u) ?\/?>/gi;
 
 function withoutMarks(line: string): string {
@@ -269,7 +269,7 @@ function beginningOf(line: string, tokensMax: number): string {
   if (line.length <= tokensMax * TOKEN_CHARS_MAX && tokensOf(line) <= tokensMax) return line;
   const start = line.slice(0, tokensMax * TOKEN_CHARS_MAX);
   const sentences = sentencesOf(start);
-  // The last one may be cut by the slice.
+  // The slice may have cut the last sentence, so drop it.
   if (start.length < line.length) sentences.pop();
   let text = '';
   let end = 0;
@@ -285,15 +285,15 @@ function beginningOf(line: string, tokensMax: number): string {
   return saying.length < BEGINNING_CHARS_MIN || isFragment(saying) ? '' : saying;
 }
 
-/** A shorter beginning ("Pushed.") is no point. */
+/** Least length of a beginning that can be quoted alone: "Pushed." states nothing. */
 const BEGINNING_CHARS_MIN = 40;
 
-/** The facts of a line that no question changes. */
+/** The facts about a line that are the same for every question. */
 interface LineFacts {
   readonly tokens: number;
-  /** Distinct, in their order. */
+  /** The distinct informative terms, in their order. */
   readonly telling: readonly string[];
-  /** Gains and losses by its form. */
+  /** Values that the form of the line adds or subtracts. */
   readonly gains: readonly number[];
 }
 
@@ -378,7 +378,7 @@ function requestSentence(
     const text = withoutPoliteness(plainLine(whole));
     if (isReply(text) || isNoRequest(text) || isMasked(text) || said.has(text)) continue;
     const kind = kindOf(text);
-    // The answer is quoted instead of the question.
+    // A question is not quoted, because its answer is.
     if (kind === 'question') continue;
     const match = matchOf(text, values);
     const isNamed = hasValue(text);
@@ -403,7 +403,7 @@ function isBack(request: string): boolean {
   return requestPointsBack(request) || objectPointsBack(request);
 }
 
-/** More than any match. */
+/** Value of a rank: more than any match can add. */
 const RANK_VALUE = 1000;
 
 /**
@@ -429,7 +429,7 @@ export function withoutPoliteness(sentence: string): string {
 const POLITE =
   /^(?:(?:ok(?:ay)?|ah|all good|alright|anyway|good|great|h+m+|oh|perfect|sorry|thanks|wait|no wait|so|and|but|then|now|also|however|actually|basically|question|one question|just|ye(?:ah|p|s)|well|please|(?:can|could|would) (?:you|we)|let['’]s|i (?:think|want to|wonder)|we need to|right now|und|aber|bitte|(?:kannst|könntest) du|et|mais|peux-tu|pouvez-vous|y|pero|por favor|puedes|podrías)[\s,.!:-]+|请(?:帮我)?|帮我|那么[，,]?)+/iu;
 
-/** The text, or its first words and an ellipsis. */
+/** Returns the text, or its first words and an ellipsis. */
 export function clip(text: string, tokensMax: number): string {
   // A token has at most TOKEN_CHARS_MAX characters, apart from spaces, so cut before counting: a line may be a
   // megabyte.
@@ -438,6 +438,6 @@ export function clip(text: string, tokensMax: number): string {
   const words = start.split(' ');
   while (words.length > 1 && estimateTextTokens(`${words.join(' ')}…`) > tokensMax) words.pop();
   const [word = ''] = words;
-  // A word of hundreds of letters is data.
+  // A word of hundreds of letters is data, so cut within it.
   return words.length === 1 ? `${word.slice(0, 2 * tokensMax)}…` : `${words.join(' ')}…`;
 }

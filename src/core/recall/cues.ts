@@ -13,16 +13,16 @@ import { readTerms, termsOf } from './terms.ts';
  */
 
 export interface Cue {
-  /** The text as written: the last parts of a path, a name, or the line of an error. */
+  /** The text as written: the last parts of a path, a name, or a line with an error. */
   readonly text: string;
   readonly kind: 'file' | 'name' | 'error';
-  /** The terms of the file, name or error in the index. A text that mentions it contains all of them. */
+  /** The terms of the cue in the index. A text that mentions the cue has all of them. */
   readonly terms: readonly string[];
   /** Whole forms in the index. A text with the cue has them, unless it names a file with its folders. */
   readonly wholes: readonly string[];
 }
 
-/** Each costs a look-up in the index. */
+/** Bound on cues, because each costs a look-up in the index. */
 const CUES_MAX = 24;
 
 /** Matches file names that occur in many folders, so that only the folder tells them apart. */
@@ -55,7 +55,7 @@ function endOfPath(path: string): string {
   return COMMON_FILE.test(name) ? path.split('/').slice(-2).join('/') : name;
 }
 
-/** Numbers and folders in an error line, which differ each time. */
+/** Matches numbers and folders in an error line, which differ each time. */
 const VARYING = /(?:\/[\w.@-]+){2,}\/|\b\d[\d.:]*\b|0x[\da-f]+/gi;
 
 function termsOfCue(kind: Cue['kind'], text: string): Pick<Cue, 'terms' | 'wholes'> {
@@ -90,7 +90,7 @@ export function passagesAbout<Passage extends { readonly text: string }>(
   });
 }
 
-/** A cue with what a line gains that has it. */
+/** A cue, with the value that it adds to a line. */
 export interface ValuedCue extends Cue {
   readonly value: number;
 }
@@ -110,7 +110,7 @@ const STATES =
  */
 const SAYS_NOTHING =
   /\([+-]\d+|^\W*[\w./@-]+\W*(?::\d+)?\W*$|^\W*(?:files?|line|location)\W|\.\w+:\d+:\d+|\d\d:\d\d:\d\d|\|.*\||^\S+ \| |[{;]\s*$|^(?:let me|i['’]ll|now|good|great|perfect|done\W*$|all tests)|^[{[]|https?:\/\/\S+$|[?？:]\s*$/i;
-/** Besides its cues. */
+/** Least informative terms of such a line, besides its cues. */
 const TELLING_MIN = 4;
 const LINE_CHARS_MAX = 600;
 
@@ -160,7 +160,7 @@ function speaksOf(line: string, held: ReadonlySet<string>, { kind, text, terms }
   return false;
 }
 
-/** The character belongs to a longer name. */
+/** Says whether a character would make the name a longer one. */
 function isWordPart(character: string | undefined): boolean {
   return character !== undefined && /[\w-]/.test(character);
 }
@@ -170,7 +170,7 @@ interface Spoken {
   readonly answered: string;
 }
 
-/** How much each term of the prompt, or of the text around it, adds to the score of a line. */
+/** For each term of the prompt, or of the text around it, the value that it adds to a line. */
 export type ContextValues = ReadonlyMap<string, number>;
 
 export interface Told<Texts> {
@@ -230,9 +230,9 @@ function mentions({ asked, answered }: Spoken, { kind, text }: Cue): boolean {
 /** The weight of an error cue: the same error again is the surest sign of the same work. */
 const ERROR_WEIGHT = 1.5;
 const NAMED_MIN = 2;
-/** Where a line has one cue alone. */
+/** Like NAMED_MIN, for a line with only one cue. */
 const ONLY_NAMED_MIN = 3;
-/** Less is shared by chance. */
+/** Least value of shared terms; less is shared by chance. */
 const SHARED_MIN = 1.5;
 const SHARED_MAX = 10;
 const SCORE_MIN = 6;

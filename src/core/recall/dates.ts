@@ -79,7 +79,7 @@ export interface Span {
 }
 
 export interface NamedSpan extends Span {
-  /** The words that name it. */
+  /** The words of the question that name the date. */
   readonly words: string;
 }
 
@@ -157,7 +157,7 @@ function dayOf([year, month, day]: NamedDay, now: number): Span | undefined {
   return spanOf(at > now ? Date.UTC(thisYear - 1, month, date) : at, 1);
 }
 
-/** "Two weeks ago" is rarely exact: half a week to both sides. */
+/** Returns the days around "two weeks ago", which is rarely exact: half a week to both sides. */
 function aroundAgo(count: number, unit: string | undefined, today: number): Span {
   if (unit === 'day') return spanOf(today - count * DAY_MS, 1);
   const days = unit === 'week' ? 7 : 30;

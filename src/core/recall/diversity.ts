@@ -45,7 +45,7 @@ interface Waiting {
   readonly one: Ranked<Candidate>;
   readonly words: Words;
   readonly likeness: number;
-  /** How many passages of the same record were chosen before. */
+  /** The number of passages of the same record that were chosen before. */
   readonly repeats: number;
 }
 
@@ -53,7 +53,7 @@ function bestOf(waiting: readonly Waiting[], weights: RankingWeights) {
   let best = 0;
   let bestScore = -1;
   for (const [index, { one, likeness, repeats }] of waiting.entries()) {
-    // Sorted by score: nothing further down can win.
+    // The list is sorted by score, so nothing further down can win.
     if (one.score <= bestScore) break;
     const score = one.score * (1 - weights.similar * likeness) * weights.sameRecord ** repeats;
     if (score <= bestScore) continue;
@@ -99,7 +99,7 @@ type Words = readonly number[];
  */
 class Likeness {
   readonly #numbers = new Map<string, number>();
-  /** By word: the last mark that it got. */
+  /** For each word's number, the last mark that it got. */
   readonly #marks: number[] = [];
   #mark = 0;
   #marked = 0;
@@ -122,7 +122,7 @@ class Likeness {
     for (const word of words) this.#marks[word] = this.#mark;
   }
 
-  /** From 0 to 1, to what was marked last. */
+  /** Returns the similarity to what was marked last, from 0 to 1. */
   of(words: Words): number {
     let shared = 0;
     for (const word of words) if (this.#marks[word] === this.#mark) shared += 1;

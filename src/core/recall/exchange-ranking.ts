@@ -12,13 +12,13 @@ export interface RememberedExchange {
   readonly answered: Uint32Array;
   /** Index of the first word of the answer's conclusion. */
   readonly concludedFrom: number;
-  /** UTF-16 units of the answer. */
+  /** Length of the answer in UTF-16 units. */
   readonly answerChars: number;
   /** Milliseconds since 1970. */
   readonly at: number;
-  /** '' when unknown. */
+  /** The branch; '' if unknown. */
   readonly branch: string;
-  /** It is not certain that the user wrote the request, so it ranks behind those that a user certainly wrote. */
+  /** True if svc is not certain that the user wrote the request. Such an exchange ranks behind others. */
   readonly isUnverified: boolean;
 }
 
@@ -31,16 +31,16 @@ export interface ExchangeTerm {
 }
 
 export interface ExchangeQuestion {
-  /** Distinct, at most TERMS_MAX. */
+  /** Distinct terms, at most TERMS_MAX. */
   readonly terms: readonly ExchangeTerm[];
   /** The words of the prompt in their order. */
   readonly words: readonly string[];
   /** For each file that the session worked on, the words of its name. */
   readonly files: readonly (readonly string[])[];
-  /** The branch of the work; '' when unknown. */
+  /** The branch of the work; '' if unknown. */
   readonly branch: string;
   readonly now: number;
-  /** Exchanges in the memory, about. */
+  /** The approximate number of exchanges in the memory. */
   readonly exchanges: number;
   /** Mean number of terms in an exchange, a request and a conclusion. */
   readonly averageTerms: number;
@@ -53,7 +53,7 @@ export interface RankedExchange<Kind> {
   readonly score: number;
 }
 
-/** Places of terms are bytes; 0 means no place. */
+/** Bound on terms: their places in the question are stored in bytes, and 0 means none. */
 export const TERMS_MAX = 255;
 
 /** BM25's usual constants: exchanges are long and of uneven length, unlike passages. */
@@ -74,7 +74,7 @@ const BRANCH_SHARE = 0.5;
 const COMMON_BRANCHES: ReadonlySet<string> = new Set(['main', 'master', 'develop', 'trunk', '']);
 /** Bonus for the newer of two equal exchanges: it is more likely to be true still and to belong to this work. */
 const NEW_SHARE = 0.6;
-/** A short answer concludes nothing. */
+/** Length below which an answer counts as short: it has no conclusion. */
 const SHORT_ANSWER_CHARS = 150;
 const SHORT_ANSWER_PENALTY = 0.3;
 /** The number of best scores whose mean is the signal: one lucky match proves nothing. */
@@ -161,7 +161,7 @@ function filesNamed(
   });
 }
 
-/** `names`: by their first word. */
+/** Finds names in a text. `names` are keyed by their first word. */
 function namesIn(
   words: Uint32Array,
   names: ReadonlyMap<number, readonly Uint32Array[]>,
@@ -202,7 +202,7 @@ interface Scores {
 
 class Scorer {
   readonly #question: ExchangeQuestion;
-  /** For each word's number the place of its term in the question, from 1 on, or 0. */
+  /** For each word's number, the place of its term in the question, counted from 1; 0 if it has none. */
   readonly #places: Uint8Array;
   /** Score of a phrase, by the places of its two terms. */
   readonly #phrases = new Map<number, number>();
@@ -264,7 +264,7 @@ class Scorer {
     }
   }
 
-  /** `found`: gets the phrases. */
+  /** Counts words. Adds the phrases that occur to `found`. */
   #count(words: Uint32Array, counts: Uint32Array, found: Set<number>): void {
     counts.fill(0);
     let last = 0;

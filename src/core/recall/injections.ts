@@ -28,11 +28,11 @@ export interface ConversationPlace extends RefusalPlace {
 /** An item that may carry a block, and the addresses at which the ledger may know the block. */
 export interface BlockItem {
   readonly item: Item;
-  /** The item's place among the items. */
+  /** The index of the item. */
   readonly index: number;
-  /** The item is a tool result. It has no answer of its own, and a ledger entry only after a second look. */
+  /** True if the item is a tool result. It has no answer of its own, and a ledger entry only after a second look. */
   readonly isResult: boolean;
-  /** This conversation at this item. */
+  /** Address by this conversation and this item. */
   readonly own: AddressOf<'own-block'>;
   /** Address by the item and its answer; undefined while there is no answer. */
   readonly answered: AddressOf<'answered-block'> | undefined;
@@ -40,17 +40,17 @@ export interface BlockItem {
   readonly spoken: AddressOf<'answered-block'> | undefined;
   /** Address shared by all conversations of the scope with the same words so far. */
   readonly shared: AddressOf<'shared-block'>;
-  /** Nothing was answered before the item, so unrelated conversations may begin with the same words. */
+  /** True if nothing was answered before the item, so that unrelated conversations may begin with the same words. */
   readonly isOpening: boolean;
 }
 
-/** A block and the item that it goes into. */
+/** A block, and the item to which it is added. */
 export interface Placement {
   readonly item: Item;
   readonly block: string;
   readonly form: 'text' | 'part';
   readonly tokens: number;
-  /** This request is the first to carry it. */
+  /** True if this request is the first one that carries the block. */
   readonly isNew?: true;
 }
 
@@ -68,7 +68,7 @@ export function secondLooksIn(placements: readonly Placement[]): SecondLooks {
   };
 }
 
-/** The human items of a request, in their order. */
+/** Returns the human items of a request, in their order. */
 export function humanItems(view: RequestView, place: ConversationPlace): readonly BlockItem[] {
   const humans: BlockItem[] = [];
   const firstWork = view.items.findIndex(isModelWork);
@@ -86,7 +86,7 @@ export function humanItems(view: RequestView, place: ConversationPlace): readonl
           : { ...answered, answer: (spokenOpening ??= spokenAnswer(openingText(view))) };
       humans.push({ item, index: at, isResult: false, own, answered, spoken, shared, isOpening });
     }
-    // Thinking alone has no fingerprint of its own.
+    // An item with only thinking has no fingerprint of its own.
     if (isModelWork(item) && item.isThought !== true) answer = item.fingerprint;
   }
   return humans.toReversed();
@@ -100,7 +100,7 @@ type ItemAddresses = Pick<BlockItem, 'own' | 'answered' | 'shared'>;
  */
 const ADDRESSES = new WeakMap<Item, ItemAddresses>();
 
-/** `answer`: the fingerprint of the item's answer. */
+/** Makes the addresses of an item. `answer` is the fingerprint of its answer. */
 function addressesOf(
   item: Item,
   { tenant, scope, conversation }: ConversationPlace,
@@ -213,7 +213,7 @@ export function newestPrompt(view: RequestView): Item | undefined {
   return view.items[newestPromptIndex(view)];
 }
 
-/** -1 without one. */
+/** Returns the index of the newest prompt; -1 if there is none. */
 export function newestPromptIndex({ items }: RequestView): number {
   return items.at(-1)?.soFar.humans?.index ?? -1;
 }
@@ -251,16 +251,16 @@ export const SERVICE_BLOCK_MS = 7 * 24 * 3_600_000;
  * the thinking only if everything before it is unchanged.
  */
 export interface Bond {
-  /** The conversation holds thinking that is bound to its prefix, so nothing in front of it may change. */
+  /** True if the conversation has thinking that is bound to its prefix, so that nothing before it may change. */
   readonly isBound: boolean;
-  /** The index of the item with the newest thinking; -1 without any. */
+  /** The index of the item with the newest thinking; -1 if there is none. */
   readonly thoughtAt: number;
   /**
    * The blocks that were sent in front of that thinking. 'foreign': it was made without svc, so without blocks.
    * Undefined if it is not bound.
    */
   readonly placed: readonly PlacedMark[] | 'foreign' | undefined;
-  /** Nothing was left out before the bound thinking. */
+  /** True if nothing was left out before the bound thinking. */
   readonly isWhole: boolean;
   /**
    * The blocks that the provider's cache can hold, if the client has left its bound thinking out. Undefined: they are
@@ -280,13 +280,13 @@ export const UNBOUND: Bond = { isBound: false, thoughtAt: -1, placed: undefined,
 
 export interface Replay {
   readonly placements: readonly Placement[];
-  /** The ledger has an entry for the unanswered item, so no recall is needed. */
+  /** True if the ledger has an entry for the unanswered item, so that no recall is needed. */
   readonly isSettled: boolean;
-  /** Every answered item has its final entry, so a late ledger changes nothing. */
+  /** True if every answered item has its final entry, so that a late ledger changes nothing. */
   readonly isWhole: boolean;
-  /** The key may not read the space of a block, so the block stays out. */
+  /** True if the key may not read the space of a block, so that the block is not sent. */
   readonly isDenied: boolean;
-  /** Blocks stay out because the conversation was continued without svc. */
+  /** True if blocks are not sent because the conversation was continued without svc. */
   readonly isForeign: boolean;
   /** Entries to record, so that this conversation and its forks find the blocks again. */
   readonly pins: readonly BlockEntry[];
@@ -304,11 +304,11 @@ export interface ReplayFacts {
   readonly isStated: boolean;
   readonly now: number;
   readonly bond: Bond;
-  /** Whether the caller's key may read this space; undefined: every space. */
+  /** Says whether the caller's key may read a space; undefined: it may read every space. */
   readonly mayRead?: ((space: string) => boolean) | undefined;
-  /** Blocks older than this are not placed again; undefined: no limit. */
+  /** Age in milliseconds from which a block is not placed again; undefined: no bound. */
   readonly blockAgeMaxMs?: number | undefined;
-  /** The item was left out with its exchange, so its block is not sent. */
+  /** Says whether an item was left out with its exchange, so that its block is not sent. */
   readonly isGone?: ((item: Item) => boolean) | undefined;
 }
 

@@ -54,7 +54,7 @@ function countIn(list: ReadonlySet<string>, words: readonly string[]): number {
  */
 const NAME =
   /(?<=[\p{L}\p{N},;:)"'’][ \n]["'“(]?)\p{Lu}\p{Ll}+(?![\p{L}\p{N}_]|[-./:][\p{L}\p{N}_])/gu;
-/** With more of them it is a heading. */
+/** Share of capitalised words from which on a text is a heading. */
 const NAMES_SHARE_MAX = 0.5;
 
 function namesIn(text: string): ReadonlySet<string> {
@@ -64,7 +64,7 @@ function namesIn(text: string): ReadonlySet<string> {
   return new Set(names.flatMap((name) => termsOf(name)));
 }
 
-// Chinese function characters; and hiragana, which Japanese uses for endings and particles.
+// Matches Chinese function characters; and hiragana, which Japanese uses for endings and particles.
 const GRAMMAR =
   /[的了是在吗嗎呢吧么麼什哪个個怎谁誰几幾我你们們有和就都也要会會被把这這那]|\p{sc=Hiragana}/u;
 const ASKING_END = /[吗嗎呢か][。.!！\s]*$/u;

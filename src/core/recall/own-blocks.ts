@@ -10,30 +10,30 @@ import type { Span } from '../bytes/json-scan.ts';
 const FENCE = '<svc-memory';
 const CLOSE = '</svc-memory>';
 
-// 37 bits: guessing a mark gains nothing, because a marked text is only left out of the memory. Lower-case letters
-// take half the tokens of base64.
+// A mark has 37 bits. Guessing one gains nothing, because a marked text is only left out of the memory. Lower-case
+// letters take half the tokens of base64.
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz';
 const MARK_CHARS = 8;
 const MARKED = /<svc-memory id="([a-z]{8})"/g;
 
-/** The most tokens that the mark takes. */
+/** Bound on the tokens of a mark. */
 export const MARK_TOKENS = 9;
 
 // Bounds for the search: twice the longest block that settings allow, and more blocks than a text repeats by chance.
 const BLOCK_CHARS_MAX = 65_536;
 const MARKS_MAX = 64;
 
-/** How svc knows its own blocks in a text. */
+/** The facts by which svc recognises its own blocks in a text. */
 export interface OwnBlocks {
-  /** The secret of the marks; '' knows none. */
+  /** The secret of the marks; '': no mark is recognised. */
   readonly key: string;
-  /** Blocks that the ledger holds for the request, also from other releases of svc. */
+  /** Blocks that the ledger has for the request, also from other releases of svc. */
   readonly blocks: readonly string[];
 }
 
 export const NO_BLOCKS: OwnBlocks = { key: '', blocks: [] };
 
-/** A key derived from the local token, which itself never leaves the machine. */
+/** Derives the key of the marks from the local token, which itself never leaves the machine. */
 export function blockKeyOf(localToken: string): string {
   return createHmac('sha256', localToken).update('svc recalled blocks 1').digest('base64url');
 }

@@ -7,7 +7,7 @@ import { termsOf } from './terms.ts';
  * only an answer to the agent's question ("yes", "9", "option 2 seems best").
  */
 
-/** First characters by which two paragraphs are compared: an edited prompt repeats its beginning. */
+/** Characters by which the beginnings of two paragraphs are compared: an edited prompt repeats its beginning. */
 const REPEAT_CHARS = 40;
 const REPEAT_CHARS_MIN = 20;
 

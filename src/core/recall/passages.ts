@@ -10,8 +10,8 @@ export interface Passage {
 }
 
 /**
- * Measured best over three conversation sets, between 40 and 96 tokens (a smaller limit separates what belongs
- * together).
+ * Longest passage. The best value between 40 and 96 tokens on three sets of conversations: a smaller limit separates
+ * what belongs together.
  */
 export const PASSAGE_TOKENS_MAX = 96;
 /** From this length on a passage ends at a paragraph's end. */
@@ -86,7 +86,7 @@ function addShortened(text: string, piece: Passage, pieces: Passage[]): void {
   if (start < piece.end) pieces.push({ start, end: piece.end });
 }
 
-// Never cut a surrogate pair in half.
+// Returns an end that does not cut a surrogate pair in half.
 function withoutHalfPair(text: string, end: number): number {
   const code = text.charCodeAt(end);
   return code >= 0xdc00 && code <= 0xdfff ? end - 1 : end;

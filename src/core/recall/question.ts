@@ -3,29 +3,32 @@ import { asksWithoutSign, isGrammar, readWording } from './language.ts';
 import { readTerms, termsOf } from './terms.ts';
 
 /**
- * The question to the memory: the terms of the user's words. Terms of the assistant's last words help questions that
+ * A question to the memory: the terms of the user's words. Terms of the assistant's last words help questions that
  * say nothing alone ("ok, do it").
  */
 export interface Question {
   /** Distinct terms of the human text, in order. */
   readonly human: readonly string[];
-  /** Whole forms of compounds in it. They count in the ranking, but a passage need not hold them to be relevant. */
+  /**
+   * Whole forms of the compounds in `human`. They count in the ranking, but a passage need not have them to be
+   * relevant.
+   */
   readonly humanWholes: readonly string[];
   /** Distinct terms of the assistant's text that are not in the user's. */
   readonly assistant: readonly string[];
   /** Adjacent words of the user's text, as `first second`. */
   readonly pairs: ReadonlySet<string>;
   readonly asksWhen: boolean;
-  /** How things are, not how they were. */
+  /** True if the question is about how things are, not about how they were. */
   readonly asksForNow: boolean;
   readonly dates: readonly string[];
-  /** The days that it names. */
+  /** The days that the question names. */
   readonly span: Span | undefined;
   /** Terms that name a date: they say when, not what. */
   readonly dateTerms: ReadonlySet<string>;
-  /** Terms that only ask: they prove nothing. */
+  /** Terms that only form the question, so that matching them proves nothing. */
   readonly asking: ReadonlySet<string>;
-  /** Terms of proper names, dates apart. */
+  /** Terms of proper names, without dates. */
   readonly names: ReadonlySet<string>;
   /** True for a question; false for an order ("fix the test"). */
   readonly isQuestion: boolean;
@@ -33,7 +36,7 @@ export interface Question {
 
 /** Characters that are read of a long prompt, from both ends: its middle is a pasted file or log. */
 const TEXT_CHARS_MAX = 8192;
-/** Bound on terms: each may cost one look-up of its frequency. */
+/** Bound on terms, because each may cost one look-up of its frequency. */
 const HUMAN_TERMS_MAX = 48;
 const ASSISTANT_TERMS_MAX = 24;
 

@@ -6,14 +6,16 @@ export interface Candidate {
   readonly id: number;
   readonly record: number;
   readonly role: 'user' | 'assistant';
-  /** One passage of an answer that has more. */
+  /** True if the passage is one of several of a long answer. */
   readonly isOfLongAnswer?: boolean;
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly terms: readonly string[];
   /** The passages of which the candidate consists, in the order they were said, if there is more than one. */
   readonly parts: readonly Part[];
-  /** The texts directly before and after it in the same conversation; empty at its ends. */
+  /**
+   * The texts directly before the candidate in the same conversation, and `next` those after it; empty at its ends.
+   */
   readonly previous: readonly string[];
   readonly next: readonly string[];
   /** The texts before `previous` and after `next`. */
@@ -42,7 +44,7 @@ export interface RankedQuestion extends Pick<
   Question,
   'pairs' | 'asksWhen' | 'asksForNow' | 'dates' | 'span'
 > {
-  /** Distinct. */
+  /** Distinct terms. */
   readonly terms: readonly QuestionTerm[];
 }
 
@@ -55,12 +57,12 @@ export interface Corpus {
 export interface Ranked<Kind extends Candidate> {
   readonly candidate: Kind;
   readonly score: number;
-  /** Shares of the score, by part: from 0 to 1. */
+  /** For each part, its share of the score, from 0 to 1. */
   readonly shares: readonly number[];
   readonly evidence: Evidence;
 }
 
-/** The part of a question that a unit holds. */
+/** How much of a question a unit contains. */
 export interface Evidence {
   /** Sum over the question's terms that were found, each from 0 (in all passages) to 1 (in no other). */
   readonly held: number;

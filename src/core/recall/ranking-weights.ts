@@ -16,7 +16,7 @@ export interface RankingWeights {
   /** Share of a neighbour's own score that is added to a passage's score. */
   readonly previousScore: number;
   readonly nextScore: number;
-  /** The same for those one further away. */
+  /** The same share for passages two steps away. */
   readonly furtherScore: number;
   /** Minimum share of a result's score that one of its passages must reach by its own words. */
   readonly partShare: number;
@@ -48,9 +48,9 @@ export interface RankingWeights {
 }
 
 export interface Change {
-  /** Share of common words from which on two statements are about the same thing. Then the later one goes first, */
+  /** Share of common words from which on two statements are about the same thing. */
   readonly sameThing: number;
-  /** if its score is at least this share of the other's. */
+  /** The later of two such statements goes first if its score is at least this share of the other's. */
   readonly nearlyAsGood: number;
 }
 

@@ -38,7 +38,7 @@ class Scorer {
   readonly #question: RankedQuestion;
   readonly #weights: RankingWeights;
   readonly #averageTerms: number;
-  /** The place of each term in the lists below. */
+  /** The index of each term in the lists below. */
   readonly #places = new Map<string, number>();
   /** For each term: its weight times its damped inverse document frequency. */
   readonly #values: readonly number[];
@@ -47,7 +47,7 @@ class Scorer {
   readonly #worth: number;
   /** First words of the question's pairs, for a quick test: most words begin no pair. */
   readonly #firsts: ReadonlySet<string>;
-  /** Word counts, by the list of texts: one passage's earlier text is another's own or later text. */
+  /** Word counts, by the list of texts: the earlier text of one passage is the own or later text of another. */
   readonly #counts = new Map<readonly string[], Counts>();
 
   constructor(question: RankedQuestion, corpus: Corpus, weights: RankingWeights) {
@@ -234,9 +234,9 @@ const NO_PLACES: ReadonlySet<number> = new Set();
 
 /** The question's terms in a list of terms. */
 interface Counts {
-  /** By the term's place in the question. */
+  /** How often each term occurs, by the term's index in the question. */
   readonly times: Uint32Array;
-  /** Places of the terms that occur, in order of occurrence. */
+  /** Indexes of the terms that occur, in order of occurrence. */
   readonly held: readonly number[];
 }
 

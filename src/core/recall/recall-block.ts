@@ -19,7 +19,7 @@ export interface BlockPassage {
 }
 
 export interface RecallBlock {
-  /** '' when no passage fits. */
+  /** The block; '' if no passage fits. */
   readonly text: string;
   readonly tokens: number;
 }
@@ -78,9 +78,9 @@ export class LineSizes {
   }
 }
 
-/** Begins the line that lists the references of shortened titles and says how to read them whole. */
+/** The beginning of the line that lists the references of shortened titles and says how to read them whole. */
 export const WHOLE = 'Whole by `svc memory get`: ';
-/** Precedes a title in the assistant's words. */
+/** The mark before a title in the assistant's words. */
 export const ANSWER_MARK = 'assistant: ';
 /** Matches the reference at the end of a title that was shortened and lost a value. */
 export const CUT_TITLE = /… \((m_[a-z2-7]+)\)$/;
@@ -98,8 +98,8 @@ function linesOf(passages: readonly BlockPassage[]): string[] {
   return lines;
 }
 
-// The user said most of what is recalled, so only the assistant's lines have a label: that saves two tokens a line. A
-// user's text that begins like this label is only taken for the assistant's.
+// Writes a line. Only the assistant's lines have a label, because the user said most of what is recalled: that saves
+// two tokens a line. A user's text that begins like the label is only taken for the assistant's.
 export function lineOf({
   role,
   text,
@@ -129,8 +129,8 @@ export function quoteOf(text: string): string {
     .replaceAll(/\s*\n\s*/g, '\n  ');
 }
 
-// C0 and C1 controls except tab and newline, zero-width and bidirectional formatting, the byte order mark, and the
-// tag characters that hide text from people but not from models.
+// Matches C0 and C1 controls except tab and newline, zero-width and bidirectional formatting, the byte order mark,
+// and the tag characters that hide text from people but not from models.
 const CONTROL_OR_INVISIBLE =
   // eslint-disable-next-line no-control-regex
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|\udb40[\udc00-\udc7f]/g;

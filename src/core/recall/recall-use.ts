@@ -13,15 +13,15 @@ export interface RecallUse {
   /** References of the recalled memories, at most REFS_MAX. */
   readonly refs: readonly string[];
   readonly isUsed: boolean;
-  /** The block only lists earlier sessions and quotes nothing. */
+  /** True if the block only lists earlier sessions and quotes nothing. */
   readonly isBrief?: true;
 }
 
-// A block of 512 tokens holds about eight.
+// Bound on references: a block of 512 tokens has about eight.
 const REFS_MAX = 20;
 /** Matches references, whole or as blocks for agents write them: the first eight characters. */
 const REFERENCES = /\bm_[a-z2-7]{8,16}\b/g;
-// Upper bound: each word costs one scan of the request.
+// Bound on words, because each costs one scan of the request.
 const WORDS_MAX = 50;
 
 /** Returns the use of the newest prompt's block; undefined if it carries none. */

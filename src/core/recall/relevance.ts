@@ -14,8 +14,8 @@ import { inverseFrequency } from './term-value.ts';
  */
 const STRENGTH_MIN = 0.35;
 /**
- * The same for an order: it does not ask the memory, so only texts about the same thing help. The dialogues' stores
- * answered 2.7 % of foreign prompts with 0.45 and 1.7 % with 0.55.
+ * Like STRENGTH_MIN, for an order: it does not ask the memory, so only texts about the same thing help. The
+ * dialogues' stores answered 2.7 % of foreign prompts with 0.45 and 1.7 % with 0.55.
  */
 const STRENGTH_OF_ORDER_MIN = 0.55;
 /**
@@ -41,7 +41,7 @@ const UNKNOWN_NAME_RARITY = 5;
 /** Weight of words of everyday work: "fix the code" is not a question about all code. */
 const EVERYDAY_WEIGHT = 0.35;
 
-/** The strength that one of the first must have. */
+/** Returns the strength that one of the first results must have. */
 export function strengthNeeded(isQuestion: boolean): number {
   return isQuestion ? STRENGTH_MIN : STRENGTH_OF_ORDER_MIN;
 }

@@ -64,7 +64,7 @@ export function rulesFor<Kind extends Said>(
     .map(({ rule }) => rule);
 }
 
-/** The dash, the speaker and the end of a line. */
+/** Tokens of the dash, the speaker and the line end. */
 const LINE_TOKENS = 5;
 
 // Constructs of code, as rules and prompts name them. Longer names come first.
@@ -142,7 +142,7 @@ interface Facets {
   /** Pairs of a construct and the part of its name that a rule is about, such as "method end". */
   readonly naming: ReadonlySet<string>;
   readonly terms: ReadonlySet<string>;
-  /** What it says not to use. */
+  /** The tools and constructs that the rule says not to use. */
   readonly refused: ReadonlySet<string>;
   readonly isNegative: boolean;
   readonly scope: Scope;
@@ -217,7 +217,7 @@ function namingIn(text: string): Set<string> {
 
 /** Least share of the shorter rule's terms that both rules must have to be about the same thing. */
 const SAME_SHARE = 0.75;
-/** And so many of the longer one's. */
+/** Least share of the longer rule's terms that both rules must have. */
 const SAME_SHARE_OF_LONGER = 0.5;
 
 /** Says whether the later rule is about the same thing as the earlier one and so replaces it. */
@@ -326,7 +326,8 @@ function askedBy(text: string): Asked {
   return { constructs: constructsIn(text), terms: new Set(termsOf(text)), scopes };
 }
 
-// What is usually written together with each construct. A rule about one then applies to a request for the other.
+// For each construct, what is usually written together with it. A rule about one then applies to a request for the
+// other.
 const COMES_WITH: Readonly<Record<string, readonly string[]>> = {
   function: ['argument', 'variable'],
   method: ['argument', 'variable', 'attribute', 'class'],
@@ -346,7 +347,7 @@ function fitOf({ constructs, terms, scope }: Facets, asked: Asked): number {
   return [...constructs].some((name) => meant.has(name)) ? 3 : 1;
 }
 
-// Commands and file names that show the kind of work.
+// Patterns of commands and file names that show the kind of work.
 const ACTIONS: readonly (readonly [Scope, RegExp])[] = [
   [
     'git',
@@ -362,7 +363,7 @@ const ACTIONS: readonly (readonly [Scope, RegExp])[] = [
   ],
 ];
 
-// Languages, as a rule names them and by their file endings.
+// Languages: how a rule names them, and their file endings.
 const LANGUAGES: readonly (readonly [RegExp, RegExp])[] = [
   [/\bpython\b/i, /\.py\b/],
   [/\btypescript\b|\bts files?\b/i, /\.[cm]?tsx?\b/],

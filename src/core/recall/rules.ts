@@ -10,7 +10,7 @@
 /** The index term of passages in which a user states or withdraws a rule. No text contains it. */
 export const RULE_TERM = 'rule__said';
 
-/** Longer sentences report events. */
+/** Longest sentence that can be a rule; longer ones report events. */
 const SENTENCE_CHARS_MAX = 280;
 /** Longest message that is searched: a longer one holds a pasted document, whose sentences are not orders. */
 const MESSAGE_CHARS_MAX = 16_000;
@@ -19,7 +19,7 @@ const RULES_PER_MESSAGE_MAX = 16;
 /** The number of sentences after an announcement ("now to our coding practices") that count as rules. */
 const ANNOUNCED_SENTENCES = 8;
 
-// Things that all code and all work on code have. A demand about all of them is about how to work.
+// Things that all code and all work on code have. A demand about all things of a kind is about how to work.
 const THING =
   'annotations?|arguments?|assert(?:ion)?s?|attributes?|branch(?:es)?|class(?:es)?|code|comments?|commits?|components?|' +
   'constants?|decorators?|dependenc(?:y|ies)|docs|docstrings?|documentation|enums?|exceptions?|exports?|fields?|files?|' +
@@ -60,15 +60,15 @@ const OPENING = new RegExp(
   'i',
 );
 
-/** Words that make a demand hold for good. */
+/** Matches words that make a demand permanent. */
 const STRONG = new RegExp(
   `\\b(?:always|never|${FOR_GOOD})\\b|\\bonly ever\\b|\\bnot ever\\b|\\bdon'?t ever\\b|, ever[.!]*$`,
   'i',
 );
-/** The person has asked for it before. */
+/** Matches a remark that the user has asked for it before. */
 const TOLD =
   /\b(?:i(?:'ve| have)? (?:already )?(?:told|asked) you|how many times|as i(?:'ve)? said|like i said|again and again)\b/i;
-/** Said of what is yet to be written. */
+/** Matches a demand about something that is yet to be written. */
 const LASTING = new RegExp(
   `\\b(?:remember to|don't forget to|(?:every|each|any) (?:[\\w-]+ )?(?:${THING}) (?:that )?you(?:'ll)? (?:write|create|make|add|define)|in your future)\\b`,
   'i',
@@ -81,10 +81,10 @@ const ASKS =
 const NAMING = /\b(?:names?|naming|prefix|suffix|decorators?)\b/i;
 const ASKS_FOR_GOOD =
   /^(?:can|could|would|will) you (?:please )?(?:always|never|from now on|in future|stop)\b/i;
-/** Says that a custom belongs to this project. */
+/** Matches a remark that a custom belongs to this project. */
 const HERE =
   /\b(?:here|in (?:this|our) (?:repo|repository|project|codebase|code ?base|team|company|monorepo|workspace))\b/i;
-/** Names every thing of a kind. */
+/** Matches a reference to every thing of a kind. */
 const ALL_OF = new RegExp(
   `\\b(?:all|every|each|any|no)\\s+(?:of\\s+)?(?:(?:your|our|the|my|new|public|single|python|type)\\s+)*(?:[\\w-]+\\s+){0,2}(?:${THING})\\b` +
     `|\\byour\\s+(?:[\\w-]+\\s+){0,3}(?:${THING})\\b`,
@@ -96,14 +96,14 @@ const KIND = new RegExp(
     `(?:[\\w-]+\\s+){0,2}(?:names|functions|methods|classes|variables|attributes|arguments|parameters|comments|docstrings|annotations|hints|tests|commits|files|imports|types|statements|assertions|asserts|decorators|modules|strings|messages|branches|dependencies|code|exceptions|constants|packages|scripts|mocks|prs|pull requests|todos)\\b`,
   'i',
 );
-/** Says that rules follow. */
+/** Matches an announcement that rules follow. */
 const ANNOUNCES =
   /\b(?:(?:coding|naming|code|team|style|development|programming|engineering|git|commit|testing|formatting)[\w -]{0,24}(?:convention|guideline|standard|practice|rule|style|polic|habit|preference|instruction|requirement|expectation)\w*|(?:convention|guideline|best practice|house rule)s?\b|naming|(?:few|some|couple of|two|three|specific|following|new|updated?|additional|another|important)(?: more)? (?:\w+ )?(?:rule|practice|standard|instruction|change|requirement|thing|update|point|aspect)s?)/i;
 
 const IMPORTANT =
   "\\bit(?:'s| is) (?:\\w+ )?(?:important|essential|crucial|mandatory|required|necessary|vital|imperative)\\b";
 
-/** Orders and wishes. */
+/** Matches orders and wishes. */
 const DEMAND = new RegExp(
   `^(?:please )?(?:(?:always|never|do not|don'?t|dont|only|continue(?: to)?)\\s+(?:ever\\s+|forget to\\s+)?)?(?:${WORK})\\b` +
     "|^(?:please )?(?:always,? (?:and i mean always,? )?|never |continue )?(?:stop|avoid|remember|ensure|make sure|be sure (?:to|that|you)|don'?t forget|try to|get into the habit)\\b" +
@@ -118,10 +118,10 @@ const EMPHASISED = new RegExp(
   `\\b(?:emphasi[sz]e|stress|highlight|reiterate) the (?:importance|use|need|value) of\\b|${IMPORTANT}`,
   'i',
 );
-/** Asks the agent or the whole team. */
+/** Matches a wish about the agent or the whole team: "I want you to …". */
 const YOU_TO =
   /\b(?:i|we|i'd|we'd)(?:'d|'ll| would| do| also| will| really| just| still)* (?:want|need|like|expect|ask|prefer|require) (?:you|us|everyone|everybody|all of you|our team|the team)\b/i;
-/** Describes a custom: "we use …". */
+/** Matches the description of a custom: "we use …". */
 const OUR_WAY =
   /\bwe(?:'re| are|'ll| will)? (?:(?:always|never|only|don'?t|do not|now|all|also|strictly|should|going to|consistently) )*(?:prefer(?:ring)?|requiring|calling|using|ending|starting|use|including|adding|standardizing|standardising|include|add|maintain|write|run|follow|adhere|prefer|require|expect|commit|name|start|end|avoid|put|keep|switched to|moved to|agreed|decided|insist)\b/i;
 /** Matches "One of our conventions is to …", "another practice is the use of …". */
@@ -135,12 +135,12 @@ const REFERS_BACK =
   /^(?:please )?(?:(?:make sure|be sure|remember|ensure|always|never|you|to|start|keep|that) )*(?:\w+)(?:ing)? (?:this|these|them|it|that|those|so)(?: (?:again|consistently|across|in|to|going|moving|from|for|when|rules?|conventions?|practices?|guidelines?|standards?|changes?|updates?|instructions?|naming|coding)\b.*)?[.!]*$|\bnever (?:do|repeat) (?:this|that|it)(?: ever)? again\b|\b(?:this|that|it) (?:never|doesn't|does not) (?:ever )?happens? again\b/i;
 /** Matches a quoted text, an affix or a decorator: the exact value that a rule demands. */
 const VALUE = /['"`‘“][^'"`’”]{1,60}['"`’”]|\b\w+_\b|\b_\w+|@\w+/;
-/** "Function names must …". */
+/** Matches "Function names must …". */
 const THINGS_MUST = new RegExp(
   `^(?:(?:all|every|each|any|our|your|new|public) )*(?:[\\w-]+ ){0,3}(?:${THING})\\b[^.;]{0,60}?\\b(?:must|should|shall|need to|needs to|have to|has to|ought to|are to|may not|can(?:'t|not))\\b`,
   'i',
 );
-/** "We use one thing instead of another." */
+/** Matches "We use one thing instead of another." */
 const NOT_BUT = /\bwe\b[^.]{0,60}?\b(?:not|instead of|rather than)\b/i;
 /** Matches a sentence about the user's own product instead of the agent's work. */
 const PRODUCT = new RegExp(
@@ -149,13 +149,13 @@ const PRODUCT = new RegExp(
     '|\\b(?:to|for|by|lets?|so|that) (?:the|our|an?) (?:users?|customers?|visitors?|admins?)\\b',
   'i',
 );
-/** Reports what somebody does or did. */
+/** Matches a report of what somebody does or did. */
 const ABOUT_SELF =
   /^(?!it's|it is)(?:i|i've|i'm|we've|we had|he|she|they|it)\b(?!(?:'d|'ll| would| do| also| will| really| just| can| must)* (?:want|need|like|expect|ask|prefer|require|encourage|urge|insist|recommend|suggest|told|already|have told|asked))|^(?:each|every) time (?:i|we) [^.]{1,60}? you (?!(?:are to|can|have to|must|need to|shall|should|will)\b)/i;
 /** What the person will see of the product. */
 const YOU_SEE =
   /\byou(?:'ll| will| should| must| can)? (?:always |never )?(?:see|get|receive|notice|find|hear|be able)\b/i;
-/** A way of working that is to end. */
+/** Matches an order to end a habit. */
 const HABIT =
   /^(?:please )?(?:stop|quit|no more) (?:adding|apologi[sz]ing|asking|assuming|committing|creating|guessing|importing|leaving|making|mocking|putting|repeating|saying|suggesting|using|wrapping|writing)\b/i;
 /** Matches "We don't mock the database", "no more inline styles". Together with HERE it is a rule. */
@@ -164,13 +164,13 @@ const NEVER_OURS =
 /** Matches "Never force unwrap an optional". Together with HERE it is an order, whatever the verb. */
 const NEVER_DO =
   /^(?:please )?(?:never|always) (?!(?:again|been|came|did|ever|found|gave|got|had|heard|knew|made|mind|ran|said|saw|seen|the|thought|told|took|was|went|were)\b)[a-z]+(?<!ed|ing|s) /i;
-/** What comes with each thing that is written. */
+/** Matches a demand for something that comes with each new thing: "every function needs a test". */
 const COMES_WITH = new RegExp(
   '^(?:every|each|all) [^.;,]{1,40}\\b(?:must|should|needs? to|has to|have to|needs?|gets?) (?:(?:have|come with|get) )?(?:an? |its own |their own )?' +
     '(?:\\w+[ -]){0,2}(?:tests?|story|stories|docstrings?|documentation|changelog entry|type hints?|down step|licen[cs]e header)\\b',
   'i',
 );
-/** "Tabs, not spaces": a custom without a verb. */
+/** Matches "Tabs, not spaces": a custom without a verb. */
 const NOT_BUT_HERE = /^(?:(?:no|nope|nah)[,.: ]+)?[\w@.+-]+(?: \w+)?,? not [\w@.+-]+\b/i;
 /** Matches an order for one task. The part after a comma describes its result, even if it sounds permanent. */
 const STRONG_IN_A_TASK = new RegExp(
@@ -179,7 +179,7 @@ const STRONG_IN_A_TASK = new RegExp(
     '(?:(?!\\b(?:always|never|from now on|every|whenever)\\b)[^.;]){12,}?(?:,| and| but)\\s(?:[^.;]*\\s)?(?:always|never|any ?more|no longer)\\b',
   'i',
 );
-/** Limits a demand to this task. */
+/** Matches a phrase that limits a demand to this task. */
 const ONE_OFF =
   /\b(?:for now|for the moment|this time|just once|right now|in this (?:pr|commit|branch|change|case|one)|yet|today|for this (?:one|pr|task|change)|last time|next time)\b/i;
 const PAST = /\b(?:was|were|did|had|didn'?t|wasn'?t|have been|has been)\b/i;
@@ -355,7 +355,7 @@ function isForGoodIn(plain: string): boolean {
   return STRONG.test(plain) || TOLD.test(plain);
 }
 
-/** "It always fails", "I will never understand". */
+/** Says whether a sentence reports repeated events: "It always fails", "I will never understand". */
 function isEvent(plain: string): boolean {
   return PAST.test(plain) && !/\b(?:always|never) (?:be )?\w/i.test(plain);
 }

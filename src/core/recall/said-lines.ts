@@ -33,7 +33,7 @@ export function isSameLine(one: string, other: string): boolean {
   return isCut && (holdsFirst(a, b) || holdsFirst(b, a));
 }
 
-/** Fewest characters of a shortened line that identify it; fewer may begin many lines. */
+/** Least length of a shortened line by which it is recognised; a shorter beginning may be that of many lines. */
 const CUT_CHARS_MIN = 12;
 
 function holdsFirst(line: string, start: string): boolean {

@@ -47,7 +47,7 @@ const NARRATES = new RegExp(
   'i',
 );
 
-/** Its subject is in the sentence before it. */
+/** Patterns of sentences whose subject is in the sentence before. */
 const POINTS_BACK = [
   // Matches sentences about a case that was named before: "In some cases it is inconsistent.", "Ideally, this gives 4."
   /^(?:currently|ideally|in (?:all|both|many|most|other|some|these|those) cases|normally|right now|sometimes|usually),? (?:it|they|this|that)\b|\bin (?:this|that|such an?) (?:case|situation|scenario|event)[.!]?$|^if so\b|^the (?:short )?answer is\b/i,
@@ -81,7 +81,7 @@ const STATUS_WORDS = new Set(
   todas las pruebas pasan todo listo hecho sin errores compila correctamente está ahora y el los os testes passam tudo pronto
   tutti i test passano fatto senza errori compila tutto è`.split(/\s+/),
 );
-/** A status is about one of these. */
+/** Matches a word that a status has. */
 const STATUS =
   /\b(?:tests?|build\w*|lint\w*|ci|pass(?:es|ed|ing)?|commit(?:s|ted)?|push(?:ed)?|merged|done|compil\w+|green|verified|finished|complete[d]?|ready|type ?checks?|fertig|erfolgreich|terminé|réussi|pruebas|pasan|compila|listo|testes|passano|fatto|work(?:s|ing)?)\b/iu;
 const WITHOUT_BLANKS = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;
@@ -89,7 +89,7 @@ const STATUS_WITHOUT_BLANKS =
   /^(?:所有|全部)?(?:单元)?(?:测试|构建|检查|代码)?(?:均|都|已)*(?:通过|成功|完成|提交)(?:了)?[。！]?$|^(?:すべての|全ての)?(?:テスト|ビルド|変更|コミット)?(?:は|が|を)?(?:すべて|全て)?(?:通りました|成功しました|完了しました|パスしました|コミットしました)[。！]?$/u;
 const HASH = /^[\da-f]{7,40}$/i;
 
-/** Further words that a status may have: it may name one thing, as in "All gateway tests pass". */
+/** Bound on further words in a status, which may name one thing, as in "All gateway tests pass". */
 const STATUS_NAMES_MAX = 1;
 
 /** Matches a report that checks went well. The commands in it name what ran, so they are no finding. */
@@ -118,7 +118,7 @@ const PRAISES =
   /^(?:overall, |net assessment: |(?:the |this )?(?:current )?\S+(?: \S+){0,2} (?:is|are|looks?) (?:already )?(?:correct|fine|good|reasonable|right|solid|sound|surgical|well-\w+)(?: already| now)?(?:$|[.!]| [–—-]|,? (?:and|as|for)\b)|(?:clean|clear|comprehensive|excellent|good|great|nice|solid|strong|thorough)(?: [\w-]+){1,3}(?:$|[.!:]| [–—-]|,? (?:for|with)\b))/i;
 /** Matches a guess at how long work will take. */
 const ESTIMATES = /^(?:estimated|expected|total) (?:effort|time|duration|complexity)\b/i;
-/** "The list output works." */
+/** Matches "The list output works." */
 const WORKS =
   /^(?:\S+ ){1,5}(?:now )?(?:works?|is working|looks good)(?: (?:now|fine|well|correctly|as expected))?[.!]$/i;
 
@@ -139,7 +139,7 @@ function isStatus(sentence: string): boolean {
   return named.length === 0 || (named.length <= STATUS_NAMES_MAX && !named.some(hasValue));
 }
 
-/** "Done!", "Yes.", "Good catch!". */
+/** Says whether a sentence is an interjection: "Done!", "Yes.", "Good catch!". */
 function isInterjection(sentence: string): boolean {
   const words = WITHOUT_BLANKS.test(sentence) ? sentence.length / 2 : sentence.split(/\s+/).length;
   return words <= INTERJECTION_WORDS && !hasValue(sentence) && /[.!。！]$/u.test(sentence);
@@ -243,7 +243,7 @@ export function isStepOfExample(sentence: string): boolean {
 /** Matches a place in the code without a statement about it. */
 const POINTS_TO_CODE =
   /^`[\w./-]+\.\w{1,4}(?::[^`]*)?`:? (?:[–—-] )?(?:used|called|defined|during|in|at|where|when|for)\b/i;
-/** How much was written, which the file shows. */
+/** Matches a count of written lines, which the file shows too. */
 const COUNTS_LINES = /\(~?\d+ (?:LOC|lines)\b/i;
 
 /** Says whether a line of an agent is a task, or needs the lines around it. */
@@ -273,6 +273,6 @@ const MARK_OF_LIST = /^(?:(?:\p{Extended_Pictographic}|[✓✔✗✘☐]|\u{FE0F
 
 /** Removes the signs with which an agent ticks off a list. */
 export function withoutTicks(line: string): string {
-  // Unicode counts digits among the emojis, and many lines begin with a number.
+  // Unicode counts digits among the emojis, but a number at the beginning of a line belongs to the text.
   return /^[\d#*©®]/.test(line) ? line : line.replace(MARK_OF_LIST, '');
 }

@@ -11,7 +11,7 @@ import { takesBlock } from '../plan/item-edits.ts';
  * prompt did. The arguments of the calls are used for this question only: svc neither stores nor indexes them. Pure.
  */
 export interface Action {
-  /** Files as the calls name them. */
+  /** Files that the calls name. */
   readonly files: readonly string[];
   /** Names of code, settings and tools that the agent searches for or runs. */
   readonly names: readonly string[];
@@ -72,7 +72,7 @@ export function newestResult(view: RequestView): number | undefined {
   return undefined;
 }
 
-/** The newest of them, each once. */
+/** Returns the newest texts, each once. */
 function distinct(texts: readonly string[]): readonly string[] {
   return [...new Set(texts.toReversed())].slice(0, EACH_MAX);
 }

@@ -19,18 +19,18 @@ import { termsOf } from './terms.ts';
  * matter. Hardly any sign shows which first prompt needs memory, so each gets this short list.
  */
 
-/** As many as fit into the brief. */
+/** Bound on sessions in the list: as many as its token limit allows. */
 export const SESSIONS_MAX = 4;
 /** Bound on sessions that are considered: one that says nothing new is replaced by the next. */
 const CANDIDATES_MAX = 12;
-/** With fewer tokens a title names no subject. */
+/** Least tokens of a title: a shorter one names no subject. */
 const TITLE_TOKENS_MIN = 8;
 /** Token limit of a title: of a longer sentence the first clause is the title. */
 const TITLE_TOKENS_MAX = 36;
-/** Tokens of the fence, its mark and the line above the titles; and of a date. */
+/** Tokens of the fence, its mark and the line above the titles; DATE_TOKENS are those of a date. */
 const FRAME_TOKENS = 40;
 const DATE_TOKENS = 9;
-/** The dash and the line end of a title. */
+/** Tokens of the dash and the line end of a title. */
 const LINE_TOKENS = 2;
 
 export interface EarlierSession {
@@ -39,7 +39,7 @@ export interface EarlierSession {
   readonly isSameBranch: boolean;
   /** Sum of the inverse document frequencies of the prompt's words that occur in the session. */
   readonly sharedWords: number;
-  /** How well its best exchange fits the prompt: 1 for the best exchange of all. */
+  /** How well its best exchange fits the prompt, relative to the best exchange of all sessions: from 0 to 1. */
   readonly fit: number;
 }
 
@@ -161,10 +161,10 @@ function titleFrom(own: string, tokensMax: number): string {
   return clause !== '' && (isOrder || HAS_VERB.test(clause)) ? `${clause}…` : '';
 }
 
-/** Matches the clause of an order: its verb comes first, so it is whole after its object. */
+/** Matches the first clause of an order. It is complete after its object, because the verb comes first. */
 const ORDER_CLAUSE =
   /^(?:\S+ ){2,}\S*[^\s,;:–—-](?=[,;:]?\s(?:[–—(-]|after|and|because|before|but|by|for|from|if|in|instead|into|on|or|since|so|using|via|when|where|which|while|with)[\s(]|[,;:]\s)/iu;
-/** Matches the clause of any other sentence, if another clause follows. Without a verb it is only a subject. */
+/** Matches the first clause of any other sentence that has several. Without a verb it would be only a subject. */
 const STATED_CLAUSE =
   /^(?:\S+ ){2,}\S*[^\s,;:–—-](?=[,;:]?\s(?:[–—(-]|because|but|since|so|when|where|which|while)[\s(]|;\s|,\s(?:and|or)\s)/iu;
 const HAS_VERB =
@@ -172,7 +172,7 @@ const HAS_VERB =
 
 /** Bound on lines of an answer that are searched for a title. */
 const LINES_MAX = 4;
-/** A model that had no answer. */
+/** Matches an answer in which a model says that it does not know. */
 const KNOWS_NOTHING =
   /^(?:(?:sorry|unfortunately)\b.{0,20}?)?I(?: am|[’']m| do| can| could)? ?(?:n?(?:o|[’'])t (?:have|know|find|see|tell|say|sure|certain|determine)|unable|unsure)\b/i;
 /** Value of a word that names something without being in the prompt. */
@@ -186,9 +186,9 @@ const CUT_PENALTY = 2;
 const LOST_VALUE_PENALTY = 2;
 /** Matches a number, a name or a piece of code in the part that was cut off. */
 const LOST = /\d|`|\p{Lu}|[\w)]_\w|\w[./]\w/u;
-/** A session is about what the user wanted in it. */
+/** Added value of an order, because it says what the user wanted in the session. */
 const ORDER_VALUE = 1;
-/** Words that could be of any subject, as stems. */
+/** Stems of words that could be about any subject. */
 const VAGUE = new Set(
   termsOf(
     'able another anything awesome back bit chunk comment complete completed different everything first good great kind ' +
@@ -222,7 +222,7 @@ function mostTelling<Kind extends TitledExchange>(
     if (isReply(sentence) || said.has(sentence)) continue;
     const own = withoutPoliteness(plainLine(sentence));
     const kind = kindOf(own);
-    // A question reads as if it had no answer.
+    // Skip a question: as a title it would look unanswered.
     if (kind === 'question') continue;
     const title = titleFrom(own, tokensMax);
     const isCut = title !== own;

@@ -1,7 +1,7 @@
 import type { QuestionTerm } from './ranked.ts';
 import { RANKING } from './ranking-weights.ts';
 
-/** Weighs a question's words by their rarity. */
+/** Weighs the words of a question by their rarity. */
 
 /** Returns the score that a passage gains by having the term: the term's weight times its damped rarity. */
 export function valueOf({ weight, frequency }: QuestionTerm, passages: number): number {

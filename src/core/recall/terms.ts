@@ -16,7 +16,7 @@ const WORD_CHARS_MAX = 128;
 /** Longest word that is stemmed and split at capitals: as long as the longest identifiers in real code. */
 const IDENTIFIER_CHARS_MAX = 64;
 
-// The pattern of words.ts, for a text that is not read to its end.
+// The same pattern as in words.ts; this one is used on a text that is not read to its end.
 const WORD = /[\p{L}\p{M}\p{N}_]+(?:[-./:'’][\p{L}\p{M}\p{N}_]+)*/gu;
 const PART = /[^-./:'’_]+/g;
 const CAMEL = /(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/u;
@@ -28,7 +28,7 @@ const UNSPACED_SCRIPT =
 const LATIN_MARKS = /(?<=\p{sc=Latin})\p{M}+/gu;
 
 export interface Terms {
-  /** In the order of the text, with repeats. */
+  /** The words in the order of the text, with repeats. */
   readonly words: readonly string[];
   /** Whole forms of compounds; their parts are among the words. */
   readonly wholes: readonly string[];
@@ -74,7 +74,7 @@ export function termsOf(text: string): string[] {
   return [...words, ...wholes];
 }
 
-// Matches small words between spaces, which are words of their own whatever else the text holds.
+// Matches small words between spaces. Such a word is complete, whatever else the text has.
 const PLAIN_WORD = /(?<!\S)[a-z]{2,64}(?!\S)/g;
 
 /**
@@ -151,10 +151,7 @@ function addPairs(run: string, terms: string[]): void {
   }
 }
 
-/**
- * Words that say nothing about a text's subject: English function words, and small talk (greetings, thanks,
- * "please").
- */
+/** Words that do not show a text's subject: English function words, and small talk (greetings, thanks, "please"). */
 export const STOP_WORDS: ReadonlySet<string> = new Set(
   `a about above after again against all also am an and any are aren arent as at be because been
   before being below between both but by can cannot cant could couldn couldnt did didn didnt do does

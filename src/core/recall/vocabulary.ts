@@ -6,7 +6,7 @@ export class Vocabulary {
     return this.#numbers.size;
   }
 
-  /** From 0 on; a new word gets the next number. */
+  /** Returns the number of a word, from 0 on. A new word gets the next number. */
   numberOf(word: string): number {
     const known = this.#numbers.get(word);
     if (known !== undefined) return known;

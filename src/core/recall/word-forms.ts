@@ -153,7 +153,7 @@ specification spec specs
 variable var vars
 `;
 
-/** By form, the word that it is a form of. */
+/** For each form, the word that it is a form of. */
 export const WORD_FORMS: ReadonlyMap<string, string> = new Map(
   LINES.trim()
     .split('\n')

@@ -14,7 +14,7 @@ const IS_SEPARATOR = 2;
 const IS_FIRST_HALF = 3;
 const IS_OTHER = 4;
 
-/** In the order of the text, with repeats. */
+/** Returns the words in the order of the text, with repeats. */
 export function wordsIn(text: string): string[] {
   const words: string[] = [];
   let end = 0;
