@@ -7,10 +7,7 @@ import type { RequestHead } from '../core/http/http-form.ts';
 export interface ListenerBounds {
   readonly headerBytesMax: number;
   readonly connectionsMax: number;
-  /**
-   * Time limits in milliseconds: for the head, for head and body, between requests, and between two checks of these
-   * limits.
-   */
+  /** Limits in milliseconds: for the head, for head and body, between requests, and between two checks. */
   readonly times: {
     readonly head: number;
     readonly request: number;

@@ -34,10 +34,7 @@ export class Connections {
     });
   }
 
-  /**
-   * Says whether the next bytes on this socket belong to an answer: part of it was sent, or a whole request waits
-   * for it.
-   */
+  /** Says whether the next bytes belong to an answer: part of it was sent, or a whole request waits for it. */
   isAnswering(socket: Socket): boolean {
     const answers = this.#answers.get(socket) ?? [];
     return [...answers].some(({ headersSent, req }) => headersSent || req.complete);

@@ -30,10 +30,7 @@ export class RequestBodies {
     this.#encoded = new ByteBudget({ ...budget, bytesMax: encodedBytes(this.#bytesMax) });
   }
 
-  /**
-   * Reads and decodes a body. 'gone': the client hung up first. Throws ProxyError; then the rest of the body may be
-   * unread.
-   */
+  /** Reads and decodes a body. 'gone': the client hung up. Throws ProxyError; the rest may be unread then. */
   async receive(
     incoming: IncomingMessage,
     expected: ExpectedBody | undefined,

@@ -357,10 +357,7 @@ class Listener implements LocalServer {
     return kind === 'relay' ? relayedEvidence({ issuer, requestId, modes }) : [];
   }
 
-  /**
-   * Reports that connections cannot be accepted, at most once a minute; most likely too many files are open. The
-   * listener continues.
-   */
+  /** Reports at most once a minute that connections cannot be accepted: too many files are open, most likely. */
   #reportAccept(): void {
     const now = this.#options.clock.monotonic();
     if (now - this.#acceptReportedAt < TIMES.acceptReport) return;

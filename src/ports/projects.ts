@@ -15,10 +15,7 @@ export interface Project {
   readonly space: string;
   /** Spaces that held the memories of this project earlier, such as one for each of its folders. */
   readonly olderSpaces: readonly string[];
-  /**
-   * The real path of the working tree that contains the folder, or of the folder itself; undefined for a folder on
-   * another machine.
-   */
+  /** The real path of the working tree, or of the folder itself; undefined for a folder on another machine. */
   readonly root?: string;
   readonly branch?: string;
   /** True if the user switched memory off for this project: nothing new is recalled or captured. */

@@ -9,10 +9,7 @@ import type { RecallBlock } from '../core/recall/recall-block.ts';
 import type { Action } from '../core/recall/second-look.ts';
 import type { LocatedExchange, RecallAnswer } from './memory.ts';
 
-/**
- * Processes texts: what a memory stores of them, what is masked, and how a block quotes memories. Every method is
- * pure.
- */
+/** Processes texts: what a memory stores, what is masked, how a block quotes. Every method is pure. */
 export interface Texts {
   /** Says whether a text holds a secret; also true for a text that is too long to search. */
   hasSecret(text: string): boolean;
@@ -26,10 +23,7 @@ export interface Texts {
   questionText(text: string, charsMax: number): string;
   /** Returns the texts of an exchange as records have them. Slow, because it masks both. */
   cleanExchange(exchange: Pick<Exchange, 'humanText' | 'assistantText'>): CleanExchange;
-  /**
-   * Computes the digests under which the memory stores the texts of this exchange. `blocks`: svc's blocks in the
-   * request.
-   */
+  /** Computes the digests under which the memory stores an exchange. `blocks`: svc's blocks in the request. */
   heldDigests(clean: CleanExchange, blocks: readonly string[]): readonly string[];
   /**
    * Writes the block that quotes the memory's answer, within the limits and in svc's fence; '' if nothing fits.

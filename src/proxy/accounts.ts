@@ -110,10 +110,7 @@ function missed(
   };
 }
 
-/**
- * Returns the prefix that an earlier process sent: everything before its last answer, which the client sends back
- * now.
- */
+/** Returns the prefix that an earlier process sent: all before its last answer, which the client sends back. */
 function resumedPrefix({ view, state }: Reading): ResumedPrefix | undefined {
   const pausedMs = state.resumedAfterMs;
   if (pausedMs === undefined) return undefined;
@@ -125,10 +122,7 @@ function resumedPrefix({ view, state }: Reading): ResumedPrefix | undefined {
   return { tokens, pausedMs, lifetimeMs: messagesLifetimeMs(view) };
 }
 
-/**
- * Adds the price with svc and the price of a direct request to the row. Notes what the next request's price depends
- * on.
- */
+/** Adds the prices with svc and direct to the row, and notes what the next request's price depends on. */
 function priced(row: RequestRow, { reading }: EndedRequest, factsOf: FactsOf): RequestRow {
   const { usage, cacheMs = CACHE_DEFAULT_MS } = row;
   if (usage === undefined) return row;
@@ -170,10 +164,7 @@ function itemsOf({ reading, plan, placements }: EndedRequest): Pick<RequestRow, 
   return { items: itemNotes({ view: reading.view, placements, shortening }) };
 }
 
-/**
- * Milliseconds that the provider caches the messages: read from the marks on messages, not from those on tools and
- * system prompt.
- */
+/** Milliseconds that the provider caches the messages, by the marks on messages and not on tools or system. */
 function messagesLifetimeMs(view: RequestView): number {
   if (!hasLongCache(view.dialect)) return cacheLifetimeMs(view);
   return Math.max(CACHE_DEFAULT_MS, view.items.at(-1)?.soFar.cacheMs ?? 0);

@@ -7,10 +7,7 @@ import { withinDeadline } from './deadline.ts';
  * send no further request, or come back compacted, so shutdown drains the queue.
  */
 
-/**
- * Factor of the bounds below: the usual kinds of work are outputs and history, and both of one conversation hold the
- * same body.
- */
+/** Factor of the bounds: outputs and history, the usual kinds of work, hold the same body. */
 const KINDS = 2;
 /** Bound on the bodies that queued work keeps in memory: as much as the cache of recent bodies. */
 const BYTES_MAX = KINDS * 24 * 1024 * 1024;

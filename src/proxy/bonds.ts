@@ -162,10 +162,7 @@ function bondOf({ isBound, blocks, isShortened }: ThoughtFact, thoughtAt: number
   return { isBound: true, thoughtAt, placed: blocks, isWhole: !isShortened };
 }
 
-/**
- * Deadline for reading the bond. It is longer than a recall's, because without the bond a conversation loses its
- * thinking.
- */
+/** Deadline for reading the bond, longer than a recall's: without it a conversation loses its thinking. */
 const LOOK_MS = 2_000;
 
 function modelOf({ view }: Reading): string | undefined {

@@ -56,10 +56,7 @@ export class CacheWatch {
     return { idleMs, isCold: idleMs > lifetimeMs };
   }
 
-  /**
-   * Returns a lower bound of the milliseconds since the conversation's last request. 0 if unknown: then the cache
-   * counts as warm.
-   */
+  /** Returns at least how many milliseconds the last request is ago; 0 if unknown: the cache counts as warm. */
   async #notedMs({ place, state }: Reading, withinMs: number): Promise<number> {
     const { clock, ledger } = this.#dependencies;
     const address = lastRequestOf(place);

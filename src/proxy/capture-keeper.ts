@@ -185,10 +185,7 @@ export class CaptureKeeper {
     return record;
   }
 
-  /**
-   * Collects the recalled blocks that the model had read before its last answer, from the proxy and from svc's
-   * hooks.
-   */
+  /** Collects recalled blocks that the model had read before its last answer, from the proxy and the hooks. */
   #heardBy(
     { view, identity }: Reading,
     { humanText, start, end, isOpen }: Exchange,
@@ -204,10 +201,7 @@ export class CaptureKeeper {
     return { blocks, key: blockKey, question: humanText };
   }
 
-  /**
-   * Puts records into the outbox. Returns false if they are only in memory, where a kill of the process would lose
-   * them.
-   */
+  /** Puts records into the outbox. Returns false if they are only in memory, where a kill would lose them. */
   #outbox(records: readonly MemoryRecord<SpeakerRole>[]): boolean {
     if (records.length === 0) return true;
     this.#keepHeld();
@@ -244,10 +238,7 @@ export class CaptureKeeper {
     this.#retry.unref();
   }
 
-  /**
-   * Returns the state, without its notes of stored exchanges if a forget or a replaced store may have removed their
-   * texts.
-   */
+  /** Returns the state, without notes of stored exchanges if a forget or a new store may have removed them. */
   #keptOf({ state }: Reading): ConversationState {
     const generation = this.#dependencies.ledger.generation();
     if (state.keptIn !== generation) {

@@ -81,10 +81,7 @@ export interface ProxyDependencies {
   /** Returns the limits and list prices of a model, if they are known. */
   readonly factsOf: (model: string) => ModelFacts | undefined;
   readonly clock: Clock;
-  /**
-   * Finds the project of a folder. Undefined if the callers' folders are on other machines: then the folder's name
-   * is the project.
-   */
+  /** Finds the project of a folder. Undefined if folders are on other machines: their names are the projects. */
   readonly projects?: Projects;
   /** Reads the code files that memories are about. Undefined with a memory service, which has no access to them. */
   readonly code?: { readonly reader: Code; readonly provenance: ProvenanceStore } | undefined;

@@ -270,10 +270,7 @@ export class ProxyHandler {
     await this.#relay(context, { answer, watch, configured, evidence });
   }
 
-  /**
-   * Checks the limits of the request. It runs before recall, so a refused request causes none and its receipt reports
-   * none.
-   */
+  /** Checks the request's limits before recall: a refused request causes none, and its receipt reports none. */
   async #admit(record: RequestRecord): Promise<void> {
     const { admit } = this.#dependencies;
     if (admit === undefined) return;
@@ -431,10 +428,7 @@ export class ProxyHandler {
     }
   }
 
-  /**
-   * Queues background work for texts that later requests contain too: outputs, and exchanges from before svc was
-   * started.
-   */
+  /** Queues background work for texts of later requests: outputs, and exchanges from before svc's start. */
   #keepLater(call: KeepCall, placements: readonly Placement[]): void {
     const { reading, settings } = call;
     const { changed } = this.#dependencies;

@@ -47,10 +47,7 @@ export type PlacedAt = (prompt: string) => readonly string[];
 
 const FORMS = ['prompt', 'look'] as const;
 
-/**
- * Deadline of a hook's answer. The user waits for the prompt to be sent, and the hook's process needs time to start
- * and end.
- */
+/** Deadline of a hook's answer, while the user waits; the hook's process needs time to start and end. */
 const ANSWER_MS = 700;
 /**
  * Token limit of the list at a session's start: two sessions, because no prompt says yet which ones matter. The

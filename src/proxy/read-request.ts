@@ -65,10 +65,7 @@ export function* readSteps(
   };
 }
 
-/**
- * Adds the space of the project to the reading. Waits only, and briefly, for a folder that was not examined since
- * the start.
- */
+/** Adds the project's space to the reading. Waits, briefly, only for a folder not examined since the start. */
 export async function settleProject(
   read: Reading | Unread,
   projects: Projects | undefined,

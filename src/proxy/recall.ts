@@ -87,10 +87,7 @@ export const BRIEF_TOKENS_MAX = 125;
 // Deadline for pins. Their entries were just recorded or used, so the ledger has them in memory.
 const PIN_MS = 1_000;
 
-/**
- * Deadline of the ledger for a bound conversation, longer than a recall's: without its blocks the conversation loses
- * its thinking.
- */
+/** Deadline of the ledger for a bound conversation: without its blocks it loses its thinking. */
 const BOUND_MS = 2_000;
 
 const NOTHING: readonly Placement[] = [];
@@ -234,10 +231,7 @@ export class Recaller {
     return this.#ask(call, open, question);
   }
 
-  /**
-   * Takes a second look. Every outcome is recorded: this tool result is sent for the first time now, and its block
-   * never changes later.
-   */
+  /** Takes a second look, and records every outcome: this result is sent now, and its block never changes. */
   async #lookAgain(call: RecallCall, look: Look): Promise<Recalled> {
     const { reading, placements, action, humanText } = look;
     const { generation } = look;
@@ -490,10 +484,7 @@ export class Recaller {
     return { ...stateOf(placements), isForeign };
   }
 
-  /**
-   * Returns entries for the hooks. They store the session's answers too, and must recognise text that repeats a
-   * block.
-   */
+  /** Returns entries for the hooks, which also store answers and must recognise text that repeats a block. */
   #forHooks(
     { view, place }: Reading,
     { item, isResult }: BlockItem,
@@ -572,10 +563,7 @@ const STATED_BYTES_MAX = 256 * 1024;
 /** Least characters of the client's instructions; a shorter text may occur by chance. */
 const STATED_CHARS_MIN = 12;
 
-/**
- * Removes quotes that the client's own instructions already contain: CLAUDE.md, AGENTS.md and the client's memory
- * files.
- */
+/** Removes quotes that the client's instructions contain: CLAUDE.md, AGENTS.md and its memory files. */
 function withoutStated(answer: QuotedAnswer, { bytes, items, list }: RequestView): QuotedAnswer {
   const first = items.find(({ role }) => role === 'assistant')?.start ?? list.end;
   const places = [
@@ -836,10 +824,7 @@ export class HeldDigests {
     this.#texts = texts;
   }
 
-  /**
-   * Computes them in steps, so that other requests are served in between. `blocks`: the recalled blocks that the
-   * request carries.
-   */
+  /** Computes the digests in steps, so that other requests run in between. `blocks`: those in the request. */
   *steps(
     items: readonly Item[],
     exchanges: readonly Exchange[],

@@ -215,10 +215,7 @@ class Relay implements AnswerSink {
     this.#resolve(end);
   }
 
-  /**
-   * Queues a chunk for the watcher. It runs after the bytes were sent, because node:http scheduled its write before
-   * this callback.
-   */
+  /** Queues a chunk for the watcher, to run after the bytes were sent: node:http scheduled its write earlier. */
   #watch(chunk: Uint8Array): void {
     if (this.#watcher === undefined) return;
     this.#unwatched.push(chunk);
@@ -349,10 +346,7 @@ export class AnswerWatch implements AnswerWatcher {
     }
   }
 
-  /**
-   * Returns the thoughts of the request that the provider did not use. Call it after the relay has ended. Never
-   * throws.
-   */
+  /** Returns the request's thoughts that the provider did not use, after the relay's end. Never throws. */
   lostThoughts(): LostThoughts | undefined {
     if (this.#refusal !== undefined) {
       return isThoughtRefusal(this.#refusal) ? { refused: 1 } : undefined;

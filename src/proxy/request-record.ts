@@ -153,10 +153,7 @@ export class RequestRecord {
     };
   }
 
-  /**
-   * Returns the plan, or an empty one for a request that was refused before planning: the row still reports its
-   * size.
-   */
+  /** Returns the plan, or an empty one for a request that was refused before planning, so that it has a size. */
   #planSoFar(): Plan {
     const { plan, reading } = this.#noted;
     if (plan !== undefined) return plan;

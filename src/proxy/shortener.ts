@@ -332,10 +332,7 @@ export class Shortener {
     return missing.length === 0 ? edit : undefined;
   }
 
-  /**
-   * Stops asking the provider to clear in this conversation for an hour, because it accepted the request only
-   * without that edit.
-   */
+  /** Stops asking the provider to clear for an hour, because it accepted the request only without that edit. */
   async refusedClearing({ view, place }: Reading): Promise<void> {
     const addresses = refusalAddresses(view, place, 'clearing');
     await this.#dependencies.ledger.record(
@@ -502,10 +499,7 @@ class OutputKeeper {
   readonly #memory: RequestMemory;
   readonly #clock: Clock;
   readonly #texts: KeeperDependencies['texts'];
-  /**
-   * State of each output, by space and digest. 'refused': it holds a secret, the user forgot it, or the memory does
-   * not accept it.
-   */
+  /** State of each output, by space and digest. 'refused': it has a secret, or the user or memory refuses it. */
   readonly #fates = new Map<string, 'underway' | 'stored' | 'refused'>();
 
   readonly #generationNow: () => number;

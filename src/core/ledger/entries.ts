@@ -183,10 +183,7 @@ export type EntryOf<Kind extends LedgerKind> = {
   readonly [Each in Kind]: AddressOf<Each> &
     Facts[Each] & {
       readonly at: number;
-      /**
-       * True if the entry replaces an earlier one, even one that is normally written once, because its change was
-       * refused.
-       */
+      /** True if the entry replaces an earlier one, even one that is written once: its change was refused. */
       readonly replaces?: true;
     };
 }[Kind];
@@ -196,10 +193,7 @@ export type LedgerAddress = AddressOf<LedgerKind>;
 /** `at`: milliseconds since 1970. */
 export type LedgerEntry = EntryOf<LedgerKind>;
 
-/**
- * Kinds that are written once, because other conversations share them: what one conversation was sent must not
- * change.
- */
+/** Kinds that are written once, because other conversations share them: what was sent must not change. */
 const WRITTEN_ONCE: ReadonlySet<LedgerKind> = new Set([
   'shared-block',
   'answered-block',

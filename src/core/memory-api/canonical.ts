@@ -40,10 +40,7 @@ export function recordOfText(role: TextRole, said: string): ContentRecord {
     : { k: 'exchange', v: 1, m: [{ r: role, t: [said] }] };
 }
 
-/**
- * Returns the bytes of a record. Undefined if a text is not valid Unicode: such a record can be neither captured nor
- * proven.
- */
+/** Returns a record's bytes. Undefined if a text is no valid Unicode: it cannot be captured or proven. */
 export function recordBytes(record: ContentRecord): Buffer | undefined {
   const json = canonicalJson(record);
   return json === undefined ? undefined : Buffer.from(json, 'utf8');

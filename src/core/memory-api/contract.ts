@@ -392,10 +392,7 @@ const NEEDED = { space, scope: purgeScope, confirm: text({ max: 128 }) } as cons
 const MORE = { dry_run: flag, reason: text({ max: 500 }) } as const;
 
 export const purgeRequest = confirmed(members(NEEDED, MORE));
-/**
- * The shape of a purge that a user requests. Unknown members are forbidden: a mistyped `dry_run` must not erase
- * anything.
- */
+/** The shape of a user's purge. Unknown members are forbidden: a mistyped `dry_run` must not erase anything. */
 export const closedPurgeRequest = confirmed(closed(NEEDED, MORE));
 
 function confirmed<Request extends { readonly space: string; readonly confirm: string }>(

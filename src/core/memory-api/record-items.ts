@@ -36,10 +36,7 @@ export interface Outgoing {
   readonly item: CaptureItem;
 }
 
-/**
- * Returns the record as an item; undefined if the contract has no form for it: no text, half a character, a wrong
- * digest.
- */
+/** Returns the record as an item; undefined if it has no text, half a character or a wrong digest. */
 export function outgoingRecord(record: MemoryRecord): Outgoing | undefined {
   const { role, text, space, digest, at, conversation, client } = record;
   const content = recordOfText(role, text);

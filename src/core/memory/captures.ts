@@ -20,10 +20,7 @@ import { announcesStep, offersWork, SAYS_WHY } from './next-steps.ts';
 // which the beginning is kept.
 const TEXT_CHARS_MAX = 32_768;
 
-/**
- * Returns the user's text if it is worth storing. Undefined for fillers: "ok" or "continue" says nothing and matches
- * everything.
- */
+/** Returns the user's text; undefined for fillers: "ok" or "continue" says nothing and matches everything. */
 export function captureHuman(
   humanText: string,
   own: OwnBlocks = NO_BLOCKS,
@@ -63,10 +60,7 @@ export function questionText(text: string, charsMax: number): string {
   return `${startOf(visible, half)}\n${endOf(visible, half)}`;
 }
 
-/**
- * Returns the question for a preview of recall, for a prompt that is not sent: without the list of sessions, and on
- * no branch.
- */
+/** Returns the question for a preview of recall: without the list of sessions, and on no branch. */
 export function lookQuestion(
   prompt: string,
   {
@@ -92,10 +86,7 @@ export function lookQuestion(
   return { ...place, humanText, assistantText: '', excludeDigests: [], tokensMax, agent };
 }
 
-/**
- * The texts of an exchange as they would be stored, apart from echoes. Masking is most of the work, so they are
- * cached.
- */
+/** The texts of an exchange as they would be stored, apart from echoes. Cached, because masking is slow. */
 export interface CleanExchange {
   readonly humanText: string;
   readonly humanDigest: string;

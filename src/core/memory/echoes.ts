@@ -203,10 +203,7 @@ class Statements {
     this.#contrasts = new Set(sentences.flatMap((sentence) => contrastsIn(sentence)));
   }
 
-  /**
-   * Says whether a sentence corrects a memory. `isIgnored`: words of the question, and words that only refer to
-   * earlier statements.
-   */
+  /** Says whether a sentence corrects a memory. `isIgnored`: words of the question, and words that refer back. */
   areCorrectedBy(sentence: string, isIgnored: (term: string) => boolean): boolean {
     const turned = contrastsIn(sentence, true);
     if (turned.some((contrast) => this.#contrasts.has(contrast))) return true;

@@ -34,10 +34,7 @@ export interface MemoryRecord<Role extends TextRole = TextRole> extends MemoryMa
   readonly branch?: string;
   /** 'unverified' if svc is not certain that the user wrote the text. It ranks lower then, and is never a rule. */
   readonly source?: 'unverified';
-  /**
-   * True if `at` is when the text was said, and not when it was found in a history. Repeating the text then renews
-   * the date.
-   */
+  /** True if `at` is when the text was said, not when it was found. Repeating the text then renews the date. */
   readonly isTimed?: true;
   /** True if the user imported it from a file or a transcript, so that svc did not see it live. */
   readonly isImported?: true;
@@ -79,10 +76,7 @@ export interface StoredRecord<Role extends TextRole = TextRole> extends Omit<
   MemoryRecord<Role>,
   'isTimed' | 'isImported' | keyof MemoryMarks
 > {
-  /**
-   * The reference: `m_` and the digest's first 10 bytes in lower-case base32. It is short, stable and safe in a
-   * shell.
-   */
+  /** The reference: `m_` and the digest's first 10 bytes in lower-case base32; short, stable, safe in a shell. */
   readonly ref: string;
 }
 

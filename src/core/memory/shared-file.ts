@@ -92,10 +92,7 @@ export function readSharedFile(file: string): SharedFile {
   return { entries: [...entries.values()], problems, isConflicted: kept.length < lines.length };
 }
 
-/**
- * Splits the lines into paragraphs. A line of origin always begins one, because git may join two sides without an
- * empty line.
- */
+/** Splits lines into paragraphs. A line of origin begins one: git may join two sides without an empty line. */
 function paragraphsOf(lines: readonly string[]): [number, string[]][] {
   const paragraphs: string[][] = [];
   let current: string[] | undefined;

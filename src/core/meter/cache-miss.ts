@@ -137,10 +137,7 @@ export class PrefixHistory {
   }
 }
 
-/**
- * Counts common messages. A system message alone identifies no conversation: in Chat Completions every request
- * begins with it.
- */
+/** Counts common messages. A system message alone identifies nothing: every Chat Completions request has it. */
 function commonMessages(before: PrefixSketch, after: PrefixSketch): number {
   const count = commonItems(before, after);
   const first = after.items.findIndex(({ isSystem }) => !isSystem);
@@ -212,10 +209,7 @@ export function cacheMissOf(question: MissQuestion): CacheMiss | undefined {
   return missOf(question, again, () => culpritOf(question, before, ours));
 }
 
-/**
- * Explains a miss after a restart. The earlier digests are gone, so only an expired lifetime can be named as the
- * cause.
- */
+/** Explains a miss after a restart. The digests are gone, so only an expired lifetime can be the cause. */
 function resumedMissOf(
   question: MissQuestion,
   { tokens, pausedMs, lifetimeMs }: ResumedPrefix,

@@ -16,10 +16,7 @@ export function trialOf(conversation: string): Trial {
   return hash.readUInt32BE(0) % ONE_IN === 0 ? 'without' : 'with';
 }
 
-/**
- * Returns the modes of a held-out conversation: memory is lowered to `write`, because its texts may be useful in
- * other conversations.
- */
+/** Returns a held-out conversation's modes: memory is `write`, because its texts may help other conversations. */
 export function modesWithout(modes: Modes): Modes {
   const memory = modes.writes ? 'write' : 'off';
   return { memory, reads: false, writes: modes.writes, compression: 'passthrough' };

@@ -364,10 +364,7 @@ const IMAGES = 'images';
 /** Blocks that Anthropic searches backwards from a cache mark for an entry ("Prompt caching", 2026-11). */
 const LOOKBACK_BLOCKS = 20;
 
-/**
- * Finds out whether the client's cache marks are too far from the earlier request's entry to read it, although the
- * items are the same.
- */
+/** Says whether the client's cache marks are too far from the earlier entry to read it. */
 export function markDifference(before: PrefixSketch, after: PrefixSketch): Difference | undefined {
   const [end, mark] = [before.lastMark ?? -1, after.lastMark ?? -1];
   if (end === -1 || end >= after.items.length) return undefined;
@@ -400,10 +397,7 @@ function firstUnequal<Part>(
   return undefined;
 }
 
-/**
- * Says whether a provider binds thinking to what the client changed. `isThoughtBehind`: it binds to all earlier
- * items.
- */
+/** Says whether a provider binds thinking to the change. `isThoughtBehind`: it binds to all earlier items. */
 export function isBoundTo(
   { place, index, name = '' }: Difference,
   isThoughtBehind: boolean,

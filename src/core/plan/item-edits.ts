@@ -98,10 +98,7 @@ function resultText({ bytes, dialect }: RequestView, item: Item): Span | undefin
   return text;
 }
 
-/**
- * Says whether a part is a text or a picture. Other parts, such as tool references, search results and cited texts,
- * must not change.
- */
+/** Says whether a part is a text or a picture. Other parts, such as cited texts, must not change. */
 function isPlainPart(bytes: Buffer, part: Span): boolean {
   if (!opensObject(bytes, part.start)) return false;
   const isCited = memberValue(bytes, part.start, 'citations') !== undefined;

@@ -15,10 +15,7 @@ import type { ToolOutput } from '../shortening/outputs.ts';
 import { elisionEdits, type Replacement } from '../shortening/replacements.ts';
 import type { RequestView } from '../conversation/view.ts';
 
-/**
- * Decides which byte ranges of a request change, and which states the client sees. Pure: the same facts always give
- * the same bytes.
- */
+/** Decides which byte ranges of a request change, and which states the client sees. Pure. */
 
 export interface Shortening {
   /** Tool outputs that are left out; in shadow mode, that would be. */

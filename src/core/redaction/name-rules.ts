@@ -426,10 +426,7 @@ function named(
   return { kind: 'secret', keywords: [], source, ...rule };
 }
 
-/**
- * Returns a pattern for `context` and the first characters of a value, without the brackets of masks, tags and
- * templates.
- */
+/** Returns a pattern for `context` and a value's beginning, without brackets of masks, tags and templates. */
 function after(context: string, excluded: string, charsMin: number): RegExp {
   return new RegExp(`(?<keep>${context})[^\\s\\\\<>\\[\\]{}${excluded}]{${charsMin}}`, 'iy');
 }

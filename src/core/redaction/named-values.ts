@@ -137,10 +137,7 @@ function readLiteral(named: Named): Stretch | undefined {
 
 const ELEMENT = /(?:["'][^"'<>\n[\]]{0,80})?>(?:<!\[CDATA\[)?(?=\p{Ll})/uy;
 
-/**
- * Returns a pass phrase that is an element's text. A form's label begins with a capital or names a password, so it
- * is skipped.
- */
+/** Returns a pass phrase in an element. A label begins with a capital or names a password, so it is skipped. */
 function phraseOfElement({ text, isPassword }: Named, start: number): Stretch | undefined {
   const window = text.slice(start, start + LITERAL_CHARS_MAX);
   const length = window.search(/[\n<\]]/);

@@ -15,10 +15,7 @@ const RANDOM_DISTINCT_MIN = 8;
 const RANDOM_STEPS_MIN = 4;
 /** Pairs of adjacent capitals in a random value without digits; names seldom have any. */
 const RANDOM_CAPITAL_PAIRS_MIN = 2;
-/**
- * The number of pairs of capitals that counts as one more step. One in 5,000 random values of 24 characters has only
- * three steps.
- */
+/** Pairs of capitals that count as one more step. One in 5,000 random values of 24 has only three steps. */
 const CAPITAL_PAIRS_OF_A_STEP = 5;
 
 const PLACEHOLDER_WORD =
@@ -42,10 +39,7 @@ export function isTechnical(value: string): boolean {
   return TECHNICAL_FORM.test(value) || beginsWithWord(TECHNICAL_WORD, value);
 }
 
-/**
- * Says whether a value begins with the given word and is not random: "xxX5Yl8fo4Sr…" is random, so it is no
- * placeholder.
- */
+/** Says whether a value begins with the word and is no random value like "xxX5Yl8fo4Sr…". */
 function beginsWithWord(word: RegExp, value: string): boolean {
   return word.test(value) && !looksRandom(value);
 }
@@ -75,10 +69,7 @@ const JUDGED_CHARS_MIN = 14;
 /** Matches a UUID. Users may choose memorable ones as account ids, but they are credentials all the same. */
 const UUID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
 
-/**
- * Says whether a person typed a made-up key: one repeated character, the alphabet, or EXAMPLE at its end, as in
- * Amazon's documents.
- */
+/** Says whether a person made up a key: one repeated character, the alphabet, or EXAMPLE at its end. */
 export function isMadeUp(value: string): boolean {
   if (value.length < JUDGED_CHARS_MIN || isUuid(value)) return false;
   if (/EXAMPLE(?:KEY)?$/.test(value)) return true;
@@ -210,10 +201,7 @@ export function isMemberAccess(value: string): boolean {
 const BARE_PRIMITIVE = /^(?:\d{6,}0{3,}|1[5-9]\d{8}(?:\d{3})?)$/;
 const SENTENCE_END = /[.,;:!?)。，]+$/;
 
-/**
- * Says whether a value is a password that a person may choose: words or names, perhaps with marks between them, or a
- * number.
- */
+/** Says whether a person may choose the value as a password: words or names with marks, or a number. */
 export function isChosen(secret: string): boolean {
   const bare = secret.replace(SENTENCE_END, '');
   if (/^\d{6,20}$/.test(bare)) return distinctIn(bare) >= 3;

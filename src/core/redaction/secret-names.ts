@@ -9,10 +9,7 @@ export const FOREIGN_NAMES =
   'heslo|l[öo]senord|adgangskode|salasana|parola|[şs]ifre(?![a-z])|jelsz[óo]|lozinka|κωδικός|пароль|密[码碼]|口令|' +
   'パスワード|暗証番号|비밀번호|비번|암호|패스워드';
 export const SPOKEN_NAMES = `pass(?:wor[dt]|wd|[ -]?phrase|code)|(?:unlock|key)[ -]phrase|passw|${FOREIGN_NAMES}`;
-/**
- * Names of passwords. `pass` alone is a verb or the end of another word, so it needs a setting's word before it or a
- * sign after it.
- */
+/** Names of passwords. `pass` alone is also a verb, so it needs a setting's word or a sign beside it. */
 export const PASSWORDS =
   `${SPOKEN_NAMES}|pwd|(?<=[a-z0-9][_-])pass(?![a-z])|(?<![\\w-])pass(?=["'>]|(?<=[\\s({]:pass) ["']|</key>|[ ]{0,4}:?=|: |:(?=[^\\s:/"'\`]{5})| (?:<-|->|→) |\\s{1,40}value:)|` +
   '(?<=(?:db|database|sql|pg|mysql|redis|mongo|smtp|imap|mail|ftp|ssh|ldap|bind|proxy|http|user|admin|root|sudo|become|auth|login|key|store|wifi|remote|local|my))' +

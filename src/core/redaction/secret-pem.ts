@@ -6,10 +6,7 @@ import { endOfMatch } from './secret-rule.ts';
  * runs. Each character is read a bounded number of times.
  */
 
-/**
- * Least length of a run of key material. Key lines have 64 or 70 characters; a shorter run may be a word of the text
- * after the key.
- */
+/** Least length of a run of key material: key lines have 64 or 70 characters, a shorter run may be a word. */
 const KEY_RUN_CHARS_MIN = 24;
 /**
  * Bound on consecutive runs without key material, after which the block has ended. The headers of an encrypted key
@@ -17,10 +14,7 @@ const KEY_RUN_CHARS_MIN = 24;
  */
 const OTHER_RUNS_MAX = 12;
 
-/**
- * Matches the gap between runs: a line end, a margin and a mark. Brackets never belong to it, so no mask is read as
- * a gap.
- */
+/** Matches the gap between runs: a line end, a margin, a mark. It has no brackets, so no mask is a gap. */
 const GAP = /(?:\\[nrt]|[^A-Za-z0-9+/=[\]]){0,40}/y;
 const RUN = /[A-Za-z0-9+/=]+/y;
 const END_LINE = /END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[A-Za-z0-9]*/y;
@@ -51,10 +45,7 @@ const PUTTY_END = /Private-MAC: [0-9a-f]{20,128}/g;
 /** Longest PuTTY file: an RSA key of 16,384 bits with a comment. */
 const PUTTY_CHARS_MAX = 24_000;
 
-/**
- * Returns the index after a PuTTY file whose first line began before `headEnd`; if the file is cut off, after its
- * last key line.
- */
+/** Returns the index after a PuTTY file that began before `headEnd`; after its last key line if it is cut. */
 export function findPuttyKeyEnd(headEnd: number, text: string): number | undefined {
   const file = text.slice(headEnd, headEnd + PUTTY_CHARS_MAX);
   const privateAt = file.indexOf('Private-Lines:');

@@ -151,10 +151,7 @@ const CELL =
 const ROWS_MAX = 200;
 const CELLS_MAX = 40;
 
-/**
- * Finds the passwords of `INSERT INTO users (name, password) VALUES ('ops', '…')`; `headEnd` is the index after the
- * first bracket.
- */
+/** Finds passwords in `INSERT INTO users (name, password) VALUES ('ops', '…')` after the bracket at `headEnd`. */
 export function findInsertedValues(headEnd: number, text: string): FoundAll {
   const secrets: Stretch[] = [];
   COLUMNS.lastIndex = headEnd;

@@ -13,10 +13,7 @@ export interface SecretRule {
    * For all others: in lower case, searched in the lower-cased text.
    */
   readonly keywords: readonly string[];
-  /**
-   * The pattern is sticky and begins with a keyword, so it is tried only at keywords. These have three characters or
-   * more.
-   */
+  /** True if the pattern is sticky and begins with a keyword (3 characters or more): it is tried only there. */
   readonly isAtKeyword?: boolean;
   /** The matched beginning lies in an unbroken run of 14 characters or more. */
   readonly isRun?: boolean;

@@ -1,7 +1,4 @@
-/**
- * All rules for secrets, in order: precise formats first, and the values that only a name shows last
- * (`name-rules.ts`).
- */
+/** All rules for secrets in order: precise formats first, values known only by a name last (`name-rules.ts`). */
 
 import { COMMAND_RULES } from './command-rules.ts';
 import { PAIR_RULES } from './pair-rules.ts';

@@ -276,10 +276,7 @@ function isSubagentPrompt(body: Fields): boolean {
   return (systemTexts(body)[0] ?? '').slice(0, 200).includes('cc_is_subagent=true');
 }
 
-/**
- * Returns the kind that the client's own text orders: in the system prompt, the newest user message or the last
- * item.
- */
+/** Returns the kind that the client's text orders: in the system prompt, the newest message or the last item. */
 function orderedKind(view: RequestView): RequestKind | undefined {
   const asked = view.items.findLast((item) => item.role === 'user');
   return (
@@ -332,10 +329,7 @@ function sessionOf(dialect: Dialect, names: Names, body: Fields): Session {
   return { session: cacheKey, sessionFrom: cacheKey === '' ? 'nowhere' : 'cache-key' };
 }
 
-/**
- * Reads the session from Claude Code's metadata: JSON since 2.1, before that
- * `user_<hex>_account_<…>_session_<uuid>`.
- */
+/** Reads the session in Claude Code's metadata: JSON since 2.1; earlier `user_<hex>_account_<…>_session_<uuid>`. */
 function sessionInMetadata(metadata: Fields): string {
   const userId = asText(metadata['user_id']).slice(0, 2048);
   if (userId.startsWith('{')) return asText(asRecord(parseJson(userId))['session_id']);

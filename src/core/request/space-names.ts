@@ -28,10 +28,7 @@ export class SpaceNames {
     this.#spaces.set(short, (this.#spaces.get(short) ?? new Set()).add(space));
   }
 
-  /**
-   * Names a space in a report about requests. For texts without a project it returns words, which no command accepts
-   * as a name.
-   */
+  /** Names a space in a report. Texts without a project get words that no command accepts as a name. */
   wordsOf(space: string): string {
     if (!isUnplaced(space)) return this.of(space);
     return `no project (${space.slice(UNPLACED_SPACES.length)})`;

@@ -112,10 +112,7 @@ export interface Layers {
   readonly fallbacks?: Partial<ProxySettings>;
 }
 
-/**
- * Reads the settings. `value`: the member `proxy` of the file. A setting with an error in any source takes its
- * default.
- */
+/** Reads the settings from `value`, the file's `proxy`. One with an error in any source takes its default. */
 export function readProxySettings(
   value: unknown,
   layers: Layers,

@@ -104,10 +104,7 @@ export function parseMemory(
     : { memory, mode, problems };
 }
 
-/**
- * Validates only what recall and capture need, whatever else is wrong. `memory`: absent if the file does not say
- * where memories are.
- */
+/** Validates only what recall and capture need. `memory`: undefined if the file does not say where memories are. */
 export function parseRecall(
   value: unknown,
   environment: Environment,

@@ -114,10 +114,7 @@ function readUpstream(place: Place): UpstreamSettings | undefined {
   };
 }
 
-/**
- * Checks that a login goes only to the provider that issued it. Instead, the user may allow a listener on this
- * machine.
- */
+/** Checks that a login goes only to its provider, or to a listener on this machine that the user allows. */
 function isLoginUpstream({ path, item, findings }: Place, upstream: UpstreamSettings): boolean {
   const login = loginOf(upstream);
   const { problems } = findings;

@@ -36,10 +36,7 @@ export function testCall(
   return JSON.stringify(sampleOf(apiStyle).cacheableRequest(call));
 }
 
-/**
- * Returns the US dollars of two test calls, with cache writes at 1.25 times the price; undefined if the price is
- * unknown.
- */
+/** Returns the dollars of two test calls, with cache writes at 1.25 times the price; undefined if unknown. */
 export function testCallCost(model: string): number | undefined {
   const price = factsOfModel(model)?.price;
   if (price === undefined) return undefined;

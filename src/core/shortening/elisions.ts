@@ -43,10 +43,7 @@ export function elisionMark({ view, owner, elision }: ElisionPlace) {
   return { kind: 'batch-mark', elision, tenant, scope, fingerprint } as const;
 }
 
-/**
- * Says whether texts may have been left out earlier: the request has a tool output, or more exchanges than are
- * always kept.
- */
+/** Says whether texts may have been left out: there is an output, or more exchanges than are always kept. */
 export function mayRepeat({ items }: RequestView): boolean {
   if ((items.at(-1)?.soFar.exchange.number ?? 0) >= KEPT_EXCHANGES) return true;
   return items.some(({ toolResultIds }) => toolResultIds.length > 0);
@@ -204,10 +201,7 @@ export function batchPlaces(
   return places.toReversed();
 }
 
-/**
- * Says whether a request can end at this item: a user's message or a tool's result, but no mark or note of the
- * client.
- */
+/** Says whether a request can end at this item: a user's message or a tool's result, but no client's note. */
 function isAnchor({ humanText, toolResultIds }: Item): boolean {
   return humanText !== '' || toolResultIds.length > 0;
 }

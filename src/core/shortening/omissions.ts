@@ -82,10 +82,7 @@ export function findOmissions(
   });
 }
 
-/**
- * Returns the texts of an exchange without tools and reasoning. Masking them is slow, so callers cache the result by
- * item.
- */
+/** Returns the texts of an exchange without tools and reasoning. Masking is slow, so callers cache by item. */
 export function readExchangeTexts(
   view: RequestView,
   exchange: Exchange,
@@ -137,10 +134,7 @@ function onlyText(parts: readonly unknown[]): string | undefined {
   return isOnly && typeof text === 'string' ? text : undefined;
 }
 
-/**
- * Says whether an object has members of importance besides the known ones; `refusal: null` and `annotations: []` are
- * of none.
- */
+/** Says whether an object has unknown members that matter; `refusal: null` and `annotations: []` do not. */
 function holdsMore(value: Readonly<Record<string, unknown>>, known: ReadonlySet<string>): boolean {
   return Object.entries(value).some(
     ([name, member]) =>
@@ -157,10 +151,7 @@ export function isOmitted(item: Span, omissions: readonly Omission[]): boolean {
   return omissions.some(({ span }) => item.start >= span.start && item.start < span.end);
 }
 
-/**
- * Writes the note for left-out exchanges. It depends only on their number, so it stays the same until the next
- * batch.
- */
+/** Writes the note for left-out exchanges. It depends on their number, so it stays until the next batch. */
 export function writeOmissionNote(count: number): string {
   return (
     `[svc left out ${earlierExchanges(count)} of this conversation, kept word for word. ` +

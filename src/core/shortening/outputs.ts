@@ -265,10 +265,7 @@ function hasTools({ toolCalls, toolResultIds }: Item): boolean {
   return toolCalls.length > 0 || toolResultIds.length > 0;
 }
 
-/**
- * Marks outputs that a client's "unchanged" refers to: the model looks at the earlier output of the same file, so it
- * must stay.
- */
+/** Marks outputs to which a client's "unchanged" refers: the model reads them there, so they must stay. */
 function markReferred(
   outputs: readonly ToolOutput[],
   paths: readonly string[],
@@ -289,10 +286,7 @@ function markReferred(
 class ReadCounts {
   /** Counts, by the reference under which a text was first left out. */
   readonly #times = new Map<string, number>();
-  /**
-   * The output of a call that reads a text is a text itself, with its own reference. This maps it to the first
-   * reference.
-   */
+  /** For the output of a reading call, which has a reference of its own, the first reference of its text. */
   readonly #origins = new Map<string, string>();
 
   /**

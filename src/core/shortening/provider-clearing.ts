@@ -69,18 +69,12 @@ export function clearableOutputs(
 
 const QUOTE = 0x22;
 
-/**
- * Says whether an output may be cleared. The provider clears all of it, so a reminder after the tool's text would be
- * lost.
- */
+/** Says whether an output may be cleared: the provider would also clear a reminder after the tool's text. */
 function mayClear(bytes: Buffer, output: ToolOutput): boolean {
   return isElidable(output, 0) && bytes[output.content.end] === QUOTE;
 }
 
-/**
- * Returns the edit of the body; undefined if the client itself already configures clearing, or does so in a form
- * unknown to svc.
- */
+/** Returns the edit; undefined if the client configures clearing itself, or in a form unknown to svc. */
 export function clearingEdit(view: RequestView, clearable: Clearable): Edit | undefined {
   const { bytes, shell } = view;
   const asked = textOf(clearable);

@@ -278,10 +278,7 @@ function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0);
 }
 
-/**
- * Names of tools that can read the memory: shells run `svc memory get`; READERS are those of `svc mcp`, with any
- * prefix.
- */
+/** Tools that can read the memory: shells run `svc memory get`; READERS are those of `svc mcp`, with any prefix. */
 const SHELLS: ReadonlySet<string> = new Set(['bash', 'shell', 'powershell', 'terminal', 'exec']);
 const READERS =
   /(?:^|[^a-z])(?:(?:exec|execute|run)_(?:shell_|terminal_)?commands?|memory_(?:get|search))$/;
@@ -295,10 +292,7 @@ export function canReadMemory({ shell }: Pick<RequestView, 'shell'>): boolean {
   return found;
 }
 
-/**
- * Says whether a tool can read the memory. Its name is in the tool, in its `function`, or implied by a type that the
- * provider knows.
- */
+/** Says whether a tool can read the memory. Its name is in the tool, in `function`, or implied by a type. */
 function reads(tool: unknown): boolean {
   const { name, type, function: own } = asRecord(tool);
   return [name, type, asRecord(own)['name']].some((value) => {
