@@ -13,7 +13,7 @@ export interface ErrorContext {
   readonly version: string;
   /** Methods for the Allow header of a METHOD_NOT_ALLOWED. */
   readonly allow: string;
-  /** Names and values. A header that the handler has already set is more exact and stays. */
+  /** Headers as names and values. A header that the handler has already set is more exact, so it stays. */
   readonly evidence: readonly string[];
 }
 

@@ -114,7 +114,7 @@ SELECT coalesce(row ->> '$.model', '') AS model, coalesce(row ->> '$.isLogin', 0
 FROM requests WHERE ${CONVERSATION} = ?1 OR (${CONVERSATION} > ?1 || '/' AND ${CONVERSATION} < ?1 || '0')
 GROUP BY 1, 2`;
 
-/** A session's newest reading of its plan is among the newest of all sessions. */
+/** Searches only the 300 newest readings, because a session that is open has one among them. */
 const QUOTA_SQL = `
 SELECT row FROM (SELECT n, row FROM quota ORDER BY n DESC LIMIT 300)
 WHERE row ->> '$.conversation' = ? ORDER BY n DESC LIMIT 1`;

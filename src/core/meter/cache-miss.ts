@@ -63,7 +63,7 @@ interface AnsweredPrefix {
   readonly lifetimeMs: number;
 }
 
-/** Compares a request with the latest one of its conversation that begins with the same items. */
+/** A request compared with the latest one of its conversation that begins with the same items. */
 export interface Comparison {
   readonly before: SentPrefix | undefined;
   readonly sketch: PrefixSketch;

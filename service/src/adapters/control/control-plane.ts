@@ -49,7 +49,7 @@ const CHANGES_READ_MAX = 1000;
 const EVERY: Page = { limit: 10_000, after: undefined };
 const DAY_MS = 24 * 3600 * 1000;
 const ANSWER_AGE_MAX_MS = DAY_MS;
-/** A conversation that is idle for longer starts with a cold provider cache anyway. */
+/** Age from which ledger entries are deleted: no provider caches a conversation for that long. */
 const LEDGER_AGE_MAX_MS = 90 * DAY_MS;
 
 export function serviceControl({ open }: ControlEngine) {

@@ -202,8 +202,8 @@ function quietReasoning(chunk: Fields, member: string): string | undefined {
 }
 
 /**
- * Says whether a delta is a thought. Gemini's OpenAI layer flags such content. A whole message may hold the answer
- * after the thought; then the thought is inside an element.
+ * Says whether a delta is a thought. Gemini's OpenAI layer flags such content. A flagged message with `</thought>` has
+ * the answer after the thought, so it is none.
  */
 function isThought(said: Fields): boolean {
   const isFlagged = asRecord(asRecord(said['extra_content'])['google'])['thought'] === true;
