@@ -39,7 +39,7 @@ export interface UpstreamAnswer {
 
 /** Receives the body of an answer. Exactly one of `end` and `cut` is called, last, unless `abort` came first. */
 export interface AnswerSink {
-  /** Receives a chunk. False: send no more until `resume()`; chunks already read may still come. */
+  /** Receives a chunk. Returns false to pause until `resume()`; chunks that were read already still come. */
   data(chunk: Uint8Array): boolean;
   end(): void;
   /** Called if the provider's connection broke before the end of the body. */

@@ -109,7 +109,7 @@ export async function inspectDatabase({ address }: DatabaseServer): Promise<Serv
   return inspectServer(address);
 }
 
-/** Throws CliError for a service in a file. */
+/** Returns the database server. Throws CliError if the service uses a file. */
 export async function mustHaveServer(place: ServicePlace): Promise<DatabaseServer> {
   const server = await serverOf(place);
   if (server !== undefined) return server;

@@ -327,7 +327,7 @@ function msOrNull(ms: number | undefined): number | null {
 /** Matches the names of models and the ids of providers' answers. Any other text does not appear in a receipt. */
 const NAME = /^[\w.:@/+~-]{1,256}$/;
 
-/** Returns the name; null if it looks like no name: a caller may send a key, which no receipt may have. */
+/** Returns the name; null if it can be none; `[masked]` if it has a secret, which no receipt may repeat. */
 function nameOrNull(text: string | undefined): string | null {
   if (text === undefined || !NAME.test(text)) return null;
   return maskSecrets(text).text === text ? text : '[masked]';

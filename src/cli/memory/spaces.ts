@@ -110,7 +110,7 @@ function noFolder(): never {
   throw new CliError('svc finds no such folder.', 'Name an existing folder.');
 }
 
-/** Renames or merges a space, as a person names it. */
+/** Renames or merges a space, by the names that the user typed. */
 export async function moveSpace(typed: SpaceChange, context: CommandContext): Promise<void> {
   const change = {
     from: await typedSpace(typed.from, context),
