@@ -199,6 +199,12 @@ test('where the person only steered, the answer names the subject and says whose
   expect(titleOf([{ ref, asked: 'ok, go', answered: named }], new Map())).toContain('tide_planner');
 });
 
+test('a session of a question alone is named by the cause that was found', () => {
+  const question = 'Why does the tide planner lose its last row?';
+  const answered = 'Root cause: the tide planner closes its file before the last row is flushed.';
+  expect(titleOf([{ ref, asked: question, answered }], new Map())).toBe(`assistant: ${answered}`);
+});
+
 test.each([
   ['The port is 6431.', 'Set the port to 6432.', false],
   ['This is for ticket 7.', 'Fix it. This is for ticket 12, please.', true],

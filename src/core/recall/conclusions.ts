@@ -331,7 +331,8 @@ function readLine(line: string): LineFacts {
   return { tokens: estimateTextTokens(line), telling: tellingIn(line), gains };
 }
 
-function concludes(line: string): boolean {
+/** Says whether a line states a cause or a decision. */
+export function concludes(line: string): boolean {
   return SAYS_WHY.test(line) || DECIDES.test(line);
 }
 

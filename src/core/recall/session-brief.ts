@@ -2,6 +2,7 @@ import { estimateTextTokens } from '../bytes/tokens.ts';
 import { shortReference } from '../memory/reference.ts';
 import {
   clip,
+  concludes,
   plainLine,
   soleSentences,
   type TermValues,
@@ -136,13 +137,14 @@ export function titleOf<Kind extends TitledExchange>(
 }
 
 /**
- * Says whether a sentence names its subject: by a value, a name, or a word of the prompt. An agent's remark on its
- * own work ("Research is thorough.") names nothing.
+ * Says whether a sentence of an answer names its subject: by a value, a name or a word of the prompt, or by a cause
+ * or a decision. An agent's remark on its own work ("Research is thorough.") names nothing.
  */
 function isAbout(sentence: string, values: TermValues): boolean {
   return (
     hasValue(sentence) ||
     HAS_NAME.test(sentence) ||
+    concludes(sentence) ||
     termsOf(sentence).some((term) => values.has(term))
   );
 }
