@@ -103,6 +103,20 @@ test('an exchange that was recalled is read again when its prompt is sent anew',
   expect(quotesOf(await memory.recall(question, patience())).join()).toContain('openHead');
 });
 
+test('of a prompt that was sent anew again and again, only the newest texts are read', async () => {
+  const { memory } = await storeWith();
+  for (let time = 1; time <= 20; time += 1) {
+    const wish = `look at run ${time} of the parser: it drops the last token of a slow stream`;
+    // oxlint-disable-next-line no-await-in-loop -- In the order of their times.
+    await memory.capture([recordOf(wish, { conversation: 'c1', branch: 'feat/x' })], patience());
+  }
+  const { exchanges = [] } = await memory.recall(questionOf(asked, { agent }), patience());
+  const found = exchanges.find(({ quotes }) =>
+    quotes.some(({ text }) => text.includes('flushTail')),
+  );
+  expect(found?.records).toHaveLength(9);
+});
+
 test('a memory that was recalled has its new time when it is said again', async () => {
   const { memory } = await storeWith();
   const at = Date.UTC(2026, 4, 20);

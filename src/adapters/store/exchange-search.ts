@@ -556,6 +556,8 @@ interface Exchange extends RememberedExchange {
   readonly conversation: number;
   readonly number: number;
   readonly records: readonly number[];
+  /** Of these records the ones whose texts may be quoted. */
+  readonly quotable: readonly number[];
   /** Equal for exchanges with the same words. */
   readonly words: string;
 }
@@ -567,6 +569,7 @@ interface ExchangeTexts {
   readonly isUnverified: boolean;
   /** The reference of the answer, or of the request if there is no answer. */
   readonly ref: string;
+  /** The references of the records that were read. */
   readonly records: readonly string[];
   readonly space: string;
   readonly client: string;
@@ -629,11 +632,11 @@ class ExchangeReader {
   }
 
   /** Returns texts by index in `exchanges`; one whose records were deleted has none. */
-  *texts(exchanges: readonly Pick<Exchange, 'records'>[]): Steps<(ExchangeTexts | undefined)[]> {
-    const ids = exchanges.flatMap(({ records }) => records);
+  *texts(exchanges: readonly Pick<Exchange, 'quotable'>[]): Steps<(ExchangeTexts | undefined)[]> {
+    const ids = exchanges.flatMap(({ quotable }) => quotable);
     const rows = yield* this.#source.readRecords(ids);
     const byId = new Map(rows.map((row) => [row.id, row]));
-    return exchanges.map(({ records }) => textsOf(records.flatMap((id) => byId.get(id) ?? [])));
+    return exchanges.map(({ quotable }) => textsOf(quotable.flatMap((id) => byId.get(id) ?? [])));
   }
 }
 
@@ -680,8 +683,29 @@ function exchangeOf(
     isUnverified: parts.some(({ speaker }) => speaker === 'unverified'),
     concludedFrom: conclusionIn(passages),
     records: [...records],
+    quotable: quotableOf([...records], parts),
     words: [asked.length, hashOf(asked), answered.length, hashOf(answered)].join(' '),
   };
+}
+
+/**
+ * Bound on an exchange's requests, and on its answers, that are read as texts. A prompt that is sent anew adds one each
+ * time, and looking for a sentence in 64 of them takes 4 ms.
+ */
+const TEXTS_MAX = 8;
+
+/** Returns the newest records of each speaker, in the given order. */
+function quotableOf(records: readonly number[], parts: ExchangeParts['parts']): readonly number[] {
+  if (records.length <= TEXTS_MAX) return records;
+  const answers = new Set(
+    parts.flatMap(({ speaker, record }) => (speaker === 'answer' ? record : [])),
+  );
+  const newest = records.toSorted((a, b) => b - a);
+  const read = new Set([
+    ...newest.filter((record) => answers.has(record)).slice(0, TEXTS_MAX),
+    ...newest.filter((record) => !answers.has(record)).slice(0, TEXTS_MAX),
+  ]);
+  return records.filter((record) => read.has(record));
 }
 
 /** Length of the conclusion in characters: it consists of the answer's last passages. */

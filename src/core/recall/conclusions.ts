@@ -377,7 +377,7 @@ function requestSentence(
   let best: { readonly text: string; readonly score: number } | undefined;
   for (const [at, whole] of sentences.entries()) {
     const text = withoutPoliteness(plainLine(whole));
-    if (isReply(text) || isNoRequest(text) || isMasked(text) || said.has(text)) continue;
+    if (isReply(text) || isNoRequest(text) || isMasked(text)) continue;
     const kind = kindOf(text);
     // A question is not quoted, because its answer is.
     if (kind === 'question') continue;
@@ -395,7 +395,8 @@ function requestSentence(
         : Math.min(REQUEST_TOKENS_MAX, tokensMax - MARK_TOKENS);
     if (text.length > most * TOKEN_CHARS_MAX || tokensOf(text) > most) continue;
     const score = RANK_VALUE * rank + match - 0.1 * at;
-    if (best === undefined || score > best.score) best = { text, score };
+    // What the model has is looked up last, because that costs most.
+    if ((best === undefined || score > best.score) && !said.has(text)) best = { text, score };
   }
   return best;
 }

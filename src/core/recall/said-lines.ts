@@ -3,11 +3,12 @@
  * one wastes tokens and another exchange's place.
  */
 export class SaidLines {
+  /** Its shape between spaces. */
   readonly #prompt: string;
-  readonly #lines: string[] = [];
+  readonly #lines: Line[] = [];
 
   constructor(prompt: string) {
-    this.#prompt = shapeOf(prompt);
+    this.#prompt = ` ${shapeOf(wordsOf(prompt))} `;
   }
 
   /**
@@ -15,22 +16,36 @@ export class SaidLines {
    * ticket says the same each time.
    */
   has(line: string): boolean {
-    const shape = shapeOf(line);
-    if (shape === '' || holds(this.#prompt, shape)) return true;
-    return this.#lines.some((said) => isSameLine(said, line));
+    const asked = lineOf(line);
+    const { words } = asked;
+    if (words === '' || this.#prompt.includes(` ${shapeOf(words)} `)) return true;
+    return this.#lines.some((said) => isSame(said, asked));
   }
 
   add(lines: string): void {
-    this.#lines.push(...lines.split('\n'));
+    this.#lines.push(...lines.split('\n').map(lineOf));
   }
 }
 
 /** Says whether two lines are the same sentence; one of them may be shortened. */
 export function isSameLine(one: string, other: string): boolean {
-  const [a, b] = [wordsOf(one), wordsOf(other)];
-  if (a === b) return true;
-  const isCut = one.includes('…') || other.includes('…');
-  return isCut && (holdsFirst(a, b) || holdsFirst(b, a));
+  return isSame(lineOf(one), lineOf(other));
+}
+
+/** What is compared of a line. */
+interface Line {
+  readonly words: string;
+  readonly isCut: boolean;
+}
+
+function lineOf(line: string): Line {
+  return { words: wordsOf(line), isCut: line.includes('…') };
+}
+
+function isSame(one: Line, other: Line): boolean {
+  if (one.words === other.words) return true;
+  const isCut = one.isCut || other.isCut;
+  return isCut && (holdsFirst(one.words, other.words) || holdsFirst(other.words, one.words));
 }
 
 /** Least length of a shortened line by which it is recognised; a shorter beginning may be that of many lines. */
@@ -40,12 +55,8 @@ function holdsFirst(line: string, start: string): boolean {
   return start.length >= CUT_CHARS_MIN && line.startsWith(start);
 }
 
-function holds(prompt: string, shape: string): boolean {
-  return ` ${prompt} `.includes(` ${shape} `);
-}
-
-function shapeOf(text: string): string {
-  return wordsOf(text).replaceAll(/\p{Nd}+/gu, '#');
+function shapeOf(words: string): string {
+  return words.replaceAll(/\p{Nd}+/gu, '#');
 }
 
 /** Returns the line without the reference of a shortened title, without marks, in lower case. */
@@ -53,7 +64,6 @@ function wordsOf(text: string): string {
   return text
     .replace(/…(?: \(m_[a-z2-7]+\))?$/, '')
     .toLowerCase()
-    .split(/[^\p{L}\p{N}]+/u)
-    .filter((word) => word !== '')
-    .join(' ');
+    .replaceAll(/[^\p{L}\p{N}]+/gu, ' ')
+    .trim();
 }
