@@ -14,7 +14,8 @@ import type { Reading } from './conversations.ts';
  * request whose prefix differs from the one that a thinking block was made with, so these facts decide what a
  * request carries.
  * Each thinking block is recorded before the client has the bytes that complete it. So a thinking block without an
- * entry was made without svc.
+ * entry was made without svc. With several nodes the end of the answer waits until all of them can find the entry
+ * (`holdBack`).
  */
 export class Bonds {
   readonly #dependencies: ProxyDependencies;

@@ -65,7 +65,7 @@ export interface ProxyDependencies {
   readonly mayRead?: (space: string) => boolean;
   readonly memory: RequestMemory;
   /**
-   * Delays the end of an answer, by `ms` at most, until its receipt is stored. Undefined: what is written during the
+   * Delays the end of an answer, by `ms` at most, until its facts are stored. Undefined: what is written during the
    * request is safe enough.
    */
   readonly holdBack?: {

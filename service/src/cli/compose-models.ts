@@ -39,6 +39,11 @@ export interface OpenedModels {
   flush(withinMs: number): Promise<void>;
 }
 
+/**
+ * Longest delay of an answer's end while the database takes what the ledger recorded of it, usually some
+ * milliseconds. The next request may reach another node at once.
+ */
+const HAND_OVER_MS = 250;
 /** How long closing waits for captures; later ones stay in their file for the next start. */
 const CLOSE_FLUSH_MS = 2_000;
 
@@ -75,6 +80,11 @@ export function openModels(options: ModelsOptions): OpenedModels {
       decode: decoder.decode,
       links,
       ledger,
+      holdBack: {
+        ms: HAND_OVER_MS,
+        isNeeded: () => ledger.isHandingOver,
+        stored: (_facts, msLeft) => ledger.handedOver(msLeft),
+      },
       outboxOf: (tenant) => outboxes.of(tenant),
       texts: TEXTS,
       memoryOf,

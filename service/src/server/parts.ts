@@ -5,6 +5,7 @@ import type { Ledger } from '../../../src/ports/ledger.ts';
 import type { Limiter } from '../ports/limiter.ts';
 import type { MasterKeys } from '../ports/vault-store.ts';
 import type { RequestMemory } from '../../../src/ports/memory.ts';
+import type { ProxyDependencies } from '../../../src/proxy/dependencies.ts';
 import type { Outbox } from '../../../src/ports/outbox.ts';
 import type { Texts } from '../../../src/ports/texts.ts';
 import type { ProviderLinks } from '../ports/provider-links.ts';
@@ -49,6 +50,8 @@ export interface ModelParts {
   readonly links: ProviderLinks;
   /** One ledger for all tenants: each entry names its tenant. */
   readonly ledger: Ledger;
+  /** With several nodes: delays the end of an answer until the other nodes find what the ledger recorded of it. */
+  readonly holdBack?: ProxyDependencies['holdBack'];
   readonly outboxOf: (tenant: string) => Outbox;
   readonly texts: Texts;
   /** Returns the memory of a tenant, limited to what the key may use. */

@@ -95,6 +95,36 @@ test('a table that is away or silent takes no commit, and nothing of it is found
   expect(await foundBlock(node, 'a')).toBe(undefined);
 });
 
+test('an entry is handed over once the other node finds it, and a silent table is waited for no longer than asked', async () => {
+  const table = new SharedTable();
+  const [one, other] = [openNode(table), openNode(table)];
+  expect(one.isHandingOver).toBe(false);
+  void one.record([ownBlock('first', 1)]);
+  expect(one.isHandingOver).toBe(true);
+  void one.record([sharedBlock('second')]);
+  await one.handedOver(30_000);
+  expect(one.isHandingOver).toBe(false);
+  const found = await other.find([{ kind: 'own-block', ...own }, shared], 30_000);
+  expect(found.get(shared)?.block).toBe('second');
+  expect(found.get({ kind: 'own-block', ...own })?.block).toBe('first');
+
+  let answer = (): void => undefined;
+  table.recordEntries = () => new Promise<void>((resolve) => (answer = resolve));
+  void one.record([ownBlock('late', 2)]);
+  await one.handedOver(20);
+  expect(one.isHandingOver).toBe(true);
+  answer();
+});
+
+test('where the table has refused, nobody waits for the next try', async () => {
+  const table = new SharedTable();
+  const node = openNode(table);
+  table.isAway = true;
+  await node.record([ownBlock('a', 1)]);
+  await node.handedOver(30_000);
+  expect(node.isHandingOver).toBe(false);
+});
+
 test('an entry that nobody waits for is known to its own node at once, and to the others soon', async () => {
   const table = new SharedTable();
   const [one, other] = [openNode(table), openNode(table)];

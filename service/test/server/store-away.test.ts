@@ -1,7 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { Dialect } from '../../../src/core/conversation/view.ts';
 import { awayStore } from '../support/away-store.ts';
-import { DIALECTS, promptOf } from '../../../test/support/dialect-wire.ts';
+import { DIALECTS, promptOf, requestWith, said } from '../../../test/support/dialect-wire.ts';
 import { manualClock } from '../../../test/support/manual-clock.ts';
 import { callService } from '../support/memory-service.ts';
 import { errorIn, openModelService, receiptIn } from '../support/model-service.ts';
@@ -128,3 +129,54 @@ test('a store that answers nothing before a provider was ever opened: 503 in tim
   own.state = 'there';
   expect((await say()).status).toBe(200);
 }, 60_000);
+
+const THINKING_MODEL = 'claude-opus-5-5';
+const THOUGHT = {
+  id: 'msg_1',
+  type: 'message',
+  role: 'assistant',
+  model: THINKING_MODEL,
+  content: [
+    { type: 'thinking', thinking: 'Hm.', signature: 'c2lnbmF0dXJl' },
+    { type: 'text', text: 'Noted.' },
+  ],
+  stop_reason: 'end_turn',
+  usage: { input_tokens: 9, output_tokens: 9 },
+};
+
+// The next request may reach the other node at once, and that node takes thinking without an entry for thinking that
+// was made without svc: it would leave the recalled block out in front of it.
+test.each([
+  ['until the table has its thinking', 100, false],
+  ['no longer than a quarter of a second', 30_000, true],
+])('with several nodes the end of an answer waits %s', async (_, delayMs, isLate) => {
+  let recorded = 0;
+  const stage = await openModelService({
+    wrapStore: (store) => ({
+      ...store,
+      isShared: true,
+      of: (tenant) => {
+        const own = store.of(tenant);
+        const recordLedger: typeof own.recordLedger = async (rows) => {
+          await sleep(delayMs, undefined, { ref: false });
+          await own.recordLedger(rows);
+          recorded += rows.filter(({ key }) => key.includes(':thought:')).length;
+        };
+        return { ...own, recordLedger };
+      },
+    }),
+  });
+  await stage.addProvider(DIALECT, {
+    default_model: THINKING_MODEL,
+    allowed_models: [THINKING_MODEL],
+  });
+  const key = await stage.makeKey();
+  stage.provider.reply = () => ({
+    status: 200,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(THOUGHT),
+  });
+  const body = requestWith(DIALECT, [said('user', 'Which port is it?')], { model: THINKING_MODEL });
+  const { status } = await stage.send(DIALECT, body, { key });
+  expect([status, recorded === 0]).toEqual([200, isLate]);
+});

@@ -171,6 +171,16 @@ export class JournalLedger implements Ledger {
     return true;
   }
 
+  /** True while entries are on their way to the table, so that another node may not know them yet. */
+  get isHandingOver(): boolean {
+    return this.isShared && this.#isDraining;
+  }
+
+  /** Resolves when the table has every entry that was recorded so far, could not be reached, or after `withinMs`. */
+  async handedOver(withinMs: number): Promise<void> {
+    await within(withinMs, this.#draining);
+  }
+
   /** Resolves when the table has everything, or could not be reached in time. */
   async close(): Promise<void> {
     // If the store is unavailable, the process must still end: the journal keeps the rows.

@@ -108,7 +108,7 @@ export class KeyHandler implements ShelvedHandler {
     this.#choice = choice;
     this.#unforwarded = unforwarded;
     this.#changed = changed;
-    const { ledger, memoryOf, outboxOf, texts } = parts.models;
+    const { ledger, holdBack, memoryOf, outboxOf, texts } = parts.models;
     this.#settings = this.#settingsOf(this.#account);
     this.#handler = new ProxyHandler({
       issuer: { kind: 'service' },
@@ -119,6 +119,7 @@ export class KeyHandler implements ShelvedHandler {
       mayRead: (space) => key.scopes.includes('read') && mayUse(key, space),
       memory: memoryOf(tenant, key),
       ledger,
+      ...(holdBack && { holdBack }),
       outbox: outboxOf(tenant),
       texts,
       accounts: accountsOf(factsOfModel),
