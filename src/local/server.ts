@@ -322,8 +322,8 @@ class Listener implements LocalServer {
   }
 
   #endRaw(duplex: Duplex, error: ProxyError, head: RequestHead | undefined): void {
-    // A TCP server gives TCP sockets; only Node's types allow others. oxlint-disable-next-line
-    // typescript/no-unsafe-type-assertion
+    // A TCP server gives TCP sockets; only Node's types allow others.
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
     const socket = duplex as Socket;
     if (!socket.writable || this.#connections.isAnswering(socket)) {
       socket.destroy();

@@ -54,8 +54,8 @@ export async function forwardPlanned<Planned extends Form>(
   let isBondBroken = speaksOfBond(first);
   for (const form of call.fallbacks()) {
     if (form.breaksBond === true && !isBondBroken) continue;
-    // One form after the other, because each is sent only if the previous one was refused. oxlint-disable-next-line
-    // no-await-in-loop
+    // One form after the other, because each is sent only if the previous one was refused.
+    // oxlint-disable-next-line no-await-in-loop
     const next = await tryForm(call, form);
     if (next === undefined) break;
     if (!isRefusal(next)) {

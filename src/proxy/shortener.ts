@@ -546,8 +546,8 @@ class OutputKeeper {
     for (const { digest } of chosen) this.#fates.set(space + digest, 'underway');
     const clean: ToolOutput[] = [];
     for (const output of chosen) {
-      // Search one output in each round of the event loop: 100 kB take 25 ms. oxlint-disable-next-line
-      // no-await-in-loop
+      // Search one output in each round of the event loop: 100 kB take 25 ms.
+      // oxlint-disable-next-line no-await-in-loop
       await new Promise((resolve) => setImmediate(resolve));
       if (this.#texts.hasSecret(output.text)) this.#fates.set(space + output.digest, 'refused');
       else clean.push(output);

@@ -62,8 +62,8 @@ test('a proxy in the background serves from a data folder that cannot be written
 });
 
 test.each([
-  ['is broken', (file: string) => void writeFileSync(file, '{', { mode: 0o600 })],
-  ['is gone', (file: string) => void rmSync(file)],
+  ['is broken', (file: string) => writeFileSync(file, '{', { mode: 0o600 })],
+  ['is gone', (file: string) => rmSync(file)],
 ])('stop finds the proxy by its file when the configuration %s', async (_, damage) => {
   const { home, port } = await homeOfUser();
   const place = { home, env: { SVC_DATA_HOME: join(home, 'data') } };

@@ -67,7 +67,8 @@ async function sweep({ store, clock, auditDays }: RetentionParts): Promise<void>
   });
   for (const [tenant, days] of kept) {
     if (!Number.isFinite(days)) continue;
-    // One tenant after the other, so that calls run in between. oxlint-disable-next-line no-await-in-loop
+    // One tenant after the other, so that calls run in between.
+    // oxlint-disable-next-line no-await-in-loop
     await dropOld(store.of(tenant), now - days * DAY_MS);
   }
 }
@@ -125,7 +126,8 @@ export async function erase(
   const erasing = underLease(parts, `purge:${purgeId}`, async () => {
     for (;;) {
       const now = clock.now();
-      // One batch after the other, so that recalls run in between. oxlint-disable-next-line no-await-in-loop
+      // One batch after the other, so that recalls run in between.
+      // oxlint-disable-next-line no-await-in-loop
       if (await store.continuePurge(purgeId, now)) return now;
     }
   });

@@ -200,8 +200,8 @@ async function decodeZstdNatively(encoded: Buffer, limits: DecodeLimits): Promis
   let bytesLeft = limits.decodedBytesMax;
   for (const frame of readZstdFrames(encoded, limits.decodedBytesMax)) {
     const deadlineMs = limits.deadlineMs - (performance.now() - startedAt);
-    // Decode in order, because each frame may use only what the frames before it have left. oxlint-disable-next-line
-    // no-await-in-loop
+    // Decode in order, because each frame may use only what the frames before it have left.
+    // oxlint-disable-next-line no-await-in-loop
     const bytes = await decodeFrame(encoded.subarray(frame.start, frame.end), {
       ...limits,
       decodedBytesMax: bytesLeft,

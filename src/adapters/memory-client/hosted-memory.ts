@@ -414,8 +414,8 @@ class CaptureSender {
     if (signal.aborted) throw new MemoryError('timeout', 'The memory did not answer in time.');
     const states = new Map<string, CaptureState>();
     for (const batch of requestsOf(texts)) {
-      // One batch after the other, because a space commits one at a time anyway. oxlint-disable-next-line
-      // no-await-in-loop
+      // One batch after the other, because a space commits one at a time anyway.
+      // oxlint-disable-next-line no-await-in-loop
       const results = await this.#sendBatch(batch, signal);
       for (const [at, result] of results.entries()) {
         const outgoing = batch.items[at];
@@ -668,7 +668,8 @@ class StoredRecords {
     for (const { provenance } of cut) {
       const [source] = provenance;
       if (source === undefined) continue;
-      // One record at a time, because a record may have a megabyte. oxlint-disable-next-line no-await-in-loop
+      // One record at a time, because a record may have a megabyte.
+      // oxlint-disable-next-line no-await-in-loop
       const [found] = (await this.#fetch([source.digest], source.space, signal)).found;
       if (found !== undefined && found.record.role !== 'tool') {
         fetched.set(source.digest, { ...found.record, role: found.record.role });

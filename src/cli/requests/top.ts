@@ -82,7 +82,8 @@ async function watch(
   terminal.enterScreen();
   try {
     while (!left.signal.aborted) {
-      // One read after the other: a slow one delays the next. oxlint-disable-next-line no-await-in-loop
+      // One read after the other: a slow one delays the next.
+      // oxlint-disable-next-line no-await-in-loop
       const activity = await look();
       if (!left.signal.aborted) terminal.paint(linesOf(activity, context));
       // oxlint-disable-next-line no-await-in-loop

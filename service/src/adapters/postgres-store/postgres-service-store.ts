@@ -215,7 +215,8 @@ async function dropBefore(
   for (const { name } of made) {
     const day = name.slice(table.length + 1);
     if (!name.startsWith(`${table}_`) || day >= first) continue;
-    // If the table is locked now, the next run in an hour drops it. oxlint-disable-next-line no-await-in-loop
+    // If the table is locked now, the next run in an hour drops it.
+    // oxlint-disable-next-line no-await-in-loop
     await transactions.write((rows) => rows.run(dropDay(table, day))).catch(() => undefined);
   }
 }
