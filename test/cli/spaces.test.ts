@@ -79,6 +79,9 @@ test('spaces are listed, renamed, merged and joined, and the project of a folder
   const unknown = await svc('spaces', 'rename', 'team/nowhere', 'team/f');
   expect(unknown).toMatchObject({ code: 1 });
   expect(unknown.stderr).toContain('There is no space team/nowhere.');
+  const same = await svc('spaces', 'rename', 'team/e', 'team/e');
+  expect(same).toMatchObject({ code: 2 });
+  expect(same.stderr).toContain('Both names are the space team/e.');
   const odd = join(home, 'odd\u001b[31m\u0007');
   mkdirSync(odd);
   await svc('spaces', 'join', 'team/e', odd);

@@ -143,7 +143,14 @@ export async function moveSpaceIn(
     typed = { from, to },
   }: SpaceChange & { typed?: Omit<SpaceChange, 'isMerge'> },
 ): Promise<{ readonly moved: number; readonly left: number }> {
-  if (!isSpace(from) || !isSpace(to) || from === to) throw wrongSpace(NAMED);
+  if (!isSpace(from) || !isSpace(to)) throw wrongSpace(NAMED);
+  if (from === to) {
+    throw new CliError(
+      `Both names are the space ${typed.to}.`,
+      'Give another name. List them with: svc memory spaces',
+      2,
+    );
+  }
   const registry = await readRegistry(folder);
   const isBegun = registry.forwards[from] === to;
   const [there] = await memory.list({ space: to, limit: 1 }, deadline());
