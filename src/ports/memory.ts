@@ -138,7 +138,7 @@ export interface RecallQuestion {
 
 export interface RecallAnswer {
   readonly passages: readonly RecalledPassage[];
-  /** For an agent's question: lines of exchanges, best first; then `passages` are standing instructions. */
+  /** For an agent's question: lines of exchanges, best first. `passages` are standing instructions in this case. */
   readonly exchanges?: readonly LocatedExchange[];
   /** For an agent's question that asks for a list: sessions that most likely matter, best first. */
   readonly sessions?: readonly RecalledSession[];

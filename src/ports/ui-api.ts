@@ -101,7 +101,7 @@ export interface RequestAnswer {
   /** The request's number in its conversation, if known. */
   readonly place: { readonly number: number; readonly of: number } | null;
   readonly blocks: readonly BlockText[];
-  /** The provider's prices of cached tokens, relative to a new one. */
+  /** Prices of a cached token, relative to an uncached one: to read it, to write it, to write it for an hour. */
   readonly rates: { readonly read: number; readonly write: number; readonly writeHour: number };
   readonly kept: KeptTexts | null;
 }

@@ -136,7 +136,10 @@ interface Open {
   readonly isReopened?: boolean;
 }
 
-/** A prompt's one second look is due in this request. */
+/**
+ * The facts for a second look: svc asks the memory once more after the model has called tools. A prompt gets at most
+ * one, and this request is its place.
+ */
 interface Look extends Open {
   readonly action: Action;
   /** The prompt's text. */

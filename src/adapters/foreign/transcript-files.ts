@@ -159,7 +159,7 @@ function rewind(messages: Map<string, Fields>, first: string): void {
   for (const id of ids.slice(Math.max(ids.indexOf(first), 0))) messages.delete(id);
 }
 
-/** Reads a file by a path from a client; '' if there is none. */
+/** Reads a client's file that holds only a path. Returns '' if it is missing, no regular file, or too long. */
 async function smallFile(path: string): Promise<string> {
   const stat = lstatSync(path, { throwIfNoEntry: false });
   return stat?.isFile() === true && stat.size <= PATH_BYTES_MAX ? readFile(path, 'utf8') : '';

@@ -20,8 +20,8 @@ export const POSITIONS_PER_EXCHANGE = 2 ** 17;
 // Texts are blobs: SQLite's strings would end at a NUL and lose half a surrogate pair, and svc must return exactly
 // the stored text. `source` says where the text comes from; NULL for a user's or an assistant's own.
 //
-// The index by conversation contains the exchange, because forgetting a record reads the records of its exchange,
-// even in a conversation of thousands. The newest records of a space give the sessions of a list.
+// `records_by_conversation` contains the exchange, so that forgetting a record reads only its exchange and not the
+// whole conversation. `records_by_space_time` finds a space's newest records, from which recall lists sessions.
 const RECORDS = `
 CREATE TABLE spaces (
   id INTEGER PRIMARY KEY,

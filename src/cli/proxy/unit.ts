@@ -190,8 +190,9 @@ async function runAll(commands: readonly (readonly string[])[]): Promise<void> {
  * no secret: keys come from the configuration file.
  */
 interface UnitFacts {
-  /** Absolute paths: the program and its script. */
+  /** Absolute path of the Node program. */
   readonly node: string;
+  /** Absolute path of svc's script. */
   readonly script: string;
   /** Settings of svc in force when the unit was made, such as SVC_CONFIG_HOME. */
   readonly environment: readonly (readonly [name: string, value: string])[];

@@ -233,8 +233,9 @@ export function headerCount(headers: RawHeaders, name: string): number {
 }
 
 /**
- * Returns the client's headers that the provider may see, then the upstream's custom headers, then the provider's
- * credential: last, and exactly once. The transport adds Host and Content-Length.
+ * Returns the client's headers that the provider may see, then the upstream's custom headers, and last the provider's
+ * credential, once. With the auth `client`, the client's own Authorization stays in its place instead. The transport
+ * adds Host and Content-Length.
  */
 export function forwardHeaders(client: RawHeaders, upstream: CredentialRules): string[] {
   const custom = customHeaders(upstream);

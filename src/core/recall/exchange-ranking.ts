@@ -24,7 +24,7 @@ export interface RememberedExchange {
 
 export interface ExchangeTerm {
   readonly term: string;
-  /** Inverse document frequency: the score for an exchange that has the term once. */
+  /** Inverse document frequency: the rarer the term, the more a match counts. */
   readonly value: number;
   /** True if the term is in the prompt itself; false if it is in the text around the prompt. */
   readonly isOwn: boolean;

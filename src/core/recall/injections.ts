@@ -44,7 +44,7 @@ export interface BlockItem {
   readonly isOpening: boolean;
 }
 
-/** A block, and the item to which it is added. */
+/** One block that this request carries. `form`: whether its text joins a text of the item or is a part of its own. */
 export interface Placement {
   readonly item: Item;
   readonly block: string;

@@ -30,7 +30,7 @@ export interface Question {
   readonly asking: ReadonlySet<string>;
   /** Terms of proper names, without dates. */
   readonly names: ReadonlySet<string>;
-  /** True for a question; false for an order ("fix the test"). */
+  /** True if the text asks for knowledge: a question, or "list …", "explain …". False for "fix the test". */
   readonly isQuestion: boolean;
 }
 

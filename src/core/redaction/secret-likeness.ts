@@ -246,7 +246,7 @@ export function isPassPhrase(text: string, isCalledPhrase: boolean): boolean {
   if (words.length < (isCalledPhrase ? 3 : 4) || words.length > 12) return false;
   if (!words.every((word) => PHRASE_WORD.test(word)) || isPlaceholder(text)) return false;
   if (ABOUT_PASSWORDS.test(text)) return false;
-  // In a text of small letters without a full stop, only a verb or a pronoun shows a sentence.
+  // A sentence is no pass phrase. In lower case without punctuation only words such as "is", "you" or "if" show one.
   return (
     isCalledPhrase || !(/^[\p{Ll}\d '-]+$/u.test(text) ? CLAUSE_WORD : SENTENCE_WORD).test(text)
   );

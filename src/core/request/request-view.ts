@@ -205,7 +205,7 @@ function* readOne(
   const tokens = isText ? estimateTokens(bytes, start, end) : yield* itemTokens(bytes, span, media);
   return makeItem(traits, {
     span,
-    // If the list may also be a string, the dialect has several forms of a message.
+    // Only Responses takes a string instead of the list, and only there a message may state its type.
     digest: digestItem(bytes, span, { hasTypedMessages: dialectOf(place.dialect).takesTextInput }),
     fingerprintBefore: place.last?.fingerprint ?? '',
     tokens,

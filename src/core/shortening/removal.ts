@@ -162,9 +162,9 @@ export interface Settled extends Batch {
 }
 
 /**
- * Settles what is left out. `proven`: the digests that the memory has proven during this request. In a bound
- * conversation, texts already left out stay out without a proof, because restoring them would break the thinking
- * after them.
+ * Decides finally what is left out. `proven`: digests of texts that the memory proved to hold during this request. If
+ * `facts.isBound`, texts already left out stay out without a proof: the provider refuses thinking whose prefix has
+ * changed.
  */
 export function settle(
   facts: ShorteningFacts,

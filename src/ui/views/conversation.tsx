@@ -135,7 +135,7 @@ function CostSoFar(props: { readonly rows: readonly RequestRow[] }) {
   );
 }
 
-/** Shows how much was saved, or how much more it cost, both in the same form. */
+/** Shows the tokens that svc saved or added, and their share of what the client sent. */
 export function Difference({ paid, direct }: { readonly paid: number; readonly direct: number }) {
   const kept = direct - paid;
   const share = Math.abs(kept) / Math.max(1, direct);

@@ -125,7 +125,7 @@ export class CapturePlan {
   }
 }
 
-/** Returns the conversation of a text. A text without one gets its own digest, so it has no neighbours. */
+/** Returns the key of a record's conversation: its session, or its own digest, so that no other record shares it. */
 export function threadOf({ session, digest }: NewObject): string {
   return session === '' ? digest : session;
 }

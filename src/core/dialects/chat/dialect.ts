@@ -137,9 +137,9 @@ class ChatAnswer extends DialectAnswer {
 const SIGNED = ['reasoning_details', 'thinking_blocks'] as const;
 
 /**
- * Finish reasons of a whole answer: OpenAI's `stop`, and names that servers pass on from others (Hugging Face TGI,
- * Cohere, Anthropic). With any other reason the answer was cut, such as DeepSeek's `insufficient_system_resource`,
- * Mistral's `model_length`, `error` and `abort`.
+ * Finish reasons of a whole answer without calls: OpenAI's `stop`, and names that servers pass on from others
+ * (Hugging Face TGI, Cohere, Anthropic). A reason in none of the three sets means that the answer was cut, such as
+ * DeepSeek's `insufficient_system_resource`, Mistral's `model_length`, `error` and `abort`.
  */
 const WHOLE: ReadonlySet<string> = new Set([
   'stop',

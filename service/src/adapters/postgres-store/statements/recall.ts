@@ -1,8 +1,8 @@
 import { POSITIONS_PER_EXCHANGE } from '../../../../../src/adapters/store/schema.ts';
 
 /**
- * The statements of a recall. Passages of a term come from the index of keyed hashes. Every statement also names
- * tenant and space, because two of 10^9 keys may be equal.
+ * The SQL statements of a recall. Passages with a word are found by the word's key: a 64-bit hash that differs by
+ * tenant and space. Statements name tenant and space all the same, because two of 10^9 keys may be equal.
  */
 
 /** Bound on passages that are read per part of an exchange; the same as in the file's store. */
