@@ -12,6 +12,7 @@ function valuesOf(prompt: string): Map<string, number> {
   return new Map(termsOf(prompt).map((term) => [term, 3]));
 }
 
+const FENCE = '```';
 const answered = [
   'Let me look at the parser first.',
   'Good, the tail is lost. Now let me check the caller:',
@@ -251,6 +252,29 @@ test('a command of one line in a fence is a value', () => {
   expect(conclusionLines(told)).toEqual(['go build -ldflags "-X main.key=KEY" ./cmd/quay']);
 });
 
+test.each(['Quay: skipping on branch main - create a branch', 'Error: the port 6431 is in use'])(
+  'a message of a program in a fence is nobody’s statement: %s',
+  (message) => {
+    expect(conclusionLines(['It prints:', '', FENCE, message, FENCE].join('\n'))).toEqual([]);
+  },
+);
+
+test('a command of PowerShell in a fence is a value', () => {
+  expect(conclusionLines('```\nSelect-String -Path quay.ts -Pattern crane\n```\n')).toEqual([
+    'Select-String -Path quay.ts -Pattern crane',
+  ]);
+});
+
+test('a list of what was so before a fix says nothing of today; the list after it does', () => {
+  const items = '- The sessions in `1/` and `2/` were lost at each start of the quay.\n';
+  expect(conclusionLines(`Before the fix:\n${items}`)).toEqual([]);
+  expect(conclusionLines(`After the fix:\n${items}`)).toHaveLength(1);
+});
+
+test('a line with the number of a process is of that moment only', () => {
+  expect(conclusionLines('The gateway listens on `:5177` (PID 72315) for us.')).toEqual([]);
+});
+
 test('a line that the prompt has is not quoted, from the request or from the answer', () => {
   const said = new SaidLines('Migrate the quay. The decoder drops its tail!');
   const exchange = { asked: 'Migrate the quay.', answered: 'The decoder drops its tail.' };
@@ -275,6 +299,7 @@ test.each([
   ['All good, but, I would move the crane of the quay.', 'I would move the crane of the quay.'],
   ['Kannst du den Kran umbenennen?', 'den Kran umbenennen?'],
   ['is the crane of the quay used?', 'is the crane of the quay used?'],
+  ['could we use the crane of the quay?', 'could we use the crane of the quay?'],
 ])('a polite order is no question: %s', (said, plain) => {
   expect(withoutPoliteness(said)).toBe(plain);
 });

@@ -121,6 +121,10 @@ test.each([
   'cover the harbour points of the quai that you mentioned',
   'thats not the harbour quai of the planner',
   'did you forget, the planner of the quai needs a harbour',
+  'go ahead, and feel free to start the crane of the harbour',
+  'one of them keeps the crane of the harbour at rest',
+  'for 312 I agree that the crane of the harbour is late',
+  'seems the crane of the harbour is late again',
 ])('pasted output, a command, a label and what points back is no title: %s', (text) => {
   expect(titleOf(asked(text), VALUES)).toBe('');
 });

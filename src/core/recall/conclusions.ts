@@ -98,6 +98,8 @@ function isOneStatement([first = '', ...more]: readonly string[]): boolean {
 }
 
 const FENCED = /^[ \t]*```[^\n]*\n([\s\S]*?)^[ \t]*```[^\n]*$/gm;
+/** Matches a message of a program, unlike a command: "Gateway: no such port", but not "Select-String quay". */
+const MESSAGE = /^\s*\p{Lu}\p{Ll}+(?![\p{L}-])/u;
 const HEADING_OR_ROW = /^\s*(?:#{1,6}\s|\||\*\*[^*]+\*\*:?\s*$|[-=*_]{3,}\s*$)/;
 
 /** A line of an answer. */
@@ -120,9 +122,10 @@ export function soleSentences(answer: string): string[] {
 }
 
 function linesIn(answer: string): Line[] {
-  // Keep a command of one line, because it is a value. Leave out longer code: the agent finds it in its file.
+  // Keep a command of one line, because it is a value. Leave out longer code, which the agent finds in its file, and
+  // messages of programs.
   const spoken = answer.replaceAll(FENCED, (_, code: string) =>
-    code.trim().includes('\n') ? '' : code,
+    code.trim().includes('\n') || MESSAGE.test(code) ? '' : code,
   );
   const found = new Map<string, Line>();
   let head = '';
@@ -429,7 +432,7 @@ export function withoutPoliteness(sentence: string): string {
 }
 
 const POLITE =
-  /^(?:(?:ok(?:ay)?|ah|all good|alright|anyway|good|great|h+m+|oh|perfect|sorry|thanks|wait|no wait|so|and|but|then|now|also|however|actually|basically|question|one question|just|ye(?:ah|p|s)|well|please|(?:can|could|would) (?:you|we)|let['’]s|i (?:think|want to|wonder)|we need to|right now|und|aber|bitte|(?:kannst|könntest) du|et|mais|peux-tu|pouvez-vous|y|pero|por favor|puedes|podrías)[\s,.!:-]+|请(?:帮我)?|帮我|那么[，,]?)+/iu;
+  /^(?:(?:ok(?:ay)?|ah|all good|alright|anyway|good|great|h+m+|oh|perfect|sorry|thanks|wait|no wait|so|and|but|then|now|also|however|actually|basically|question|one question|just|ye(?:ah|p|s)|well|please|(?:can|could|would) you|can we|let['’]s|i (?:think|want to|wonder)|we need to|right now|und|aber|bitte|(?:kannst|könntest) du|et|mais|peux-tu|pouvez-vous|y|pero|por favor|puedes|podrías)[\s,.!:-]+|请(?:帮我)?|帮我|那么[，,]?)+/iu;
 
 /** Returns the text, or its first words and an ellipsis. */
 export function clip(text: string, tokensMax: number): string {

@@ -62,9 +62,12 @@ const POINTS_BACK = [
   /^(?:これ|それ|あれ)(?:は|が|で|により|によって)/u,
 ];
 
-/** Matches a request about something that was named before: "is this right?", "the other one". */
+/**
+ * Matches a request about something that was named before: "is this right?", "the other one", "go ahead", "one of them
+ * is red", "for 312 I agree".
+ */
 const REQUEST_POINTS_BACK =
-  /^(?:(?:(?:am|are|is|was|were|isn['’]t|aren['’]t|wasn['’]t|do|does|did|doesn['’]t|has|have|if|or|what|how) )*(?:it|its|this|that|these|those|they|them|he|she|same|about (?:it|this|that))|am i|once (?:done|finished|merged)|(?:(?:begin|continue|keep|resume|start) (?:to )?)?work(?:ing)? on (?:the )?(?:branch|issue|phase|plan|pr|task|ticket)|the (?:same|other|last|first|second|next)(?: \w+)?|like|since|which|because|or|so that|if so|as far as|we know|still (?:some|the|no))\b/i;
+  /^(?:(?:(?:am|are|is|was|were|isn['’]t|aren['’]t|wasn['’]t|do|does|did|doesn['’]t|has|have|if|or|what|how) )*(?:it|its|this|that|these|those|they|them|he|she|same|about (?:it|this|that))|am i|once (?:done|finished|merged)|(?:(?:begin|continue|keep|resume|start) (?:to )?)?work(?:ing)? on (?:the )?(?:branch|issue|phase|plan|pr|task|ticket)|the (?:same|other|last|first|second|next)(?: \w+)?|like|since|which|because|or|so that|if so|as far as|we know|still (?:some|the|no)|go ahead|feel free|i also|in terms of|obviously|one of them|seems|wondering|for #?\d+(?! \w+s\b)|(?:first|second|third|next) (?:issue|problem|question))\b/i;
 
 /** If a sentence has only these words, it reports that a step went well, and names nothing. */
 const STATUS_WORDS = new Set(
@@ -118,6 +121,8 @@ const PRAISES =
   /^(?:overall, |net assessment: |(?:the |this )?(?:current )?\S+(?: \S+){0,2} (?:is|are|looks?) (?:already )?(?:correct|fine|good|reasonable|right|solid|sound|surgical|well-\w+)(?: already| now)?(?:$|[.!]| [–—-]|,? (?:and|as|for)\b)|(?:clean|clear|comprehensive|excellent|good|great|nice|solid|strong|thorough)(?: [\w-]+){1,3}(?:$|[.!:]| [–—-]|,? (?:for|with)\b))/i;
 /** Matches a guess at how long work will take. */
 const ESTIMATES = /^(?:estimated|expected|total) (?:effort|time|duration|complexity)\b/i;
+/** Matches a process by its number, which is another one by now: "The gateway runs (PID 7231)". */
+const NAMES_PROCESS = /\bPID:? ?\d+/;
 /** Matches "The list output works." */
 const WORKS =
   /^(?:\S+ ){1,5}(?:now )?(?:works?|is working|looks good)(?: (?:now|fine|well|correctly|as expected))?[.!]$/i;
@@ -128,7 +133,7 @@ function isStatus(sentence: string): boolean {
   if (isDone && !SAYS_WHY.test(sentence)) return true;
   if (WORKS.test(sentence) && !SPECIFIC.test(sentence)) return true;
   if (PRAISES.test(sentence) && !hasValue(sentence)) return true;
-  if (ESTIMATES.test(sentence)) return true;
+  if (ESTIMATES.test(sentence) || NAMES_PROCESS.test(sentence)) return true;
   if (WITHOUT_BLANKS.test(sentence) || !STATUS.test(sentence)) return false;
   const said = WENT_WELL.test(sentence) ? sentence.replaceAll(CODE_OR_ASIDE, ' ') : sentence;
   const words = said.split(/[^\p{L}\p{N}=/._-]+/u).filter((word) => /[\p{L}\p{N}]/u.test(word));
@@ -263,7 +268,7 @@ export function isWeak(line: string): boolean {
  * fast").
  */
 export const HALF =
-  /^(?:pros?|cons?|advantages?|disadvantages?|upsides?|downsides?|trade-?offs?|vorteile?|nachteile?|avantages?|inconvénients?|ventajas?|desventajas?|vantagens|desvantagens|vantaggi|svantaggi|before|after|vorher|nachher|avant|après|antes|después|prima|dopo|优点|缺点|メリット|デメリット)\s*[:：(]/iu;
+  /^(?:pros?|cons?|advantages?|disadvantages?|upsides?|downsides?|trade-?offs?|vorteile?|nachteile?|avantages?|inconvénients?|ventajas?|desventajas?|vantagens|desvantagens|vantaggi|svantaggi|before(?: (?:the|this) (?:change|fix|patch))?|after|vorher|nachher|avant|après|antes|después|prima|dopo|优点|缺点|メリット|デメリット)\s*[:：(]/iu;
 
 /** Matches lines that state nothing: a client's menu, a log line, a commit, a quotation, the state of a task. */
 export const NO_STATEMENT =
