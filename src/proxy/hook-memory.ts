@@ -7,7 +7,7 @@ import { questionOf } from '../core/hooks/session-view.ts';
 import { proxyBlockAddress } from '../core/hooks/hook-texts.ts';
 import { type AddressOf, type EntryOf, LOCAL_TENANT } from '../core/ledger/entries.ts';
 import { type Placed, roomForBlock, roomForLook, roomLeft } from '../core/recall/injections.ts';
-import { MARK_TOKENS } from '../core/recall/own-blocks.ts';
+import { BRIEF_TOKENS_MAX, limitsOfBlock } from '../core/recall/agent-block.ts';
 import { wordsOf } from '../core/recall/second-look.ts';
 import { estimateTextTokens } from '../core/bytes/tokens.ts';
 import type { Project } from '../ports/projects.ts';
@@ -15,14 +15,7 @@ import type { AgentFacts, Memory, RecallQuestion } from '../ports/memory.ts';
 import type { ProxyDependencies } from './dependencies.ts';
 import { Deadline } from './deadline.ts';
 import type { QuotedAnswer, Texts, WrittenBlock } from '../ports/texts.ts';
-import {
-  aroundPrompt,
-  BRIEF_TOKENS_MAX,
-  checkAnswer,
-  marked,
-  QUESTION_CHARS_MAX,
-  RecallGuard,
-} from './recall.ts';
+import { aroundPrompt, checkAnswer, marked, QUESTION_CHARS_MAX, RecallGuard } from './recall.ts';
 
 /**
  * Answers a client's hooks with the text that the proxy would place beside a prompt. Both a running proxy and a hook
@@ -349,17 +342,12 @@ function blockThatFits(
   answer: QuotedAnswer,
   { texts, room, left, isLook, told, key }: Fitting,
 ): WrittenBlock {
-  let tokensMax = room - MARK_TOKENS;
+  let limits = limitsOfBlock({ tokensMax: room, left, isLook });
   for (let tries = 0; tries < FITS_MAX; tries += 1) {
-    const limits = {
-      tokensMax,
-      briefTokensMax: BRIEF_TOKENS_MAX - MARK_TOKENS,
-      ...(isLook ? { datesRules: true } : { upperTokensMax: left - MARK_TOKENS }),
-    };
     const written = texts.writeBlock(answer, limits, told);
     const block = marked(written, key);
     if (fitsHook(block.text)) return { ...written, ...block };
-    tokensMax = Math.floor(tokensMax * 0.75);
+    limits = { ...limits, tokensMax: Math.floor(limits.tokensMax * 0.75) };
   }
   return { text: '', tokens: 0, quoted: [] };
 }

@@ -42,7 +42,8 @@ import { isOmitted, type Leaving } from '../core/shortening/omissions.ts';
 import type { Item, RequestView } from '../core/conversation/view.ts';
 import { contentForm } from '../core/plan/item-edits.ts';
 import type { Modes } from '../core/http/modes.ts';
-import { MARK_TOKENS, markBlock } from '../core/recall/own-blocks.ts';
+import { BRIEF_TOKENS_MAX, limitsOfBlock } from '../core/recall/agent-block.ts';
+import { markBlock } from '../core/recall/own-blocks.ts';
 import { isOpening, offersTools } from '../core/recall/openings.ts';
 import type { RecallBlock } from '../core/recall/recall-block.ts';
 import {
@@ -81,8 +82,6 @@ export const QUESTION_CHARS_MAX = 4_096;
 // prompt is about.
 const AROUND_CHARS = 1_500;
 const PROMPTS_AROUND = 2;
-// Bound on tokens of the list of earlier sessions, with its fence: four sessions.
-export const BRIEF_TOKENS_MAX = 125;
 
 // Deadline for pins. Their entries were just recorded or used, so the ledger has them in memory.
 const PIN_MS = 1_000;
@@ -292,11 +291,7 @@ export class Recaller {
     const byHooks = this.#hooksIn(reading).placed.map((one) => one.block);
     const told = [...toldBy(placements, leaving), ...byHooks];
     const left = roomLeft(placements, open.call.settings.recalledTokensMax);
-    const limits = {
-      tokensMax: tokensMax - MARK_TOKENS,
-      briefTokensMax: BRIEF_TOKENS_MAX - MARK_TOKENS,
-      ...('action' in open ? { datesRules: true } : { upperTokensMax: left - MARK_TOKENS }),
-    };
+    const limits = limitsOfBlock({ tokensMax, left, isLook: 'action' in open });
     const news = withoutStated(answer, reading.view);
     const written = this.#dependencies.texts.writeBlock(news, limits, told);
     const block = marked(written, this.#dependencies.blockKey);

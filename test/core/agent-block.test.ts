@@ -193,11 +193,11 @@ test('a line of an earlier block, of a rule or of another exchange is not quoted
 
 test('a second look says a rule as a fact with its day, and only once in a conversation', () => {
   const told = { standing: [{ text: 'Always pin undici.', at }], exchanges: [], sessions: [] };
-  const look = writeAgentBlock(told, { ...limits, datesRules: true });
+  const look = writeAgentBlock(told, { ...limits, isLook: true });
   expect(look.text).toContain('\n- 2026-05-01, the user: Always pin undici.\n');
   const again = [look.text, writeAgentBlock(told, limits).text];
   for (const earlier of again) {
-    expect(writeAgentBlock(told, { ...limits, datesRules: true }, [earlier]).text).toBe('');
+    expect(writeAgentBlock(told, { ...limits, isLook: true }, [earlier]).text).toBe('');
     expect(writeAgentBlock(told, limits, [earlier]).text).toBe('');
   }
 });

@@ -68,7 +68,7 @@ test('a block for an agent names all records of its exchanges, and those that it
 test('the rule of a second look has its record', () => {
   const passages = [passage('s', 'In this repository always use pnpm.')];
   const answer = { passages, exchanges: [] };
-  const limitsOfLook = { ...limits, datesRules: true };
+  const limitsOfLook = { ...limits, isLook: true };
   const block = writeAgentBlock({ standing: passages, exchanges: [], sessions: [] }, limitsOfLook);
   expect(quotedRecords(block.text, answer)).toEqual([{ ref: refOf('s'), space: 'default' }]);
 });

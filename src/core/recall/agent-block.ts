@@ -1,6 +1,6 @@
 import { estimateTextTokens } from '../bytes/tokens.ts';
 import { isUnanswered, plainLine } from './conclusions.ts';
-import { SESSIONS_LINE } from './own-blocks.ts';
+import { MARK_TOKENS, SESSIONS_LINE } from './own-blocks.ts';
 import { isSameLine } from './said-lines.ts';
 import { isStatement } from './sentences.ts';
 import {
@@ -67,14 +67,38 @@ export interface AgentLimits {
    * Limit of the block by its upper estimate: what the request has room for, with the part that is kept for second
    * looks. If it is not set, `tokensMax` is the limit.
    */
-  readonly upperTokensMax?: number;
+  readonly upperTokensMax?: number | undefined;
   /** Limit of the brief, the fence included. */
   readonly briefTokensMax: number;
   /**
    * Set for a second look. The model is already working, so the block states a rule as a fact with its day, never as
-   * an order.
+   * an order, and its lines may fill the whole block.
    */
-  readonly datesRules?: boolean;
+  readonly isLook?: boolean;
+}
+
+/** Token limit of the brief: four sessions, with the fence and svc's mark. */
+export const BRIEF_TOKENS_MAX = 125;
+
+/**
+ * Returns the limits of a new block, without the tokens of svc's mark. `tokensMax`: its share of the room, in tokens.
+ * `left`: what the placed blocks leave of the whole room.
+ */
+export function limitsOfBlock({
+  tokensMax,
+  left,
+  isLook,
+}: {
+  readonly tokensMax: number;
+  readonly left: number;
+  readonly isLook: boolean;
+}): AgentLimits {
+  return {
+    tokensMax: tokensMax - MARK_TOKENS,
+    upperTokensMax: isLook ? undefined : left - MARK_TOKENS,
+    briefTokensMax: BRIEF_TOKENS_MAX - MARK_TOKENS,
+    isLook,
+  };
 }
 
 /** The opening line of a second block: an earlier block of the request has already explained the format. */
@@ -181,7 +205,7 @@ function packed(memories: AgentMemories, limits: AgentLimits, earlier: readonly 
   let text = brief.length === 0 ? '' : write([]);
   let tokens = estimateTextTokens(text);
   const frame = Math.max(tokens, estimateTextTokens(write([])));
-  const isLook = limits.datesRules === true;
+  const isLook = limits.isLook === true;
   const linesMax = isLook ? limits.tokensMax : Math.min(frame + LINES_TOKENS_MAX, limits.tokensMax);
   const kept: AgentExchange[] = [];
   for (const exchange of memories.exchanges) {
@@ -227,7 +251,7 @@ function briefLines(memories: AgentMemories, { limits, earlier }: BriefGiven): B
   for (const { text: said, at } of memories.standing) {
     const text = plainLine(said);
     const plain = lineOf({ role: 'user', text });
-    const line = limits.datesRules === true ? `- ${dayOf(at)}, the user: ${quoteOf(text)}` : plain;
+    const line = limits.isLook === true ? `- ${dayOf(at)}, the user: ${quoteOf(text)}` : plain;
     if (earlier.some((block) => block.includes(quoteOf(text)))) continue;
     if (estimateTextTokens(written([...kept, line])) <= limits.tokensMax) kept.push(line);
   }
