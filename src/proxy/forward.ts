@@ -52,7 +52,7 @@ export async function forwardPlanned<Planned extends Form>(
   if (call.fallbacks === undefined || !isRefusal(answer)) return answer;
   const first = await PeekedAnswer.of(answer, call.signal);
   let isBondBroken = speaksOfBond(first);
-  for (const form of call.fallbacks()) {
+  for (const form of othersOf(call.fallbacks)) {
     if (form.breaksBond === true && !isBondBroken) continue;
     // One form after the other, because each is sent only if the previous one was refused.
     // oxlint-disable-next-line no-await-in-loop
@@ -81,6 +81,15 @@ async function tryForm(call: SendCall, form: Form): Promise<UpstreamAnswer | und
   } catch (error) {
     if (call.signal.aborted) throw error;
     return undefined;
+  }
+}
+
+/** Makes the other forms; none if that fails, because the provider's answer must not become an error of svc. */
+function othersOf<Planned>(fallbacks: () => readonly Planned[]): readonly Planned[] {
+  try {
+    return fallbacks();
+  } catch {
+    return [];
   }
 }
 

@@ -2,6 +2,9 @@ import { expect, test } from 'vitest';
 import { said } from '../support/dialect-wire.ts';
 import { NAMED, QUESTION, SECOND, startTalk } from '../support/strict-talk.ts';
 import type { Reply, SeenRequest } from '../support/story.ts';
+import { readAnswer, upstreamSettings } from '../support/upstream.ts';
+import type { Upstream, UpstreamRequest } from '../../src/ports/upstream.ts';
+import { forwardPlanned } from '../../src/proxy/forward.ts';
 
 /** The forms that svc sends when a provider refuses a changed request, and what it learns from that. */
 
@@ -126,4 +129,47 @@ test('in shadow a refusal is one attempt', async () => {
   const headers = { ...NAMED, 'x-svc-compression-mode': 'shadow' };
   const answer = await ask([asked, first, second], { headers, model: 'claude-opus-4-5' });
   expect([answer.status, sent()]).toEqual([400, [0]]);
+});
+
+test('where the other forms cannot be made, the client gets the refusal of the provider', async () => {
+  const refusal = '{"error":"no"}';
+  const sent: UpstreamRequest[] = [];
+  const upstream: Upstream = {
+    send: async (request) => {
+      sent.push(request);
+      return {
+        status: 400,
+        headers: ['content-type', 'application/json'],
+        deliver: (sink) => {
+          sink.data(Buffer.from(refusal));
+          sink.end();
+        },
+        resume: () => undefined,
+        abort: () => undefined,
+      };
+    },
+    warm: () => undefined,
+    close: async () => undefined,
+  };
+  const accepted: unknown[] = [];
+  const answer = await forwardPlanned({
+    configured: { settings: upstreamSettings({}), upstream },
+    request: {
+      id: 'req_1',
+      route: { kind: 'model', dialect: 'anthropic_messages' },
+      method: 'POST',
+      target: '/v1/messages',
+      headers: [],
+      body: Buffer.from('{}'),
+      startedAt: 0,
+    },
+    planned: { body: [Buffer.from('{"a":1}')] },
+    fallbacks: () => {
+      throw new Error('a fault of svc');
+    },
+    signal: new AbortController().signal,
+    onRefused: async (form) => void accepted.push(form),
+  });
+  expect((await readAnswer(answer)).body.toString()).toBe(refusal);
+  expect([sent.length, accepted]).toEqual([1, [undefined]]);
 });
