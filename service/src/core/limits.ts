@@ -96,7 +96,7 @@ export interface TokenBudget extends Omit<BudgetAsk, 'cost' | 'known'> {
   /** The first day that is counted, UTC. */
   readonly from: string;
   readonly to: string;
-  /** The key whose tokens count; undefined means all keys of the tenant. */
+  /** The key that this budget limits. Undefined if it limits all keys of the tenant together. */
   readonly keyId: string | undefined;
 }
 

@@ -33,7 +33,7 @@ export class Buckets {
 
 /** The rate of wrong keys: 20 at once, then one in two seconds. A typing mistake passes, a search for keys does not. */
 const FAILURES: Rate = { perMinute: 30, burst: 20 };
-/** Number of recently valid keys. Their owners get in even if another key from their address keeps failing. */
+/** Bound on remembered valid keys. Such a key is accepted even while its address is slowed for wrong keys. */
 const KNOWN_MAX = 10_000;
 
 /**

@@ -140,7 +140,7 @@ export class HostedMemory implements Memory {
       return passage.text.trim() === '' || held.has(passage.digest) ? [] : [passage];
     });
     const { exchanges, sessions } = answer;
-    // An older service does not know exchanges, and answers an agent with passages.
+    // A service of an earlier version answers with passages alone, also for an agent.
     if (exchanges === undefined) return { passages };
     if (!exchanges.every((exchange) => spaces.includes(exchange.space))) throw malformed();
     return {

@@ -39,7 +39,7 @@ export interface RunFile {
 const UPSTREAM = /^[a-z0-9][a-z0-9_-]{0,39}$/;
 
 const NAME = new RegExp(`^proxy-(\\d{1,10})\\.json(${DRAFT})?$`);
-/** Largest file: 400 bytes, more for a long path, and up to 40 for each refused key. */
+/** Bound on a run file. Usual ones have 450 bytes, more with a long path, and up to 40 for each refused key. */
 const BYTES_MAX = 8192;
 const BUILD_FORM = /^[\w-]{1,40}$/;
 const DIGEST_FORM = /^[\w-]{43}$/;

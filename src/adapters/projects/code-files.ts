@@ -45,7 +45,7 @@ const KNOWN_MAX = 4_096;
  * clocks tick every 4 to 10 ms. So its time is not stored, and only its hash counts.
  */
 const SAME_TICK_MS = 100;
-/** Time for a file whose real time is not stored; no file has it. */
+/** Stands for the modification time of a file whose time is not stored. No real file has this time. */
 const NO_TIME = -1;
 
 export class CodeFiles implements Code {

@@ -113,7 +113,7 @@ const QUOTA_ROWS_MAX = 50_000;
 const QUOTA_READ_MAX = 20_000;
 const QUOTA_AGE_MS = 35 * 24 * 3600 * 1000;
 const SIGHTINGS_MAX = 50;
-/** Bound on records of one exchange; real ones have fewer. */
+/** Bound on the records of one exchange that are read. Real exchanges have fewer. */
 const SIGHTED_MAX = 20;
 
 /** The table of the request log: small rows, bounded in number and age. Every call takes milliseconds. */

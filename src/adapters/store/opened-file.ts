@@ -34,7 +34,7 @@ const TIME_STEP_MS = 50;
 const COPIED_MS = 1000;
 /** After this time without a write, a restored copy belongs to a process that was killed. */
 const RESTORED_MS = 10_000;
-/** Largest difference between the clocks of a file system and a process. */
+/** Tolerated difference between the clock that dates files and this process's clock, in milliseconds. */
 const CLOCK_AHEAD_MS = 2000;
 
 interface Header {

@@ -30,7 +30,7 @@ const WHOLE_MS = 800;
  */
 const KEEP_MS = 650;
 const HAND_OVER_MS = 150;
-/** Time for closing after the answer; captures that are not stored by then wait in the outbox. */
+/** Deadline of closing the store after the hook's answer. Captures that are not stored by then wait in the outbox. */
 const CLOSE_MS_MAX = 400;
 /** Least time for closing the files, after a late answer. */
 const CLOSE_MS_MIN = 50;
@@ -158,7 +158,7 @@ function mayCut(config: unknown, environment: Environment): boolean {
   return hookCut === true || Boolean(environment['SVC_HOOK_CUT']);
 }
 
-/** Largest input: it contains a tool's output, which the client bounds. */
+/** Bound on the event that a client writes, in bytes. It may hold a tool's output, which the client bounds itself. */
 const INPUT_BYTES_MAX = 32 * 1024 * 1024;
 /** Deadline of the input. Clients write at once, but some keep the pipe open afterwards. */
 const INPUT_MS = 500;

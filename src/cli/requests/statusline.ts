@@ -15,7 +15,7 @@ import type { CommandContext } from '../context.ts';
  * for errors.
  */
 
-/** Largest input; Claude Code writes 2 kB. */
+/** Bound on the input, in bytes. Claude Code writes about 2 kB. */
 const INPUT_BYTES_MAX = 256 * 1024;
 /** Deadline of the input: Claude Code writes it at once, but a terminal never does. */
 const INPUT_MS = 1_000;

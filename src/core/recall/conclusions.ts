@@ -408,7 +408,7 @@ function isBack(request: string): boolean {
   return requestPointsBack(request) || objectPointsBack(request);
 }
 
-/** Value of a rank: more than any match can add. */
+/** Added to the score of a sentence for each rank of RANKS, and more than any match with the prompt adds. */
 const RANK_VALUE = 1000;
 
 /**

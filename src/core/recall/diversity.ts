@@ -99,7 +99,7 @@ type Words = readonly number[];
  */
 class Likeness {
   readonly #numbers = new Map<string, number>();
-  /** For each word's number, the last mark that it got. */
+  /** Indexed by the number of a word: the number of the last comparison that counted the word. */
   readonly #marks: number[] = [];
   #mark = 0;
   #marked = 0;

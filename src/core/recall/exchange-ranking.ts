@@ -202,7 +202,7 @@ interface Scores {
 
 class Scorer {
   readonly #question: ExchangeQuestion;
-  /** For each word's number, the place of its term in the question, counted from 1; 0 if it has none. */
+  /** Indexed by the number of a word: the position of that word in the question, from 1 on; 0 if it is not in it. */
   readonly #places: Uint8Array;
   /** Score of a phrase, by the places of its two terms. */
   readonly #phrases = new Map<number, number>();

@@ -177,18 +177,18 @@ const LINES_MAX = 4;
 /** Matches an answer in which a model says that it does not know. */
 const KNOWS_NOTHING =
   /^(?:(?:sorry|unfortunately)\b.{0,20}?)?I(?: am|[’']m| do| can| could)? ?(?:n?(?:o|[’'])t (?:have|know|find|see|tell|say|sure|certain|determine)|unable|unsure)\b/i;
-/** Value of a word that names something without being in the prompt. */
+/** Score of each word of a title that names something and is not in the prompt. */
 const WORD_VALUE = 0.5;
 const WORDS_MAX = 8;
 /** Fewest naming words that make a sentence's subject clear; the second number if one of them is in the prompt. */
 const NAMING_MIN = 3;
 const NAMING_SHARED_MIN = 2;
-/** Penalties: a cut title may end before its point, and one that loses a value needs a line with its reference. */
+/** Subtracted from a title's score: a cut title may end before its point, or lose a value. */
 const CUT_PENALTY = 2;
 const LOST_VALUE_PENALTY = 2;
 /** Matches a number, a name or a piece of code in the part that was cut off. */
 const LOST = /\d|`|\p{Lu}|[\w)]_\w|\w[./]\w/u;
-/** Added value of an order, because it says what the user wanted in the session. */
+/** Added to the score of a title that is an order, because it says what the user wanted in the session. */
 const ORDER_VALUE = 1;
 /** Stems of words that could be about any subject. */
 const VAGUE = new Set(

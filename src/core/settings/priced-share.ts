@@ -12,7 +12,7 @@ interface Priced {
 }
 
 interface MoneySum {
-  /** The sum in US dollars; undefined if too few tokens have a list price to show dollars beside them. */
+  /** The sum in US dollars. Undefined if less than PRICED_SHARE_MIN of the tokens have a list price. */
   readonly money: Money | undefined;
   readonly tokens: { readonly all: number; readonly priced: number };
 }

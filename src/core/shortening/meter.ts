@@ -43,13 +43,13 @@ export interface MeterState {
   /** True if the provider has served something from its cache. Some providers have no cache or do not report it. */
   readonly hasCache: boolean;
   readonly requests: number;
-  /** The number of requests that missed a cache that should have served them. */
+  /** The number of requests for which the provider's cache should have had the prefix and did not use it. */
   readonly missed: number;
 }
 
 /**
- * Misses that would have happened without svc too. 1 % of real requests miss a cache that should have served them;
- * four times that share, plus two, are tolerated.
+ * Cache misses that would have happened without svc too: with 1 % of real requests the provider's cache should have
+ * had the prefix and did not use it. Four times that share, plus two, are tolerated.
  */
 const MISSES_FREE = 2;
 const MISS_SHARE_FREE = 0.04;

@@ -22,7 +22,7 @@ export interface ShelfBounds {
 /** The limits for all handlers together. The bodies of running requests have a separate budget. */
 export const SHELF_BOUNDS: ShelfBounds = { bytesMax: 256 << 20, handlersMax: 5_000 };
 
-/** Largest share of one tenant. Even if three tenants use their share, a quarter is left for the others. */
+/** Share of all handlers' memory that one tenant may take. With three tenants at this limit a quarter is left. */
 const PART_MAX = 1 / 4;
 /** Bytes of a handler in addition to its weighed parts. Measured: one short conversation takes 62 kB. */
 export const HANDLER_BYTES = 40_960;
