@@ -86,6 +86,9 @@ test.each(DIALECTS)('%s: a retry, a restart and a fork send the same bytes', asy
   expect(await sendTo(again, dialect, lookRounds(dialect, 6))).toBe(longer);
 });
 
+// A client may clear old results itself. Thinking that was made with a block is refused without it, and a block that
+// comes back at another place breaks the prefix as well: Anthropic, "Preserved thinking" and "Prefix checks"
+// (platform.claude.com, read 2026-11-29). The step `clear` of the fuzzed histories asks the strict stand-in the same.
 test.each(DIALECTS)(
   '%s: after the client clears old results in the tool loop, later requests send what the next one sent',
   async (dialect) => {
@@ -99,6 +102,7 @@ test.each(DIALECTS)(
   },
 );
 
+// The client changes its own prefix where the reasoning was. svc must not change it further on, by a block that moves.
 test('a block stays at its result when the client leaves reasoning out in the tool loop', async () => {
   const given = await startTaught();
   const reasoning = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'opaque' };

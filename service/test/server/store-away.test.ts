@@ -145,7 +145,8 @@ const THOUGHT = {
 };
 
 // The next request may reach the other node at once, and that node takes thinking without an entry for thinking that
-// was made without svc: it would leave the recalled block out in front of it.
+// was made without svc: it would leave the recalled block out in front of it. The provider then refuses the thinking:
+// Anthropic, "Prefix checks" (platform.claude.com, read 2026-11-29), which the fuzzed histories of two nodes enforce.
 test.each([
   ['until the table has its thinking', 100, false],
   ['no longer than a quarter of a second', 30_000, true],
