@@ -6,8 +6,14 @@ import type { HookQuestion, HookRequest } from '../core/hooks/hook-question.ts';
 import { questionOf } from '../core/hooks/session-view.ts';
 import { proxyBlockAddress } from '../core/hooks/hook-texts.ts';
 import { type AddressOf, type EntryOf, LOCAL_TENANT } from '../core/ledger/entries.ts';
-import { type Placed, roomForBlock, roomForLook, roomLeft } from '../core/recall/injections.ts';
-import { BRIEF_TOKENS_MAX, limitsOfBlock } from '../core/recall/agent-block.ts';
+import {
+  type Placed,
+  roomForBlock,
+  roomForLook,
+  roomLeft,
+  BRIEF_TOKENS_MAX,
+  limitsOfBlock,
+} from '../core/recall/injections.ts';
 import { wordsOf } from '../core/recall/second-look.ts';
 import { estimateTextTokens } from '../core/bytes/tokens.ts';
 import type { Project } from '../ports/projects.ts';

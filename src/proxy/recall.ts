@@ -35,6 +35,8 @@ import {
   spokenEntries,
   unansweredItem,
   firstUnsentItem,
+  BRIEF_TOKENS_MAX,
+  limitsOfBlock,
 } from '../core/recall/injections.ts';
 import type { Answer } from '../core/dialects/answer.ts';
 import type { BatchMoment } from '../core/shortening/elisions.ts';
@@ -42,7 +44,6 @@ import { isOmitted, type Leaving } from '../core/shortening/omissions.ts';
 import type { Item, RequestView } from '../core/conversation/view.ts';
 import { contentForm } from '../core/plan/item-edits.ts';
 import type { Modes } from '../core/http/modes.ts';
-import { BRIEF_TOKENS_MAX, limitsOfBlock } from '../core/recall/agent-block.ts';
 import { markBlock } from '../core/recall/own-blocks.ts';
 import { isOpening, offersTools } from '../core/recall/openings.ts';
 import type { RecallBlock } from '../core/recall/recall-block.ts';

@@ -1,6 +1,6 @@
 import { estimateTextTokens } from '../bytes/tokens.ts';
 import { isUnanswered, plainLine } from './conclusions.ts';
-import { MARK_TOKENS, SESSIONS_LINE } from './own-blocks.ts';
+import { SESSIONS_LINE } from './own-blocks.ts';
 import { isSameLine } from './said-lines.ts';
 import { isStatement } from './sentences.ts';
 import {
@@ -75,30 +75,6 @@ export interface AgentLimits {
    * an order, and its lines may fill the whole block.
    */
   readonly isLook?: boolean;
-}
-
-/** Token limit of the brief: four sessions, with the fence and svc's mark. */
-export const BRIEF_TOKENS_MAX = 125;
-
-/**
- * Returns the limits of a new block, without the tokens of svc's mark. `tokensMax`: its share of the room, in tokens.
- * `left`: what the placed blocks leave of the whole room.
- */
-export function limitsOfBlock({
-  tokensMax,
-  left,
-  isLook,
-}: {
-  readonly tokensMax: number;
-  readonly left: number;
-  readonly isLook: boolean;
-}): AgentLimits {
-  return {
-    tokensMax: tokensMax - MARK_TOKENS,
-    upperTokensMax: isLook ? undefined : left - MARK_TOKENS,
-    briefTokensMax: BRIEF_TOKENS_MAX - MARK_TOKENS,
-    isLook,
-  };
 }
 
 /** The opening line of a second block: an earlier block of the request has already explained the format. */

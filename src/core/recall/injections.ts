@@ -13,6 +13,8 @@ import {
 import { exchangeBefore, isModelWork } from '../conversation/exchanges.ts';
 import { textDigest } from '../memory/reference.ts';
 import type { Item, RequestView } from '../conversation/view.ts';
+import type { AgentLimits } from './agent-block.ts';
+import { MARK_TOKENS } from './own-blocks.ts';
 
 /**
  * Decides which recalled blocks a request carries, and where. A block that was placed once is placed again, byte for
@@ -495,6 +497,30 @@ export function roomForLook(
 /** Returns the tokens that the placed blocks leave of the whole room. */
 export function roomLeft(placements: readonly Placed[], recalledTokensMax: number): number {
   return recalledTokensMax - tokensOf(placements);
+}
+
+/** Token limit of the brief: four sessions, with the fence and svc's mark. */
+export const BRIEF_TOKENS_MAX = 125;
+
+/**
+ * Returns the limits of a new block, without the tokens of svc's mark. `tokensMax`: its share of the room, in tokens.
+ * `left`: what the placed blocks leave of the whole room.
+ */
+export function limitsOfBlock({
+  tokensMax,
+  left,
+  isLook,
+}: {
+  readonly tokensMax: number;
+  readonly left: number;
+  readonly isLook: boolean;
+}): AgentLimits {
+  return {
+    tokensMax: tokensMax - MARK_TOKENS,
+    upperTokensMax: isLook ? undefined : left - MARK_TOKENS,
+    briefTokensMax: BRIEF_TOKENS_MAX - MARK_TOKENS,
+    isLook,
+  };
 }
 
 /** The tokens of a block, and whether it is beside a prompt. */
