@@ -1,4 +1,5 @@
-import { type Dialect, DIALECTS } from '../core/conversation/view.ts';
+import type { Dialect } from '../core/conversation/view.ts';
+import { DIALECTS } from '../core/dialects/apis.ts';
 import { apiOf, DIALECT_APIS } from '../core/dialects/apis.ts';
 import { ProxyError } from '../core/errors.ts';
 import type { Route } from '../core/http/routes.ts';

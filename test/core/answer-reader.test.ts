@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { AnswerReader } from '../../src/core/answer/answer-reader.ts';
 import type { Answer } from '../../src/core/dialects/answer.ts';
-import { DIALECTS, type Dialect } from '../../src/core/conversation/view.ts';
+import type { Dialect } from '../../src/core/conversation/view.ts';
+import { DIALECTS } from '../../src/core/dialects/apis.ts';
 import { readItem } from '../../src/core/dialects/dialects.ts';
 import { OPENAI_CACHE } from '../../src/core/dialects/openai-common.ts';
 import { paidFor } from '../../src/core/shortening/meter.ts';

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import type { CacheMiss } from '../../src/core/meter/cache-miss.ts';
 import type { OwnChanges } from '../../src/core/meter/prefix.ts';
-import { DIALECTS, type Dialect } from '../../src/core/conversation/view.ts';
+import type { Dialect } from '../../src/core/conversation/view.ts';
+import { DIALECTS } from '../../src/core/dialects/apis.ts';
 import { hasLongCache } from '../../src/core/shortening/pricing.ts';
 import {
   type Body,

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { parseConfig } from '../../src/core/settings/config-schema.ts';
 import { problemText } from '../../src/core/settings/config-values.ts';
 import { COMPRESSION_MODES, MEMORY_MODES } from '../../src/core/http/modes.ts';
-import { DIALECTS } from '../../src/core/conversation/view.ts';
+import { DIALECTS } from '../../src/core/dialects/apis.ts';
 
 const text = fc.oneof(
   fc.string({ unit: 'binary' }),

@@ -2,7 +2,8 @@ import { TEXTS } from '../../src/adapters/texts.ts';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { textDigest } from '../../src/core/memory/reference.ts';
-import { type Dialect, DIALECTS, type RequestView } from '../../src/core/conversation/view.ts';
+import type { Dialect, RequestView } from '../../src/core/conversation/view.ts';
+import { DIALECTS } from '../../src/core/dialects/apis.ts';
 import { applyEdits, type Edit } from '../../src/core/plan/item-edits.ts';
 import { type Exchange, groupExchanges } from '../../src/core/conversation/exchanges.ts';
 import {

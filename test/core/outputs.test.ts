@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { type Dialect, DIALECTS, type RequestView } from '../../src/core/conversation/view.ts';
+import type { Dialect, RequestView } from '../../src/core/conversation/view.ts';
+import { DIALECTS } from '../../src/core/dialects/apis.ts';
 import { outputsOf, type ToolOutput, seenOutputsOf } from '../../src/core/shortening/outputs.ts';
 import { viewRequest } from '../support/view-of.ts';
 import { type Round, sessionBody } from '../support/tool-session.ts';

@@ -1,6 +1,7 @@
 import { TEXTS } from '../../src/adapters/texts.ts';
 import { expect, test } from 'vitest';
-import { type Dialect, DIALECTS, type RequestView } from '../../src/core/conversation/view.ts';
+import type { Dialect, RequestView } from '../../src/core/conversation/view.ts';
+import { DIALECTS } from '../../src/core/dialects/apis.ts';
 import type { CompressionMode } from '../../src/core/http/modes.ts';
 import { applyEdits } from '../../src/core/plan/item-edits.ts';
 import { makePlan, type Shortening, untouchedPlan } from '../../src/core/plan/plan.ts';

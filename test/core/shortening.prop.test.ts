@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Dialect, DIALECTS, type RequestView } from '../../src/core/conversation/view.ts';
+import type { Dialect, RequestView } from '../../src/core/conversation/view.ts';
+import { DIALECTS } from '../../src/core/dialects/apis.ts';
 import { applyEdits } from '../../src/core/plan/item-edits.ts';
 import { outputsOf, type ToolOutput } from '../../src/core/shortening/outputs.ts';
 import type { LeftOut } from '../../src/core/ledger/entries.ts';

@@ -6,7 +6,7 @@ import {
   testCallCost,
   TEST_CALL_TOKENS,
 } from '../../src/core/settings/test-call.ts';
-import { DIALECTS } from '../../src/core/conversation/view.ts';
+import { DIALECTS } from '../../src/core/dialects/apis.ts';
 import { estimateTextTokens } from '../../src/core/bytes/tokens.ts';
 
 test('a test call goes to the cheapest model that answers texts', () => {

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { DIALECTS, type Dialect } from '../../src/core/conversation/view.ts';
+import type { Dialect } from '../../src/core/conversation/view.ts';
+import { DIALECTS } from '../../src/core/dialects/apis.ts';
 import { dialectOf } from '../../src/core/dialects/dialects.ts';
 import { viewRequest } from '../support/view-of.ts';
 import { isUnderstandable } from '../support/json-oracle.ts';

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { DIALECTS, type Dialect } from '../../src/core/conversation/view.ts';
+import type { Dialect } from '../../src/core/conversation/view.ts';
+import { DIALECTS } from '../../src/core/dialects/apis.ts';
 import { createBodyDecoder, hasNativeZstd } from '../../src/adapters/encoding/body-decoder.ts';
 import { ProxyError } from '../../src/core/errors.ts';
 import { answerTo, requestWith, said } from '../support/dialect-wire.ts';

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { DIALECTS, type Dialect } from '../../src/core/conversation/view.ts';
+import type { Dialect } from '../../src/core/conversation/view.ts';
+import { DIALECTS } from '../../src/core/dialects/apis.ts';
 import { judgeBody } from '../support/conversation-fuzz/judge.ts';
 import { expectPricedPrefix, type Sent } from '../support/conversation-fuzz/prefix.ts';
 import { requestWith, said, toolRound, type WireItem } from '../support/dialect-wire.ts';

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { type Dialect, DIALECTS } from '../../src/core/conversation/view.ts';
+import type { Dialect } from '../../src/core/conversation/view.ts';
+import { DIALECTS } from '../../src/core/dialects/apis.ts';
 import { answerTo, requestWith, said, type WireItem } from '../support/dialect-wire.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { recordOf } from '../support/records.ts';

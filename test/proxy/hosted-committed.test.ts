@@ -3,7 +3,8 @@ import {
   openHostedMemory,
   openHostedMemoryWithOutbox,
 } from '../../src/adapters/memory-client/open-hosted-memory.ts';
-import { DIALECTS, type Dialect } from '../../src/core/conversation/view.ts';
+import type { Dialect } from '../../src/core/conversation/view.ts';
+import { DIALECTS } from '../../src/core/dialects/apis.ts';
 import { writeOmissionNote } from '../../src/core/shortening/omissions.ts';
 import { referenceOf } from '../../src/core/memory/reference.ts';
 import { patience } from '../support/hosted.ts';

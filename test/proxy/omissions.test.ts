@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { DIALECTS, type Dialect } from '../../src/core/conversation/view.ts';
+import type { Dialect } from '../../src/core/conversation/view.ts';
+import { DIALECTS } from '../../src/core/dialects/apis.ts';
 import { writeNextOmissionNote, writeOmissionNote } from '../../src/core/shortening/omissions.ts';
 import { estimateTokens } from '../../src/core/bytes/tokens.ts';
 import type { Memory } from '../../src/ports/memory.ts';

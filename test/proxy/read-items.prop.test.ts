@@ -2,7 +2,7 @@ import { viewIn, viewRequest } from '../support/view-of.ts';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { outputsOf, seenOutputsOf } from '../../src/core/shortening/outputs.ts';
-import { DIALECTS } from '../../src/core/conversation/view.ts';
+import { DIALECTS } from '../../src/core/dialects/apis.ts';
 import { referenceOf, textDigest } from '../../src/core/memory/reference.ts';
 import { Conversations } from '../../src/proxy/conversations.ts';
 import { type Round, sessionBody } from '../support/tool-session.ts';

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { DIALECTS } from '../../src/core/conversation/view.ts';
+import { DIALECTS } from '../../src/core/dialects/apis.ts';
 import { requestWith, said } from '../support/dialect-wire.ts';
 import { openProxyStage } from '../support/proxy-stage.ts';
 import { tempFolder } from '../support/temp-folder.ts';

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { DIALECTS, type Dialect } from '../../src/core/conversation/view.ts';
+import type { Dialect } from '../../src/core/conversation/view.ts';
+import { DIALECTS } from '../../src/core/dialects/apis.ts';
 import { REFERENCES } from '../../src/core/memory/reference.ts';
 import type { Memory } from '../../src/ports/memory.ts';
 import { openProxyStage, type ProxyStage, type StageOptions } from '../support/proxy-stage.ts';

@@ -1,4 +1,4 @@
-import { type WhoAmI } from '../../core/memory-api/contract.ts';
+import type { WhoAmI } from '../../core/memory-api/contract.ts';
 import { PROOF_FEATURE } from '../../core/memory-api/words.ts';
 import { mayUse } from '../../core/memory-api/keys.ts';
 import { GLOBAL_SPACE } from '../../core/request/space.ts';

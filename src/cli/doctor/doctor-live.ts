@@ -4,7 +4,6 @@ import { readConfigFile } from '../../adapters/files/config-file.ts';
 import { upstreamEntries } from '../../core/settings/config-draft.ts';
 import { type Access, parseUpstream } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
-import { DIALECTS } from '../../core/conversation/view.ts';
 import type { UpstreamSettings } from '../../core/settings/settings.ts';
 import { BUILD, VERSION } from '../../core/version.ts';
 import { count, urlOf } from '../listing.ts';
@@ -18,7 +17,7 @@ import {
   type OpenUpstream,
 } from './key-check.ts';
 import { isOtherBuild, OwnProxies, type OwnProxy } from '../proxy/own-proxies.ts';
-import { apiOf } from '../../core/dialects/apis.ts';
+import { apiOf, DIALECTS } from '../../core/dialects/apis.ts';
 import { type EndpointProbe, probeEndpoint } from '../../adapters/network/endpoint-probe.ts';
 import type { LocalAnswer } from '../../adapters/processes/local-calls.ts';
 import {

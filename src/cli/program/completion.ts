@@ -7,7 +7,7 @@ import { WELL_KNOWN_NAMES } from '../../core/settings/catalog.ts';
 import type { CommandContext } from '../context.ts';
 import { OTHER_CLIENTS } from '../clients/other-clients.ts';
 import type { Command } from 'commander';
-import { DIALECTS } from '../../core/conversation/view.ts';
+import { DIALECTS } from '../../core/dialects/apis.ts';
 import { COMPRESSION_MODES, MEMORY_MODES } from '../../core/http/modes.ts';
 import { CliError } from '../cli-error.ts';
 import type { Terminal } from '../terminal.ts';

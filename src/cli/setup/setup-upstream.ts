@@ -13,7 +13,8 @@ import {
   type WellKnown,
 } from '../../core/settings/catalog.ts';
 import { isCredential, isEnvironmentName } from '../../core/settings/config-values.ts';
-import { DIALECTS, type Dialect } from '../../core/conversation/view.ts';
+import type { Dialect } from '../../core/conversation/view.ts';
+import { DIALECTS } from '../../core/dialects/apis.ts';
 import type { Credential } from '../../core/settings/settings.ts';
 import type { UpstreamAuth } from '../../core/http/header-rules.ts';
 import { CliError } from '../cli-error.ts';

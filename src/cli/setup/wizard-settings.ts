@@ -1,6 +1,6 @@
 import { probeProxy } from '../../adapters/processes/local-calls.ts';
 import { asRecord } from '../../core/bytes/json-fields.ts';
-import { DIALECTS } from '../../core/conversation/view.ts';
+import { DIALECTS } from '../../core/dialects/apis.ts';
 import { hasLongCache } from '../../core/shortening/pricing.ts';
 import { type Draft, upstreamEntries } from '../../core/settings/config-draft.ts';
 import { parseProxySetting, type ProxySettingName } from '../../core/settings/config-proxy.ts';

@@ -12,7 +12,8 @@ import {
   parseBaseUrl,
   UPSTREAM_NAME,
 } from '../../core/settings/config-upstreams.ts';
-import { type Dialect, DIALECTS } from '../../core/conversation/view.ts';
+import type { Dialect } from '../../core/conversation/view.ts';
+import { DIALECTS } from '../../core/dialects/apis.ts';
 import { DIALECT_DESCRIPTORS } from '../../core/dialects/dialects.ts';
 import { type Login, type LoginFacts, LOGINS } from '../../core/http/logins.ts';
 import { LOGIN_RISK, loginQuestion, loginUpstream } from './setup.ts';

@@ -171,10 +171,4 @@ export interface RequestIdentity {
  * The API formats of clients and providers. A name is also the `apiStyle` of an upstream: svc never translates, so
  * the client's dialect chooses the upstream. The descriptors under `src/core/dialects/` contain all differences.
  */
-export const DIALECTS = [
-  'anthropic_messages',
-  'openai_responses',
-  'openai_chat_completions',
-] as const;
-
-export type Dialect = (typeof DIALECTS)[number];
+export type Dialect = 'anthropic_messages' | 'openai_responses' | 'openai_chat_completions';

@@ -1,4 +1,4 @@
-import { type Dialect, DIALECTS } from '../conversation/view.ts';
+import type { Dialect } from '../conversation/view.ts';
 
 /**
  * The HTTP side of a dialect: its routes and credentials. Frequent commands need only this, so it must not load the
@@ -68,7 +68,9 @@ const APIS: Readonly<Record<Dialect, DialectApi>> = {
   openai_chat_completions: CHAT_API,
 };
 
-export const DIALECT_APIS: readonly DialectApi[] = DIALECTS.map(apiOf);
+export const DIALECT_APIS: readonly DialectApi[] = Object.values(APIS);
+
+export const DIALECTS: readonly Dialect[] = DIALECT_APIS.map(({ name }) => name);
 
 export function apiOf(name: Dialect): DialectApi {
   return APIS[name];

@@ -1,10 +1,5 @@
-import {
-  type Dialect,
-  DIALECTS,
-  type ItemTraits,
-  type Item,
-  type RequestView,
-} from '../conversation/view.ts';
+import type { Dialect, ItemTraits, Item, RequestView } from '../conversation/view.ts';
+import { DIALECTS } from './apis.ts';
 import { MESSAGES } from './anthropic/dialect.ts';
 import { CHAT } from './chat/dialect.ts';
 import type { DialectDescriptor, HasFrames } from './descriptor.ts';

@@ -1,4 +1,4 @@
-import { DIALECTS } from '../conversation/view.ts';
+import { DIALECTS } from '../dialects/apis.ts';
 import {
   BRANCH_CHARS_MAX,
   CLIENT_CHARS_MAX,

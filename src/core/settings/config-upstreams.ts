@@ -1,10 +1,11 @@
-import { DIALECTS, type Dialect } from '../conversation/view.ts';
+import type { Dialect } from '../conversation/view.ts';
+import { DIALECTS } from '../dialects/apis.ts';
 import { type DialectApi, apiOf } from '../dialects/apis.ts';
 import { type Login, LOGINS } from '../http/logins.ts';
 import { classOfHost, isOwnMachineUrl } from './own-machine.ts';
 import { type Place, readNetworkProxy } from './network-proxy.ts';
-import { type UpstreamSettings } from './settings.ts';
-import { type UpstreamAuth } from '../http/header-rules.ts';
+import type { UpstreamSettings } from './settings.ts';
+import type { UpstreamAuth } from '../http/header-rules.ts';
 import { COMPRESSION_MODES, type CompressionMode } from '../http/modes.ts';
 import {
   type Environment,

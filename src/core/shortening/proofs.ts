@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { recordBytes, recordOfText } from '../memory-api/canonical.ts';
-import { type TextRole } from '../memory/reference.ts';
+import type { TextRole } from '../memory/reference.ts';
 
 /** Bytes of a nonce: as many as the hash has. */
 export const NONCE_BYTES = 32;

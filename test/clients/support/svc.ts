@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { DIALECTS } from '../../../src/core/conversation/view.ts';
+import { DIALECTS } from '../../../src/core/dialects/apis.ts';
 import { freePort } from '../../support/free-port.ts';
 import { type Program, runProgram } from './program.ts';
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { DIALECTS } from '../../../src/core/conversation/view.ts';
+import { DIALECTS } from '../../../src/core/dialects/apis.ts';
 import { readItem } from '../../../src/core/dialects/dialects.ts';
 
 describe('Messages', () => {

@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadDriver } from '../../../src/adapters/store/driver.ts';
 import { openEmbeddedStore } from '../../../src/adapters/store/embedded-store.ts';
-import { DIALECTS } from '../../../src/core/conversation/view.ts';
+import { DIALECTS } from '../../../src/core/dialects/apis.ts';
 import { BIN } from '../cli.ts';
 import { LOCAL_TOKEN, validConfig } from '../config.ts';
 import { homeWith } from '../home.ts';

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
-import { DIALECTS, type Dialect } from '../../../src/core/conversation/view.ts';
+import type { Dialect } from '../../../src/core/conversation/view.ts';
+import { DIALECTS } from '../../../src/core/dialects/apis.ts';
 import type { Thinks } from '../strict-provider/reply.ts';
 
 /** What can happen to a few conversations of one proxy, as data: a failure can be replayed and shrunk. */

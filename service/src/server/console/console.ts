@@ -6,12 +6,12 @@ import { accountOperations, requestOperations } from './account.ts';
 import { adminOperations } from './admins.ts';
 import { keyOperations } from './keys.ts';
 import { memoryOperations } from './memory.ts';
-import {
-  type ConsoleActor,
-  type ConsoleOperation,
-  type ConsoleParts,
-  type ConsoleReply,
-  type ConsoleRequest,
+import type {
+  ConsoleActor,
+  ConsoleOperation,
+  ConsoleParts,
+  ConsoleReply,
+  ConsoleRequest,
 } from './operation.ts';
 import { probeOperations } from './provider-probes.ts';
 import { providerOperations } from './providers.ts';

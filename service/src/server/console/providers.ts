@@ -1,5 +1,5 @@
 import { asList, asRecord, type Fields } from '../../../../src/core/bytes/json-fields.ts';
-import { DIALECTS } from '../../../../src/core/conversation/view.ts';
+import { DIALECTS } from '../../../../src/core/dialects/apis.ts';
 import {
   closed,
   flag,

@@ -1,4 +1,4 @@
-import { type WhoAmI } from '../../../../src/core/memory-api/contract.ts';
+import type { WhoAmI } from '../../../../src/core/memory-api/contract.ts';
 import { PROOF_FEATURE, space as spaceShape } from '../../../../src/core/memory-api/words.ts';
 import {
   CANDIDATES_MAX,
