@@ -11,7 +11,11 @@ interface Floor {
 }
 
 const FLOORS: Readonly<Record<string, Floor>> = {
-  core: { floors: ['core'], node: ['node:crypto', 'node:buffer'], packages: [] },
+  core: {
+    floors: ['core'],
+    node: ['node:crypto', 'node:buffer', 'node:string_decoder'],
+    packages: [],
+  },
   ports: { floors: ['core', 'ports'], node: ['node:stream'], packages: [] },
   proxy: { floors: ['core', 'ports', 'proxy'], packages: [] },
   adapters: {

@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import { StringDecoder } from 'node:string_decoder';
 import type { Answer } from '../dialects/answer.ts';
 import type { Dialect } from '../conversation/view.ts';
 import type { AnswerParser, AnswerParserOptions } from '../dialects/dialect-answer.ts';
@@ -25,13 +26,14 @@ export class AnswerReader {
   /** Copies of the chunks since the last batch: keeping hundreds of small buffers would cost more. */
   #batch: Buffer | undefined;
   #batchBytes = 0;
-  /** Bytes of a line whose end has not come yet. */
-  #held: Buffer[] = [];
-  #heldBytes = 0;
-  #gaveUp = false;
-  #endsSeen = 0;
+  /** Decodes events; a batch may end inside a character. */
+  readonly #decoder = new StringDecoder('utf8');
   #events = 0;
-  #jsonBytes = 0;
+  /** The body of a JSON answer so far. */
+  #body: Buffer[] = [];
+  #bodyBytes = 0;
+  #endsSeen = 0;
+  #gaveUp = false;
 
   /** `contentType` is the value of the answer's header. */
   constructor(
@@ -51,12 +53,12 @@ export class AnswerReader {
       this.#events += 1;
       this.#parser.skipEvent(event);
     };
-    this.#sse = new SseReader(onEvent, { eventCharsMax: EVENT_BYTES_MAX, onSkipped });
+    this.#sse = new SseReader(onEvent, { eventCharsMax: EVENT_CHARS_MAX, onSkipped });
   }
 
   push(chunk: Uint8Array): void {
     if (this.#gaveUp) return;
-    if (chunk.length > BATCH_BYTES - this.#batchBytes) this.#readBatch();
+    if (chunk.length > BATCH_BYTES - this.#batchBytes) this.readNow();
     if (chunk.length > BATCH_BYTES) {
       this.#read(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
       return;
@@ -84,8 +86,9 @@ export class AnswerReader {
 
   /** Reads the events that are whole by now. */
   readNow(): void {
-    this.#readBatch();
-    if (this.#form !== 'json') this.#readHeldLines();
+    const bytes = this.#batch?.subarray(0, this.#batchBytes);
+    this.#batchBytes = 0;
+    if (bytes !== undefined && bytes.length > 0) this.#read(bytes);
   }
 
   /** True for an answer that is larger than svc reads: nothing is known about it, not even whether it was cut. */
@@ -106,7 +109,7 @@ export class AnswerReader {
    */
   estimateTokens(): number {
     const { text, usage } = this.finish();
-    const unread = this.#jsonBytes / BYTES_A_TOKEN;
+    const unread = this.#bodyBytes / BYTES_A_TOKEN;
     const counted = usage?.output ?? 0;
     return Math.ceil(Math.max(this.#events, unread, estimateTextTokens(text), counted));
   }
@@ -122,88 +125,38 @@ export class AnswerReader {
     return batch;
   }
 
-  #readBatch(): void {
-    const bytes = this.#batch?.subarray(0, this.#batchBytes);
-    this.#batchBytes = 0;
-    if (bytes !== undefined && bytes.length > 0) this.#read(bytes);
-  }
-
   #read(bytes: Buffer): void {
     if (this.#form === 'unknown') this.#form = sniff(bytes);
-    if (this.#form === 'json') {
-      this.#jsonBytes += bytes.length;
-      this.#hold(bytes, JSON_BYTES_MAX);
-    } else this.#readLines(bytes, bytes.lastIndexOf(LF));
-  }
-
-  // A line end is never inside a UTF-8 character, so whole lines can be decoded separately.
-  #readLines(bytes: Buffer, lastLineEnd: number): void {
-    if (lastLineEnd === -1) {
-      this.#hold(bytes, EVENT_BYTES_MAX);
+    if (this.#form !== 'json') {
+      this.#sse.pushText(this.#decoder.write(bytes));
+      this.#parser.settle();
       return;
     }
-    const lines = bytes.subarray(0, lastLineEnd + 1);
-    const whole = this.#held.length === 0 ? lines : Buffer.concat([this.#takeHeld(), lines]);
-    this.#sse.pushText(whole.toString('utf8'));
-    this.#parser.settle();
-    this.#hold(bytes.subarray(lastLineEnd + 1), EVENT_BYTES_MAX);
-  }
-
-  // Copies the bytes, because the batch or the relay reuses them.
-  #hold(bytes: Buffer, bytesMax: number): void {
-    if (bytes.length === 0) return;
-    this.#held.push(Buffer.from(bytes));
-    this.#heldBytes += bytes.length;
-    if (this.#heldBytes <= bytesMax) return;
-    if (this.#form === 'json') this.#giveUp();
-    else this.#skipHeld();
-  }
-
-  /** Skips a line that is longer than an event may be: the event reader drops the line and the rest of its event. */
-  #skipHeld(): void {
-    this.#sse.pushText(this.#takeHeld().toString('latin1'));
-  }
-
-  #takeHeld(): Buffer {
-    const held = Buffer.concat(this.#held);
-    this.#held = [];
-    this.#heldBytes = 0;
-    return held;
-  }
-
-  #giveUp(): void {
-    this.#gaveUp = true;
-    this.#held = [];
-    this.#heldBytes = 0;
-    this.#batch = undefined;
-    this.#batchBytes = 0;
-  }
-
-  // Lines may end in CR alone. No provider sends that, so svc looks for it only at the end of the answer.
-  #readHeldLines(): void {
-    const held = this.#takeHeld();
-    this.#readLines(held, held.lastIndexOf(CR));
+    this.#bodyBytes += bytes.length;
+    this.#gaveUp = this.#bodyBytes > JSON_BYTES_MAX;
+    // Copies the bytes, because the batch and the relay reuse them.
+    if (this.#gaveUp) this.#body = [];
+    else this.#body.push(Buffer.from(bytes));
   }
 
   #readBody(): void {
-    const held = this.#takeHeld();
-    const body = parseJson(held.toString('utf8'));
-    if (body === undefined) this.#hold(held, JSON_BYTES_MAX);
-    else this.#parser.readBody(body);
+    const bytes = Buffer.concat(this.#body);
+    const body = parseJson(bytes.toString('utf8'));
+    this.#body = body === undefined ? [bytes] : [];
+    if (body !== undefined) this.#parser.readBody(body);
   }
 }
 
 const BYTES_A_TOKEN = 4;
 
 const LF = 10;
-const CR = 13;
 
 /** Size of a batch: some 130 events, decoded and split at once. Measured from 16 to 64 KiB: larger gains nothing. */
 const BATCH_BYTES = 32 * 1024;
 /** Size up to which an answer counts as short: a few sentences. */
 const SHORT_BYTES = 3 * 1024;
-/** Bound on one event or line: the last event of Responses repeats the whole answer. */
-const EVENT_BYTES_MAX = 4 * 1024 * 1024;
+/** Bound on one event: the last event of Responses repeats the whole answer. */
+const EVENT_CHARS_MAX = 4 * 1024 * 1024;
 const JSON_BYTES_MAX = 4 * 1024 * 1024;
 /** How often a JSON answer may look complete before its end; each attempt parses everything so far. */
 const JSON_ENDS_MAX = 8;
