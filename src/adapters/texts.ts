@@ -10,18 +10,10 @@ import { writeAgentBlock } from '../core/recall/agent-block.ts';
 import { passagesAbout } from '../core/recall/cues.ts';
 import { quotedRecords } from '../core/recall/quoted-records.ts';
 import { writeRecallBlock } from '../core/recall/recall-block.ts';
-import { maskSecrets } from '../core/redaction/redaction.ts';
 import type { Texts } from '../ports/texts.ts';
 
 /** Implements the port Texts with the rules of the core. */
 export const TEXTS: Texts = {
-  hasSecret: (text) => {
-    try {
-      return maskSecrets(text).masked > 0;
-    } catch {
-      return true;
-    }
-  },
   captureHuman,
   captureAssistant,
   questionText,

@@ -91,7 +91,7 @@ export async function openHookStore(options: HookStoreOptions): Promise<HookStor
     keepOutput: async (text, { session: conversation, folder }, client) => {
       const { space, isMemoryOff } = await projects.find(folder);
       if (hosted !== undefined || isMemoryOff === true) return undefined;
-      if (!isStorable(text) || TEXTS.hasSecret(text)) return undefined;
+      if (!isStorable(text)) return undefined;
       const digest = textDigest('tool', text);
       const at = Date.now();
       const record = { ...OUTPUT_PLACE, digest, space, text, conversation, client, at };

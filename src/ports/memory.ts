@@ -28,7 +28,8 @@ export interface Memory {
   recall(question: RecallQuestion, signal: AbortSignal): Promise<RecallAnswer>;
   /**
    * Stores records, one state each, in order; they are durable when it resolves. The same digest in the same space
-   * is stored once. Tool outputs are kept apart: they are neither searched nor listed.
+   * is stored once. Tool outputs are kept apart: they are neither searched nor listed, and one with a secret is
+   * rejected.
    */
   capture(records: readonly MemoryRecord[], signal: AbortSignal): Promise<readonly CaptureState[]>;
   /** Returns the exact stored text by digest or reference; undefined if not stored. */

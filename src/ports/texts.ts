@@ -11,8 +11,6 @@ import type { LocatedExchange, RecallAnswer } from './memory.ts';
 
 /** Processes texts: what a memory stores, what is masked, how a block quotes. Every method is pure. */
 export interface Texts {
-  /** Says whether a text holds a secret; also true for a text that is too long to search. */
-  hasSecret(text: string): boolean;
   /** Returns the masked record of a user's typed text; undefined if it is not worth storing. */
   captureHuman(humanText: string, heard?: Heard): RecordText | undefined;
   /**

@@ -489,7 +489,7 @@ interface KeepOptions {
   readonly keepsShort: boolean;
 }
 
-type KeeperDependencies = Pick<ProxyDependencies, 'memory' | 'clock' | 'texts'>;
+type KeeperDependencies = Pick<ProxyDependencies, 'memory' | 'clock'>;
 
 /**
  * Stores tool outputs in the memory in advance, so that a batch is ready when it pays. It works after the request
@@ -498,18 +498,16 @@ type KeeperDependencies = Pick<ProxyDependencies, 'memory' | 'clock' | 'texts'>;
 class OutputKeeper {
   readonly #memory: RequestMemory;
   readonly #clock: Clock;
-  readonly #texts: KeeperDependencies['texts'];
-  /** State of each output, by space and digest. 'refused': it has a secret, or the user or memory refuses it. */
+  /** State of each output, by space and digest. 'refused': by the user, or by the memory, as one with a secret is. */
   readonly #fates = new Map<string, 'underway' | 'stored' | 'refused'>();
 
   readonly #generationNow: () => number;
   #generation: number;
 
   /** `generation` changes when earlier answers of the memory no longer count. */
-  constructor({ memory, clock, texts }: KeeperDependencies, generation: () => number) {
+  constructor({ memory, clock }: KeeperDependencies, generation: () => number) {
     this.#memory = memory;
     this.#clock = clock;
-    this.#texts = texts;
     this.#generationNow = generation;
     this.#generation = generation();
   }
@@ -544,15 +542,7 @@ class OutputKeeper {
     const space = spaceKeyOf(place);
     const chosen = this.#freshOf(space, outputs, which);
     for (const { digest } of chosen) this.#fates.set(space + digest, 'underway');
-    const clean: ToolOutput[] = [];
-    for (const output of chosen) {
-      // Search one output in each round of the event loop: 100 kB take 25 ms.
-      // oxlint-disable-next-line no-await-in-loop
-      await new Promise((resolve) => setImmediate(resolve));
-      if (this.#texts.hasSecret(output.text)) this.#fates.set(space + output.digest, 'refused');
-      else clean.push(output);
-    }
-    await this.#capture(reading, clean);
+    await this.#capture(reading, chosen);
     forgetOldest(this.#fates, KNOWN_MAX);
   }
 

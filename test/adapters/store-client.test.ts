@@ -19,6 +19,8 @@ const MUTE = `
     if (name === 'close') parentPort.postMessage({ kind: 'answer', number });
   });`;
 
+const NOTHING = { records: [], ownSecrets: [] };
+
 function openClient(code: string, lines: string[] = []): StoreClient {
   const worker = new URL(`data:text/javascript,${encodeURIComponent(code)}`);
   const client = new StoreClient({ folder: '', report: (line) => lines.push(line), worker });
@@ -29,7 +31,7 @@ function openClient(code: string, lines: string[] = []): StoreClient {
 test('a worker that dies is started again, and only the calls of that moment fail', async () => {
   const lines: string[] = [];
   const client = openClient(MORTAL, lines);
-  const deadly = client.call('capture', [recordOf('one')]);
+  const deadly = client.call('capture', { records: [recordOf('one')], ownSecrets: [] });
   const behind = client.call('list', { limit: 1 });
   await expect(deadly).rejects.toMatchObject({ name: 'MemoryError', reason: 'unavailable' });
   await expect(behind).rejects.toMatchObject({ name: 'MemoryError', reason: 'unavailable' });
@@ -41,7 +43,7 @@ test('a worker that dies again and again is given up for a while', async () => {
   const client = openClient(MORTAL);
   for (let death = 0; death < 5; death += 1) {
     // oxlint-disable-next-line no-await-in-loop
-    await expect(client.call('capture', [])).rejects.toMatchObject({ reason: 'unavailable' });
+    await expect(client.call('capture', NOTHING)).rejects.toMatchObject({ reason: 'unavailable' });
   }
   await expect(client.call('list', { limit: 1 })).rejects.toMatchObject({
     message: 'The memory stopped too often.',

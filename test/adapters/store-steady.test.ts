@@ -187,7 +187,7 @@ test('the second worker answers reads alone, and only while the first is late', 
   expect(await client.call('list', { limit: 1 })).toEqual(['second']);
   expect(await client.call('retrieve', { ref: 'a' })).toEqual(['second']);
   // A write waits for the first one alone.
-  const write = client.call('capture', [], AbortSignal.timeout(300));
+  const write = client.call('capture', { records: [], ownSecrets: [] }, AbortSignal.timeout(300));
   await expect(write).rejects.toMatchObject({ reason: 'timeout' });
   expect(await client.call('health', undefined)).toEqual(['first']);
   expect(await client.call('list', { limit: 1 })).toEqual(['first']);

@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { type EmbeddedStore, openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { loadDriver } from '../../src/adapters/store/driver.ts';
+import { rememberOwnSecrets } from '../../src/core/redaction/own-secrets.ts';
 import { writeRecallBlock } from '../../src/core/recall/recall-block.ts';
 import { blockAddress, blockEntry, foundBlock } from '../support/ledger-entries.ts';
 import { FACTS, outputRecordOf, questionOf, recordOf } from '../support/records.ts';
@@ -42,6 +43,18 @@ test('R28: the folder is 0700 and every file in it 0600, whatever the umask', as
   const files = readdirSync(folder);
   expect(files.length).toBeGreaterThanOrEqual(5);
   expect(files.filter((file) => modeOf(join(folder, file)) !== 0o600)).toEqual([]);
+});
+
+test("R26: the store's thread stores no output that holds a key of the configuration", async () => {
+  const folder = tempFolder();
+  const { memory } = openStore(folder);
+  const early = outputRecordOf('The first plainpassphrase of all.');
+  expect(await memory.capture([early], patience())).toEqual(['stored']);
+  rememberOwnSecrets(['plainpassphrase-0417']);
+  const late = outputRecordOf('Then plainpassphrase-0417 was printed.');
+  expect(await memory.capture([late], patience())).toEqual(['rejected']);
+  expect(readFileSync(join(folder, 'memory.db')).includes('passphrase-0417')).toBe(false);
+  expect(readFileSync(join(folder, 'memory.db-wal')).includes('passphrase-0417')).toBe(false);
 });
 
 test('R28: looser modes of an earlier file are tightened', async () => {

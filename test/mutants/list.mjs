@@ -260,7 +260,7 @@ export const MUTANTS = [
   },
   {
     name: 'secrets are kept',
-    file: 'src/adapters/texts.ts',
+    file: 'src/core/redaction/redaction.ts',
     from: 'maskSecrets(text).masked > 0',
     to: 'maskSecrets(text).masked < 0',
     test: PROXY,

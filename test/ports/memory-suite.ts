@@ -377,6 +377,14 @@ export function memorySuite(
       expect(await memory.capture(wrong, patience())).toEqual(Array(4).fill('rejected'));
     });
 
+    test('R26: an output that holds a secret is rejected', async () => {
+      const secret = outputRecordOf(
+        'AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMIK7MDENGbPxRfiCYzz12345678AB',
+      );
+      const states = await memory.capture([secret, outputRecordOf('port=8765')], patience());
+      expect(states).toEqual(['rejected', 'stored']);
+    });
+
     test('a signal that has fired is a MemoryError with the reason timeout', async () => {
       const asked = memory.recall(questionOf('anything'), AbortSignal.abort());
       await expect(asked).rejects.toThrowError(MemoryError);

@@ -37,6 +37,7 @@ import {
   writeOutputFile,
 } from '../files/output-files.ts';
 import { forgetOldest } from '../../core/bytes/recent.ts';
+import { ownSecrets } from '../../core/redaction/own-secrets.ts';
 import { referenceOf } from '../../core/memory/reference.ts';
 
 /**
@@ -201,8 +202,7 @@ async function warm(client: StoreCaller): Promise<void> {
 const BATCHES = {
   countMax: 8,
   sizeMax: 8_192,
-  // Outputs are not indexed: writing 256 kB of them takes as long as a record of 8 kB.
-  sizeOf: ({ role, text }: MemoryRecord) => (role === 'tool' ? text.length / 32 : text.length),
+  sizeOf: ({ text }: MemoryRecord) => text.length,
 } as const;
 /** Pause between two transactions: another process tries the lock every few milliseconds, and must get it. */
 const REST_MS = 5;
@@ -260,7 +260,8 @@ class EmbeddedMemory implements Memory {
     const states: CaptureState[] = [];
     for (const batch of batchesOf(records, BATCHES)) {
       if (states.length > 0) await sleep(REST_MS);
-      states.push(...(await this.#client.call('capture', batch, signal)));
+      const given = { records: batch, ownSecrets: ownSecrets() };
+      states.push(...(await this.#client.call('capture', given, signal)));
     }
     return states;
   }

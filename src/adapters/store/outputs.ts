@@ -47,8 +47,12 @@ export class Outputs implements Holder {
   }
 
   keep(records: readonly MemoryRecord[], now: number): CaptureState[] {
+    // Searches for secrets before the transaction, which locks the file.
+    const storable = records.map(isStorable);
     return this.#database.transaction(() => {
-      const states = records.map((record) => this.#keepOne(record, now));
+      const states = records.map((record, at) =>
+        storable[at] === true ? this.#keepOne(record, now) : 'rejected',
+      );
       this.#noteUse(now);
       this.#writes += 1;
       if (this.#writes % WRITES_PER_PRUNE === 1) this.#prune(now);
@@ -169,7 +173,6 @@ export class Outputs implements Holder {
   }
 
   #keepOne(record: MemoryRecord, now: number): CaptureState {
-    if (!isStorable(record)) return 'rejected';
     const space = spaceId(this.#database, record.space);
     if (space === undefined) return 'rejected';
     const has = (table: string): boolean =>

@@ -51,7 +51,11 @@ import type { MemoryFailure } from '../../core/errors.ts';
 export interface StoreCalls {
   recall(question: RecallQuestion): RecallAnswer;
   warm(): void;
-  capture(records: readonly MemoryRecord[]): readonly CaptureState[];
+  /** `ownSecrets`: the secrets that no output may hold, which the store's thread does not know otherwise. */
+  capture(given: {
+    readonly records: readonly MemoryRecord[];
+    readonly ownSecrets: readonly string[];
+  }): readonly CaptureState[];
   retrieve(key: RecordKey): StoredRecord | undefined;
   list(filter: ListFilter): readonly SpokenRecord[];
   page(filter: PageFilter): RecordPage;

@@ -12,6 +12,7 @@ import {
 import { type Driver, failureText, loadDriver, type Statements } from './driver.ts';
 import { isBeingWritten } from './opened-file.ts';
 import { isSpoken, readRecord } from '../../core/memory/record.ts';
+import { rememberOwnSecrets } from '../../core/redaction/own-secrets.ts';
 import type { StoreHealth } from '../../ports/local-store.ts';
 import type { ForgottenElsewhere, StoreCallName, StoreCalls } from './protocol.ts';
 import { emptyBlocks, placedRecords, pruneLedger, retireBlocks } from '../state/ledger.ts';
@@ -146,7 +147,10 @@ export class Store {
     return {
       recall: (question) => search.recall(question),
       warm: () => search.warm(),
-      capture: (given) => captureAll({ records, outputs }, given),
+      capture: ({ records: given, ownSecrets }) => {
+        rememberOwnSecrets(ownSecrets);
+        return captureAll({ records, outputs }, given);
+      },
       retrieve: (key) => records.retrieve(key) ?? outputs.retrieve(key),
       list: (filter) => records.list(filter),
       page: (filter) => records.page(filter),

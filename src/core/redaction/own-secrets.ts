@@ -25,6 +25,11 @@ export function rememberOwnSecrets(secrets: readonly string[]): void {
   needles = [...new Set([...known].flatMap(formsOf))];
 }
 
+/** Returns the values, for another thread. */
+export function ownSecrets(): readonly string[] {
+  return [...known];
+}
+
 /** Finds these secrets in a text without escapes. */
 export function findOwnSecrets(view: string): readonly Stretch[] {
   const found: Stretch[] = [];

@@ -41,6 +41,15 @@ const OVERSIZED: MaskedText = { text: '[masked: oversized-text]', masked: 1 };
 export const MASKED_NAMES_MAX = 5_000;
 const HEADS_MAX = 20_000;
 
+/** Says whether a text holds a secret; also true for a text that is too long to search. */
+export function holdsSecret(text: string): boolean {
+  try {
+    return maskSecrets(text).masked > 0;
+  } catch {
+    return true;
+  }
+}
+
 /** Returns the text with `[masked: kind]` in place of every secret. */
 export function maskSecrets(text: string): MaskedText {
   if (text.length > MASKED_CHARS_MAX) return OVERSIZED;
