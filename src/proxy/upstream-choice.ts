@@ -1,6 +1,5 @@
 import type { Dialect } from '../core/conversation/view.ts';
-import { DIALECTS } from '../core/dialects/apis.ts';
-import { apiOf, DIALECT_APIS } from '../core/dialects/apis.ts';
+import { apiOf, DIALECT_APIS, DIALECTS } from '../core/dialects/apis.ts';
 import { ProxyError } from '../core/errors.ts';
 import type { Route } from '../core/http/routes.ts';
 import type { ProxySettings } from '../core/settings/settings.ts';

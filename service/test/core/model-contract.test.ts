@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { DIALECTS } from '../../../src/core/dialects/apis.ts';
-import { DIALECT_APIS } from '../../../src/core/dialects/apis.ts';
+import { DIALECT_APIS, DIALECTS } from '../../../src/core/dialects/apis.ts';
 import { modelErrorBody } from '../../src/server/answers.ts';
 import { serviceError } from '../../src/server/fault.ts';
 import { findPath } from '../../../src/core/http/routes.ts';

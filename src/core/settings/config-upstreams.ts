@@ -1,6 +1,5 @@
 import type { Dialect } from '../conversation/view.ts';
-import { DIALECTS } from '../dialects/apis.ts';
-import { type DialectApi, apiOf } from '../dialects/apis.ts';
+import { apiOf, type DialectApi, DIALECTS } from '../dialects/apis.ts';
 import { type Login, LOGINS } from '../http/logins.ts';
 import { classOfHost, isOwnMachineUrl } from './own-machine.ts';
 import { type Place, readNetworkProxy } from './network-proxy.ts';

@@ -1,6 +1,5 @@
 import { asList, asRecord, parseJson } from '../../../../src/core/bytes/json-fields.ts';
-import { DIALECTS } from '../../../../src/core/dialects/apis.ts';
-import { apiOf } from '../../../../src/core/dialects/apis.ts';
+import { apiOf, DIALECTS } from '../../../../src/core/dialects/apis.ts';
 import { sampleOf } from '../../../../src/core/dialects/samples.ts';
 import { ProxyError } from '../../../../src/core/errors.ts';
 import { forwardHeaders } from '../../../../src/core/http/header-rules.ts';
