@@ -118,7 +118,7 @@ export class Bonds {
   #record(
     thought: string,
     model: string | undefined,
-    { reading, bond, placements, isShortened }: Relayed,
+    { reading, bond, placements, isShortened, batches }: Relayed,
   ): boolean {
     const { view } = reading;
     const isBound = bond?.isBound !== false || bindsThinking(model ?? modelOf(reading));
@@ -127,7 +127,7 @@ export class Bonds {
     const at = this.#dependencies.clock.now();
     const address = thoughtAddress(reading, thought);
     void this.#dependencies.ledger.record([
-      { ...address, isBound, isShortened, behind, blocks, at },
+      { ...address, isBound, isShortened, batches, behind, blocks, at },
     ]);
     return isBound;
   }
@@ -144,23 +144,23 @@ export class Bonds {
   }
 }
 
-export interface Relayed {
+/** `isShortened` and `batches` are those of the accepted request. */
+export interface Relayed extends Pick<ThoughtFact, 'isShortened' | 'batches'> {
   readonly reading: Reading;
   readonly bond: Bond | undefined;
   readonly placements: readonly Placement[];
-  /** True if the accepted request left something out. */
-  readonly isShortened: boolean;
 }
 
 /** The bond of thinking that svc did not relay. */
-const FOREIGN = { isBound: true, placed: 'foreign', isWhole: true } as const;
+const FOREIGN = { isBound: true, placed: 'foreign', batches: [] } as const;
 
 /** Returns the bond of a bound conversation, from the entry of its newest thinking. */
-function bondOf({ isBound, blocks, isShortened }: ThoughtFact, thoughtAt: number): Bond {
+function bondOf({ isBound, blocks, ...fact }: ThoughtFact, thoughtAt: number): Bond {
   // The bound thinking is not in this request: it came later, or it belongs to another conversation with the same
   // beginning.
   if (!isBound) return { ...UNBOUND, isBound: true, thoughtAt };
-  return { isBound: true, thoughtAt, placed: blocks, isWhole: !isShortened };
+  const batches = fact.isShortened ? fact.batches : [];
+  return { isBound: true, thoughtAt, placed: blocks, batches };
 }
 
 /** Deadline for reading the bond, longer than a recall's: without it a conversation loses its thinking. */

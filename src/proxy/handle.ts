@@ -23,6 +23,7 @@ import { Conversations, heldBytes, type Reading } from './conversations.ts';
 import { type Form, forwardPlanned, headersForClient, sendForm } from './forward.ts';
 import { BackgroundPace, BackgroundQueue } from './background-queue.ts';
 import { Bonds } from './bonds.ts';
+import type { ThoughtFact } from '../core/ledger/entries.ts';
 import type { Bond, Placement } from '../core/recall/injections.ts';
 import type { ClientRequest, ConfiguredUpstream, ProxyDependencies } from './dependencies.ts';
 import { placeReading, readSteps, settleProject } from './read-request.ts';
@@ -194,8 +195,7 @@ export class ProxyHandler {
       onThought: (thought, model) => {
         if (reading === undefined) return;
         const { placements } = taken.recalled;
-        const isShortened = isShortenedForm(taken);
-        this.#bonds.relayed(thought, model, { reading, bond, placements, isShortened });
+        this.#bonds.relayed(thought, model, { reading, bond, placements, ...leftOutOf(taken) });
       },
     });
     const end = await this.#relay(context, {
@@ -395,7 +395,7 @@ export class ProxyHandler {
         reading,
         bond,
         placements,
-        isShortened: isShortenedForm(taken),
+        ...leftOutOf(taken),
       });
       this.#recaller.answered(reading, said, placements).catch(() => undefined);
     }
@@ -511,9 +511,10 @@ function notedOf({ recalled: { state, placements } }: TakenForm) {
   return { memoryState: state, placements };
 }
 
-/** Says whether texts were really left out. In shadow mode svc only counts them and sends the client's own bytes. */
-function isShortenedForm({ body, plan }: TakenForm): boolean {
-  return body !== undefined && plan.elidedItems > 0;
+/** Says what was really left out. In shadow mode svc only counts it and sends the client's own bytes. */
+function leftOutOf({ body, plan }: TakenForm): Pick<ThoughtFact, 'isShortened' | 'batches'> {
+  const isShortened = body !== undefined && plan.elidedItems > 0;
+  return { isShortened, batches: isShortened ? plan.shortening?.batches : [] };
 }
 
 interface Change extends TakenForm {

@@ -7,6 +7,7 @@ import {
   keyOf,
   type LedgerEntry,
   type LeftOut,
+  markOf,
   refusalAddresses,
   refusalEntries,
   spaceKeyOf,
@@ -121,6 +122,7 @@ type Candidates = { readonly outcome: Outcome } | Found;
 interface Found {
   readonly outcome?: undefined;
   readonly facts: ShorteningFacts;
+  readonly marks: KnownBatches['marks'];
   readonly removal: Removal;
   /** The proof, already begun; undefined while it depends on what is recalled. */
   readonly proof: Proof | undefined;
@@ -139,6 +141,8 @@ export function leavingOf(candidates: Candidates): Leaving {
 
 interface KnownBatches {
   readonly batches: readonly LeftOut[];
+  /** Marks of their items; undefined if the ledger did not answer. */
+  readonly marks: readonly string[] | undefined;
   /**
    * True if new texts may be left out: all batches are known, and none was made at the newest item, so this is no
    * repeated request.
@@ -147,7 +151,7 @@ interface KnownBatches {
 }
 
 const NOTHING_FOUND = new FoundEntries([]);
-const NO_BATCHES: KnownBatches = { batches: [], takesNew: true };
+const NO_BATCHES: KnownBatches = { batches: [], marks: [], takesNew: true };
 
 export class Shortener {
   readonly #dependencies: ProxyDependencies;
@@ -201,6 +205,7 @@ export class Shortener {
     if (decision !== 'reads') return { outcome: decision };
     const known = sight.hasBatches ? await this.#findBatches(call) : NO_BATCHES;
     if (known === undefined) return { outcome: 'unanswered' };
+    const { marks } = known;
     const exchanges = mayOmit({ view, ...known }) ? groupExchanges(view.items) : [];
     await this.#slices.run(this.#candidateSteps(view, exchanges));
     const facts = this.#factsOf(call, {
@@ -208,14 +213,14 @@ export class Shortener {
       takesNew: known.takesNew && identity.kind === 'main',
     });
     const removal = removalOf(facts);
-    if (removal.omissions.length === 0) return this.#begun(call, facts, removal);
+    if (removal.omissions.length === 0) return this.#begun(call, { facts, marks, removal });
     const without = { ...facts, omittable: [] };
-    const rest = this.#begun(call, without, removalOf(without));
-    return { facts, removal, proof: undefined, rest };
+    const rest = this.#begun(call, { facts: without, marks, removal: removalOf(without) });
+    return { facts, marks, removal, proof: undefined, rest };
   }
 
-  #begun(call: ShorteningCall, facts: ShorteningFacts, removal: Removal): Found {
-    return { facts, removal, proof: this.#prove(call, { facts, removal }) };
+  #begun(call: ShorteningCall, found: Omit<Found, 'proof'>): Found {
+    return { ...found, proof: this.#prove(call, found) };
   }
 
   /** Collects what is known of a request before its old texts are read. */
@@ -229,7 +234,7 @@ export class Shortener {
     const { elisionEnabled: isElisionEnabled, elisionKeepRounds: keepRounds } = settings;
     const asked = { modes, isBound, isOverBudget, hasProviderState, isElisionEnabled };
     const obstacle = bond === undefined ? 'unanswered' : obstacleOf(asked);
-    const mayRepeatMore = obstacle === undefined && mayRepeat(view) && bond?.isWhole !== true;
+    const mayRepeatMore = obstacle === undefined && mayRepeat(view) && bond?.batches?.length !== 0;
     const mark = mayRepeatMore ? elisionMark({ view, owner: place, elision }) : undefined;
     const mayLeave = obstacle === undefined && isOverBudget && kind === 'main';
     const refusals = refusalAddresses(view, place, 'shortening');
@@ -285,6 +290,7 @@ export class Shortener {
   async #findBatches({
     reading: { view, state, place: owner },
     modes,
+    bond,
     deadline: { msLeft },
   }: ShorteningCall): Promise<KnownBatches | undefined> {
     const place: ElisionPlace = { view, owner, elision: kindOf(modes) };
@@ -293,17 +299,23 @@ export class Shortener {
     const places = batchPlaces(place);
     const addresses = places.flatMap(({ own, shared }) => [own, shared]);
     const found = await this.#dependencies.ledger.find(addresses, msLeft);
-    const batches = batchesIn(found, places);
+    const markAt = (at: number): string => markOf(view.items[at]?.fingerprint ?? '');
+    // In front of bound thinking only the batches count with which it was made.
+    const batches = batchesIn(found, places).filter(
+      ({ at }) => bond?.batches?.includes(markAt(at)) !== false,
+    );
     const all = batches.map(({ leftOut }) => leftOut);
     if (found.missing !== undefined) {
       const before = state.batches.get(key) ?? [];
       const known = before.length > all.length ? before : all;
-      return known.length === 0 ? undefined : { batches: known, takesNew: false };
+      if (known.length === 0) return undefined;
+      return { batches: known, marks: undefined, takesNew: false };
     }
     state.batches.set(key, all);
     // The ledger keeps only the first batch of an item, so a second one would be lost in the next request.
     const isSentAgain = batches.length > 0 && batches.at(-1)?.at === places.at(-1)?.at;
-    return { batches: all, takesNew: !isSentAgain };
+    const marks = batches.map(({ at }) => markAt(at));
+    return { batches: all, marks, takesNew: !isSentAgain };
   }
 
   /**
@@ -426,7 +438,7 @@ export class Shortener {
   }
 
   async #settleProven(call: SettleCall, found: Found): Promise<SettledShortening> {
-    const { facts, removal, proof = this.#prove(call, found) } = found;
+    const { facts, marks, removal, proof = this.#prove(call, found) } = found;
     const { view } = call.reading;
     const possession = await proof.possession;
     if (possession.kind === 'unproven') return leavesNothing('unproven');
@@ -438,11 +450,15 @@ export class Shortener {
     const settled = settle(facts, removal, digests);
     const recorded = this.#entriesOf(call, settled);
     const isRecorded = await this.#dependencies.ledger.commit(recorded);
-    if (isRecorded) return { ...this.#leftOut(view, settled), recorded, isRecorded };
+    if (isRecorded) {
+      const made = recorded.flatMap((it) => ('leftOut' in it ? [markOf(it.fingerprint)] : []));
+      const batches = marks && [...new Set([...marks, ...made])];
+      return { ...this.#leftOut(view, settled), batches, recorded, isRecorded };
+    }
     // Without a ledger record another node could not repeat a new batch, so only earlier ones apply.
     const nothingNew = { ...facts, takesNew: false };
     const earlier = settle(nothingNew, removalOf(nothingNew), digests);
-    return { ...this.#leftOut(view, earlier), isRecorded };
+    return { ...this.#leftOut(view, earlier), batches: marks, isRecorded };
   }
 
   #leftOut(view: RequestView, settled: Settled): Shortening {

@@ -194,7 +194,7 @@ function boundHistory() {
 test('in front of bound thinking exactly those blocks come back that it was made with', () => {
   const { replay, sent } = boundHistory();
   const blocks = (bond: Bond) => replay(bond).placements.map(({ block }) => block);
-  const bond = { isBound: true, thoughtAt: 3, isWhole: false };
+  const bond = { isBound: true, thoughtAt: 3 };
   expect(blocks({ ...bond, placed: sent })).toEqual(['one', 'two']);
   expect(blocks({ ...bond, placed: sent.slice(1) })).toEqual(['two']);
   expect(blocks({ ...bond, placed: [] })).toEqual([]);
@@ -207,7 +207,7 @@ test('in front of bound thinking exactly those blocks come back that it was made
 
 test('a conversation that was continued without svc loses its blocks for good', () => {
   const { replay } = boundHistory();
-  const foreign = replay({ isBound: true, thoughtAt: 3, placed: 'foreign', isWhole: true });
+  const foreign = replay({ isBound: true, thoughtAt: 3, placed: 'foreign' });
   expect(foreign).toMatchObject({ placements: [], isForeign: true });
   expect(foreign.pins.map(({ kind, block }) => [kind, block])).toEqual([
     ['own-block', ''],

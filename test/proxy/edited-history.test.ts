@@ -3,6 +3,7 @@ import type { Dialect } from '../../src/core/conversation/view.ts';
 import { DIALECTS } from '../../src/core/dialects/apis.ts';
 import { requestWith, said, toolRound, type WireItem } from '../support/dialect-wire.ts';
 import { openProxyStage } from '../support/proxy-stage.ts';
+import { startTalk } from '../support/strict-talk.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { longOutput } from '../support/tool-session.ts';
 
@@ -49,8 +50,10 @@ async function openHistory(dialect: Dialect) {
   return { begin, edit, goElsewhere, firstLength: edited.length };
 }
 
+const STUB = '[svc left out this ';
+
 function stubsIn(items: readonly string[]): number {
-  return items.filter((item) => item.includes('[svc left out this ')).length;
+  return items.filter((item) => item.includes(STUB)).length;
 }
 
 test.each(DIALECTS)(
@@ -79,3 +82,38 @@ test.each(DIALECTS)(
     expect(await goElsewhere('one')).toEqual(whole);
   },
 );
+
+test('law 6: what a fork leaves out later stays in front of bound thinking', async () => {
+  let aheadMs = 0;
+  const clock = { now: () => Date.now() + aheadMs, monotonic: () => performance.now() + aheadMs };
+  const { ask, story, strict } = await startTalk({ clock });
+  const stubs = async (name: string, list: readonly WireItem[], model?: string) => {
+    const headers = { 'session-id': name };
+    const asked = await ask(list, { headers, ...(model !== undefined && { model }) });
+    await story.drained();
+    return { item: asked.item, count: asked.sent.split(STUB).length - 1 };
+  };
+  const unbound = (name: string, list: readonly WireItem[]) => stubs(name, list, 'claude-sonnet-5');
+  const dialect = 'anthropic_messages';
+  let items = exchange(dialect, 'first', 'Fix the first part.').slice(0, -1);
+  await unbound('one', items);
+  aheadMs = 301_000;
+  items = [...items, ...toolRound(dialect, 'call_more', 'nothing')];
+  expect((await unbound('one', items)).count).toBe(ROUNDS - 3);
+  const second = exchange(dialect, 'second', 'And now the second part.').slice(1);
+  items = [...items, ...second, said('user', 'And the lexer?')];
+  const lexer = await unbound('one', items);
+  items = [...items, lexer.item];
+  // The model binds its thinking from here on.
+  const own = [...items, said('user', 'And the printer?')];
+  const bound = await stubs('one', own);
+  expect([lexer.count, bound.count]).toEqual([ROUNDS - 3, ROUNDS - 3]);
+  await unbound('fork', [...items, said('user', 'And the tests?')]);
+  aheadMs += 301_000;
+  // After the step back, the batch is recorded at the newest prompt that both conversations have.
+  const forked = await unbound('fork', [...items, said('user', 'And the documents?')]);
+  expect(forked.count).toBeGreaterThan(ROUNDS);
+  const next = await stubs('one', [...own, bound.item, said('user', 'Thank you.')]);
+  expect(next.count).toBe(ROUNDS - 3);
+  expect([strict.refusals, strict.lost]).toEqual([[], []]);
+});

@@ -87,6 +87,11 @@ export interface ThoughtFact {
   readonly behind: string;
   /** True if earlier batches were left out of its request. */
   readonly isShortened: boolean;
+  /**
+   * The items with the batches of its request; see markOf. A fork may add batches at other items later. Undefined if
+   * they are not known.
+   */
+  readonly batches?: readonly string[] | undefined;
   readonly blocks: readonly PlacedMark[];
 }
 
@@ -277,7 +282,7 @@ function withoutColon(text: string): string {
 /** Characters of a mark: 96 bits, enough to tell the blocks of one conversation apart. */
 const MARK_CHARS = 16;
 
-/** Shortens a fingerprint or a digest for a PlacedMark. */
+/** Shortens a fingerprint or a digest for a ThoughtFact. */
 export function markOf(hash: string): string {
   return hash.slice(0, MARK_CHARS);
 }

@@ -27,6 +27,8 @@ export interface Shortening {
   readonly readings?: number;
   /** Outputs and exchanges that are left out for the first time. */
   readonly added?: ReadonlySet<ToolOutput | Omission>;
+  /** Marks of the items with the batches that were left out; undefined if they are not known. */
+  readonly batches?: readonly string[] | undefined;
   /** The ledger entries of `added`, so that a refusal can take them back. */
   readonly recorded?: readonly LedgerEntry[];
 }

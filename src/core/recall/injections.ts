@@ -262,8 +262,11 @@ export interface Bond {
    * Undefined if it is not bound.
    */
   readonly placed: readonly PlacedMark[] | 'foreign' | undefined;
-  /** True if nothing was left out before the bound thinking. */
-  readonly isWhole: boolean;
+  /**
+   * Marks of the items whose batches apply; none if nothing was left out before the bound thinking. Undefined: all
+   * that are found apply.
+   */
+  readonly batches?: readonly string[] | undefined;
   /**
    * The blocks that the provider's cache can hold, if the client has left its bound thinking out. Undefined: they are
    * not known.
@@ -278,7 +281,7 @@ interface CachedBlocks {
   readonly blocks: readonly PlacedMark[];
 }
 
-export const UNBOUND: Bond = { isBound: false, thoughtAt: -1, placed: undefined, isWhole: false };
+export const UNBOUND: Bond = { isBound: false, thoughtAt: -1, placed: undefined };
 
 export interface Replay {
   readonly placements: readonly Placement[];
