@@ -63,11 +63,19 @@ export class Bonds {
    */
   async #lookBehind(reading: Reading, { msLeft }: Deadline): Promise<Bond> {
     const answerAt = reading.view.items.findLastIndex(isModelWork);
-    if (answerAt === -1) return { ...UNBOUND, isBound: true };
-    const { said } = answerPlace(reading, answerAt);
-    const known = (await this.#dependencies.ledger.find([said], msLeft / 2)).get(said);
-    const cached = known === undefined ? undefined : { answerAt, blocks: known.blocks };
-    return { ...UNBOUND, isBound: true, cached };
+    return this.#boundBehind(reading, answerAt === -1 ? [] : [answerAt], msLeft / 2);
+  }
+
+  /** Finds the bond of a conversation without thinking that counts, from the newest known of these answers. */
+  async #boundBehind(reading: Reading, answers: readonly number[], ms: number): Promise<Bond> {
+    const places = answers.map((at) => ({ at, ...answerPlace(reading, at) }));
+    const addresses = places.map(({ said }) => said);
+    const found = await this.#dependencies.ledger.find(addresses, ms);
+    const cached = places.flatMap(({ at, said }) => {
+      const known = found.get(said);
+      return known === undefined ? [] : [{ answerAt: at, blocks: known.blocks }];
+    });
+    return { ...UNBOUND, isBound: true, cached: cached.at(-1) };
   }
 
   /**
@@ -87,7 +95,11 @@ export class Bonds {
       if (known === undefined) return { ...FOREIGN, thoughtAt: index };
       if (known.behind === thought.behind) return bondOf(known, index);
     }
-    return { ...UNBOUND, isBound: true };
+    const { items } = reading.view;
+    const ends = items.flatMap((item, at) =>
+      !isGiven(item) && isGiven(items[at + 1]) ? [at] : [],
+    );
+    return this.#boundBehind(reading, ends, LOOK_MS);
   }
 
   /**

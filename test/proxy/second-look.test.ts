@@ -2,11 +2,13 @@ import { expect, test } from 'vitest';
 import type { Dialect } from '../../src/core/conversation/view.ts';
 import { textDigest } from '../../src/core/memory/reference.ts';
 import type { RecallQuestion } from '../../src/ports/memory.ts';
+import { StrictPair } from '../support/conversation-fuzz/strict-pair.ts';
 import { recordOf } from '../support/records.ts';
-import { DIALECTS, said, toolRound, type WireItem } from '../support/dialect-wire.ts';
+import { DIALECTS, requestWith, said, toolRound, type WireItem } from '../support/dialect-wire.ts';
 import {
   LOOK_AT,
   LOOK_FACT,
+  LOOK_FILE,
   lookBody,
   lookRounds,
   looksIn,
@@ -101,6 +103,49 @@ test.each(DIALECTS)(
     expect(looksIn(await sendTo(given, dialect, [...rounds, ...end]))).toEqual(placed);
   },
 );
+
+// The provider has the prefix without that block in its cache.
+test('a look that stayed away does not come back when the client edits a prompt before all thinking', async () => {
+  const provider = await startRecordingProvider();
+  const story = await startStory({ provider });
+  const place = { space: 'default', conversation: 'earlier' };
+  const fact = recordOf('Marta owns the billing dashboard and its Grafana alerts.', place);
+  await story.memory.capture([fact], AbortSignal.timeout(30_000));
+  const pair = new StrictPair({ account: 'new', isStrictest: false });
+  provider.reply = (request) => pair.reply(request);
+  const dialect = 'openai_responses';
+  const tools = [{ type: 'function', name: 'shell' }];
+  let items = [said('user', 'Who owns the billing dashboard and its Grafana alerts?')];
+  /** Returns the number of blocks. */
+  const send = async (more: readonly WireItem[], model: string, named = {}): Promise<number> => {
+    items = [...items, ...more];
+    const json = requestWith(dialect, items, { model, tools });
+    pair.expect({ dialect, isCount: false, betas: [], json }, { text: 'Done.' });
+    const { status } = await story.send(dialect, json, named);
+    expect(status).toBe(200);
+    return (provider.seen.at(-1)?.body.toString() ?? '').split('<svc-memory ').length - 1;
+  };
+  const asks = (text: string): readonly WireItem[] => [
+    ...pair.thoughts,
+    said('assistant', 'Done.'),
+    said('user', text),
+  ];
+  const unbound = 'gemini-2.5-pro';
+  expect(await send([], unbound)).toBe(1);
+  const rule = `${LOOK_FILE} must never touch the billing dashboard of Marta before build 7.`;
+  const learned = recordOf<'assistant'>(rule, { ...place, role: 'assistant' });
+  await story.memory.capture([learned], AbortSignal.timeout(30_000));
+  expect(await send(lookRounds(dialect, LOOK_AT), unbound)).toBe(2);
+  pair.fail(400);
+  expect(await send(asks('And the other one?'), unbound)).toBe(0);
+  pair.fail();
+  expect(await send(asks('Is that all?'), unbound)).toBe(1);
+  const edited = items.length + 1;
+  expect(await send(asks('What is left?'), 'gpt-6.2')).toBe(1);
+  expect(await send(asks('Say it in short.'), 'gpt-6.2', STATED)).toBe(1);
+  items = items.map((item, at) => (at === edited ? said('user', 'What else is left?') : item));
+  expect(await send(asks('Thank you.'), 'gpt-6.2', STATED)).toBe(1);
+});
 
 // The client changes its own prefix where the reasoning was. svc must not change it further on, by a block that moves.
 test('a block stays at its result when the client leaves reasoning out in the tool loop', async () => {
