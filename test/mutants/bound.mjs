@@ -33,6 +33,20 @@ export const BOUND = [
     test: BOUND_TEST,
   },
   {
+    name: 'a batch of a fork counts in front of bound thinking',
+    file: 'src/proxy/shortener.ts',
+    from: '({ at }) => bond?.batches?.includes(markAt(at)) !== false',
+    to: '() => true',
+    test: 'test/proxy/edited-history.test.ts',
+  },
+  {
+    name: 'after an edit before all thinking no answer is known',
+    file: BONDS,
+    from: 'cached: cached.at(-1)',
+    to: 'cached: undefined',
+    test: LOOK,
+  },
+  {
     name: 'the mode takes a placed block back',
     file: RECALL,
     from: "return isBound || silence === undefined || silence === 'skipped_side_call';",

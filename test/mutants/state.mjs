@@ -251,8 +251,8 @@ export const STATE = [
   {
     name: 'a batch is made while the ledger is late',
     file: 'src/proxy/shortener.ts',
-    from: '{ batches: known, takesNew: false }',
-    to: '{ batches: known, takesNew: true }',
+    from: '{ batches: known, marks: undefined, takesNew: false }',
+    to: '{ batches: known, marks: undefined, takesNew: true }',
     test: LATE,
     only: 'no new one',
   },
