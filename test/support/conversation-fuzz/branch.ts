@@ -66,11 +66,15 @@ export function betasOf({ dropsBlocks }: BranchKind): readonly string[] {
   return dropsBlocks ? [...betas, BINDING_BETA] : betas;
 }
 
-export function bodyOf({ kind, model, items, systems, tools }: Branch): Buffer {
+export function bodyOf(
+  { kind, model, items, systems, tools }: Branch,
+  more: WireItem = {},
+): Buffer {
   const { dialect, hasTools, isStreamed, writesParts, dropsBlocks } = kind;
   const block_binding = { prefix_mismatch_behavior: 'drop_block' };
   const extra = {
     model,
+    ...more,
     ...(hasTools && { tools: toolsOf(tools) }),
     ...(systems > 0 && {
       [dialect === 'anthropic_messages' ? 'system' : 'instructions']: `It is day ${systems}.`,

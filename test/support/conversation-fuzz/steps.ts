@@ -61,7 +61,7 @@ export type Cleared = 'results' | 'images' | 'inputs';
 export type Note = 'effort' | 'reminder' | 'tool';
 
 /** A request that carries the conversation, and after which it continues as if nothing had been. */
-export type Probe = 'count' | 'side' | 'passthrough' | 'shadow';
+export type Probe = 'count' | 'side' | 'passthrough' | 'shadow' | 'state';
 
 export interface BranchKind {
   readonly dialect: Dialect;
@@ -158,7 +158,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({
       kind: only('probe'),
       on,
-      probe: only<Probe>('count', 'side', 'passthrough', 'shadow'),
+      probe: only<Probe>('count', 'side', 'passthrough', 'shadow', 'state'),
     }),
   },
   {

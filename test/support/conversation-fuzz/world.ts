@@ -235,17 +235,15 @@ export class World {
       this.#number += 1;
       const name = this.#number % 9 === 0 ? 'the same' : `output ${this.#number}`;
       const text = longOutput(`${markOf(branch.kind)} ${name}`, 150 + ((this.#number * 97) % 900));
+      const { dialect } = branch.kind;
+      const output = outputOf(branch.kind, text, this.#number);
       const calls = Array.from({ length: step.calls }, (_, call) =>
-        toolRound(
-          branch.kind.dialect,
-          `call_${this.#number}_${call}`,
-          outputOf(branch.kind, text),
-          {
-            file_path: FILES[(this.#number + call) % FILES.length],
-          },
-        ),
-      ).flat();
-      const work = behindThoughts(branch.kind.dialect, branch.answer.thoughts, calls);
+        toolRound(dialect, `call_${this.#number}_${call}`, output, {
+          file_path: FILES[(this.#number + call) % FILES.length],
+        }),
+      );
+      const made = calledAs(dialect, calls, this.#number);
+      const work = behindThoughts(dialect, branch.answer.thoughts, made);
       const items = [...branch.items, ...work];
       await this.#send(
         steering === undefined
@@ -501,6 +499,11 @@ export class World {
       case 'count':
         if (branch.kind.dialect !== 'anthropic_messages') return;
         return this.#askAside(whole, {}, '/v1/messages/count_tokens');
+      case 'state': {
+        if (branch.kind.dialect !== 'openai_responses') return;
+        const newest = { ...whole, items: whole.items.slice(-1) };
+        return this.#askAside(newest, {}, undefined, { previous_response_id: 'resp_1' });
+      }
       case 'side':
         return this.#askAside(whole, { 'x-claude-code-request-class': 'auxiliary' });
       case 'passthrough':
@@ -514,8 +517,9 @@ export class World {
     branch: Branch,
     headers: Readonly<Record<string, string>>,
     path = PATHS[branch.kind.dialect],
+    extra: WireItem = {},
   ): Promise<void> {
-    const client = bodyOf(branch);
+    const client = bodyOf(branch, extra);
     this.#expect(branch, client, { isCount: path.endsWith('count_tokens') });
     await this.#ask(branch, client, {
       path,
@@ -661,7 +665,8 @@ function modelOf({ dialect }: BranchKind, choice: number): string {
 function prompted(kind: BranchKind, prompt: number): WireItem {
   const text = PROMPTS[prompt % PROMPTS.length] ?? '';
   if (!kind.writesParts) return said('user', text);
-  return said('user', [...(prompt % 5 === 1 ? [IMAGES[kind.dialect]] : []), textPart(kind, text)]);
+  const shown = { 1: [IMAGES[kind.dialect]], 3: [DOCUMENTS[kind.dialect]] }[prompt % 5] ?? [];
+  return said('user', [...shown, textPart(kind, text)]);
 }
 
 function textPart({ dialect }: BranchKind, text: string): WireItem {
@@ -682,9 +687,57 @@ const IMAGES: Readonly<Record<Dialect, WireItem>> = {
   },
 };
 
-/** A client that writes parts has outputs of parts too. */
-function outputOf(kind: BranchKind, text: string): unknown {
-  return kind.writesParts ? [textPart(kind, text)] : text;
+const DOCUMENTS: Readonly<Record<Dialect, WireItem>> = {
+  anthropic_messages: {
+    type: 'document',
+    source: { type: 'text', media_type: 'text/plain', data: 'A paper about piers.' },
+    citations: { enabled: true },
+  },
+  openai_responses: {
+    type: 'input_file',
+    filename: 'piers.txt',
+    file_data: 'data:text/plain;base64,UGllcnM=',
+  },
+  openai_chat_completions: {
+    type: 'file',
+    file: { filename: 'piers.txt', file_data: 'data:text/plain;base64,UGllcnM=' },
+  },
+};
+
+/** A client that writes parts has outputs of parts too, some with a picture or nothing but one. */
+function outputOf(kind: BranchKind, text: string, number: number): unknown {
+  if (!kind.writesParts) return text;
+  const parts = [textPart(kind, text)];
+  // Chat Completions takes texts alone there.
+  if (kind.dialect === 'openai_chat_completions') return parts;
+  const image = IMAGES[kind.dialect];
+  if (number % 11 === 5) return [image];
+  if (number % 7 === 3) return [...parts, image];
+  const isFound = number % 7 === 5 && kind.dialect === 'anthropic_messages';
+  return isFound ? [...parts, { type: 'tool_reference', tool_name: 'shell' }] : parts;
+}
+
+/** Calls one after the other, or all in one answer; the results of those come in one message or in some. */
+function calledAs(
+  dialect: Dialect,
+  rounds: readonly (readonly WireItem[])[],
+  number: number,
+): readonly WireItem[] {
+  if (number % 2 === 0) return rounds.flat();
+  const calls = rounds.flatMap((round) => round.slice(0, 1));
+  const results = rounds.flatMap((round) => round.slice(1));
+  const all = (items: readonly WireItem[], name: string): readonly unknown[] =>
+    items.flatMap((item) => item[name]);
+  switch (dialect) {
+    case 'openai_responses':
+      return [...calls, ...results];
+    case 'openai_chat_completions':
+      return [{ ...calls[0], tool_calls: all(calls, 'tool_calls') }, ...results];
+    case 'anthropic_messages': {
+      const call = said('assistant', all(calls, 'content'));
+      return [call, ...(number % 4 === 1 ? results : [said('user', all(results, 'content'))])];
+    }
+  }
 }
 
 /** Models of other makers know no system messages in the history, so the client leaves them out. */
@@ -823,18 +876,29 @@ function partsOf({ content }: WireItem): readonly unknown[] {
   return Array.isArray(content) ? content : [{ type: 'text', text: content }];
 }
 
-/** Up to one of the answers: a cut elsewhere would leave a call without its result. */
+/** Up to one of the answers, or up to a result: a cut elsewhere would leave a call without its result. */
 function rewound(branch: Branch, choice: number): readonly WireItem[] {
   const items = answered(branch);
-  const ends = items.flatMap(({ role, content, tool_calls }, at) =>
-    role === 'assistant' && tool_calls === undefined && isText(content) ? [at] : [],
+  const toResults = choice % 5 === 4 && items.some(holdsResult);
+  const ends = items.flatMap((item, at) =>
+    (toResults ? holdsResult(item) && !holdsResult(items[at + 1]) : isAnswer(item)) ? [at] : [],
   );
   const end = ends[Math.max(0, ends.length - 1 - (choice % 4))] ?? items.length;
   return items.slice(0, end + 1);
 }
 
+function isAnswer({ role, content, tool_calls }: WireItem): boolean {
+  return role === 'assistant' && tool_calls === undefined && isText(content);
+}
+
 function isText(content: unknown): boolean {
   return typeof content === 'string' || !JSON.stringify(content).includes('"tool_use"');
+}
+
+function holdsResult(item: WireItem | undefined): boolean {
+  const { type, role, content } = item ?? {};
+  if (type === 'function_call_output' || role === 'tool') return true;
+  return role === 'user' && (JSON.stringify(content) ?? '').includes('"tool_result"');
 }
 
 /** One prompt of the history has other words now. */

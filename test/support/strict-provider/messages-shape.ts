@@ -1,12 +1,13 @@
 import { field, isObject, listField, textField } from '../scripted-provider/loose-json.ts';
 import { claudeModel, takesSystemMessages } from './claude-models.ts';
 import { type ModelRequest, type Refusal, shape } from './judgement.ts';
-import type { Readings } from './settings.ts';
+import { isAtLeast, type Readings } from './settings.ts';
 
 /** What Anthropic refuses whatever the thinking says: a function for each rule, the first refusal counts. */
 
 const RULES = [
   bindingField,
+  thinkingAlways,
   filled,
   systemMessages,
   firstMessage,
@@ -37,6 +38,28 @@ function bindingField({ json, betas }: ModelRequest): Refusal | undefined {
   const behavior = textField(binding, 'prefix_mismatch_behavior');
   if (behavior === 'error' || behavior === 'drop_block') return undefined;
   return shape(`${path}.prefix_mismatch_behavior`, "Input should be 'error' or 'drop_block'");
+}
+
+/**
+ * Thinking cannot be switched off, and no tool can be forced ("Breaking changes" of whats-new-opus-5-5, read 2026-11-29, which
+ * names Fable 5.1 too). The words for a forced tool are made up.
+ */
+function thinkingAlways({ json }: ModelRequest): Refusal | undefined {
+  const model = claudeModel(textField(json, 'model'));
+  const floor = { opus: [5, 5], fable: [5, 1] } as const;
+  const since = model && floor[model.family as keyof typeof floor];
+  if (model === undefined || since === undefined || !isAtLeast(model.version, since))
+    return undefined;
+  const type = textField(field(json, 'thinking'), 'type');
+  if (type === 'disabled' || type === 'enabled') {
+    return shape(
+      '',
+      `"thinking.type.${type}" is not supported for this model. Use "thinking.type.adaptive" and "output_config.effort" to control thinking behavior.`,
+    );
+  }
+  const choice = textField(field(json, 'tool_choice'), 'type');
+  if (choice !== 'any' && choice !== 'tool') return undefined;
+  return shape('tool_choice', 'Forced tool use is not supported for this model.');
 }
 
 /** The words of both are those of the public API (seen in issues of 2025). */

@@ -58,7 +58,7 @@ const VALID: Readonly<Record<string, Change>> = {
   }),
   'a parameter outside the prefix': (request) => ({
     ...request,
-    thinking: { type: 'enabled', budget_tokens: 1 },
+    thinking: { type: 'adaptive', display: 'omitted' },
     metadata: { user_id: 'x' },
     tool_choice: { type: 'none' },
     max_tokens: 1,
@@ -213,6 +213,21 @@ describe('the prefix check', () => {
     const binding = { type: 'adaptive', block_binding: { prefix_mismatch_behavior: 'drop_block' } };
     const judgement = judgeMessages(new StrictProvider(), { ...begun(), thinking: binding });
     expect(outcome(judgement)).toMatch(/block_binding: Extra inputs are not permitted$/);
+  });
+
+  test.each([
+    ['claude-opus-5-5', { thinking: { type: 'disabled' } }, /"thinking.type.disabled" is not supp/],
+    [
+      'claude-fable-5-1',
+      { thinking: { type: 'enabled', budget_tokens: 9 } },
+      /type.enabled" is not/,
+    ],
+    ['claude-opus-5-5', { tool_choice: { type: 'any' } }, /Forced tool use is not supported/],
+    ['claude-opus-5-5', { tool_choice: { type: 'auto' } }, /^$/],
+    ['claude-opus-5', { thinking: { type: 'disabled' } }, /^$/],
+  ])('%s with %j', (model, fields, said) => {
+    const judgement = judgeMessages(new StrictProvider(), { ...begun(model), ...fields });
+    expect(outcome(judgement).toString()).toMatch(said);
   });
 
   test('a damaged or foreign signature is another error, which no setting changes', () => {
