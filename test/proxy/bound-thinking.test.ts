@@ -65,6 +65,39 @@ test.each(CASES)(
   },
 );
 
+// "With server-side compaction, the checked prefix starts at the most recent compaction block" (platform.claude.com, "Prefix
+// checks", read 2026-11-29), and what stands before that block may be left out.
+test.each([
+  ['leaves out', (items: readonly WireItem[]) => items.slice(1)],
+  ['edits', (items: readonly WireItem[]) => [said('user', 'Begin, please.'), ...items.slice(1)]],
+])('a block behind a compaction stays when the client %s what stands before it', async (...of) => {
+  const [, change] = of;
+  const provider = await startRecordingProvider();
+  const pair = new StrictPair({ account: 'new', isStrictest: false });
+  provider.reply = (request) => pair.reply(request);
+  const story = await startStory({ provider });
+  const records = FACTS.map((text) => recordOf(text, { space: 'default', conversation: text }));
+  await story.memory.capture(records, AbortSignal.timeout(30_000));
+  const dialect = 'anthropic_messages';
+  const betas = ['compact-2026-01-12'];
+  let items: readonly WireItem[] = [];
+  const ask = async (text: string, compacts = false): Promise<number> => {
+    const answer = said('assistant', [...pair.thoughts, { type: 'text', text: 'Noted.' }]);
+    items = [...items, ...(items.length > 0 ? [answer] : []), said('user', text)];
+    const json = requestWith(dialect, items, { model: 'claude-opus-5-5' });
+    pair.expect({ dialect, isCount: false, betas, json }, { text: 'Noted.', compacts });
+    const headers = { 'session-id': 'one', 'anthropic-beta': betas.join() };
+    const { status } = await story.send(dialect, json, headers);
+    expect([pair.caused(new Set()), status]).toEqual([[], 200]);
+    return (provider.seen.at(-1)?.body.toString() ?? '').split('<svc-memory ').length - 1;
+  };
+  await ask('Begin.', true);
+  expect(await ask(QUESTIONS[0] ?? '')).toBe(1);
+  expect(await ask('Thank you so much for that.')).toBe(1);
+  items = change(items);
+  expect(await ask('Is that all?')).toBe(1);
+});
+
 /** The thinking of the last answer, in front of what the model made. */
 function withThoughts(
   dialect: (typeof MODELS)[number][0],

@@ -42,6 +42,11 @@ export interface ItemTraits {
   readonly isReference: boolean;
   /** True if the user stopped the assistant here, so that the text so far is incomplete. */
   readonly isInterruption: boolean;
+  /**
+   * True if the item has the provider's own compaction. The provider reads nothing before it, so a client may edit
+   * that or leave it out, and fingerprints begin anew.
+   */
+  readonly isCompaction?: true | undefined;
   /** True if the item replaces the history before it, and repeats that history's typed texts. */
   readonly isSummary?: true | undefined;
   /** True if the user's text came inside a tool's output, where a file could have written it. */
@@ -61,7 +66,7 @@ export interface ItemTraits {
 export interface Item extends ItemTraits, Span {
   /** base64url sha256 of the item's content. Thinking, cache marks and the form of a single text block do not count. */
   readonly digest: string;
-  /** base64url sha256 over the digests up to and including this item: the conversation so far. */
+  /** base64url sha256 over the digests up to and including this item, since the newest compaction: the conversation so far. */
   readonly fingerprint: string;
   /** Estimated tokens of the item's bytes. */
   readonly tokens: number;

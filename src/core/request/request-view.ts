@@ -270,6 +270,7 @@ function makeItem(traits: ItemTraits, facts: ItemFacts): Item {
     isThought: traits.isThought,
     isReference: traits.isReference,
     isInterruption: traits.isInterruption,
+    isCompaction: traits.isCompaction,
     isSummary: traits.isSummary,
     isUnverified: traits.isUnverified,
     holdsFrame: traits.holdsFrame,
@@ -281,7 +282,10 @@ function makeItem(traits: ItemTraits, facts: ItemFacts): Item {
     fingerprint:
       traits.isThought === true
         ? facts.fingerprintBefore
-        : chainFingerprint(facts.fingerprintBefore, facts.digest),
+        : chainFingerprint(
+            traits.isCompaction === true ? '' : facts.fingerprintBefore,
+            facts.digest,
+          ),
     tokens: facts.tokens,
     soFar: facts.soFar,
   };

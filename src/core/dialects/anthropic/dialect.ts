@@ -302,12 +302,17 @@ function readAssistant(content: unknown): ItemTraits {
     toolResultIds: resultIds(blocks),
     hasReasoning: blocks.some((block) => REASONING.has(asRecord(block)['type'])),
     thoughts: thoughtsIn(blocks),
+    ...(blocks.some(isCompaction) && { isCompaction: true }),
     ...(blocks.length > 0 && blocks.every(isThinking) && { isThought: true }),
   };
 }
 
 function isThinking(value: unknown): boolean {
   return THINKING_TYPES.has(asText(asRecord(value)['type']));
+}
+
+function isCompaction(value: unknown): boolean {
+  return asRecord(value)['type'] === 'compaction';
 }
 
 /** Returns the ids of signed thinking. Unsigned thinking, as other providers send it, is bound to nothing. */

@@ -208,7 +208,9 @@ function readResponsesItem(value: unknown): ItemTraits {
   if (type === 'item_reference') return { ...NO_TRAITS, isReference: true };
   if (type === 'compaction_trigger') return { ...NO_TRAITS, clientOrder: 'compaction' };
   if (type === 'reasoning') return readReasoning(item);
-  if (COMPACTED.has(type)) return { ...NO_TRAITS, hasReasoning: true, isSummary: true };
+  if (COMPACTED.has(type)) {
+    return { ...NO_TRAITS, hasReasoning: true, isSummary: true, isCompaction: true };
+  }
   if (isCall(type)) return readCall(item);
   if (isResult(type)) return { ...NO_TRAITS, role: 'tool', toolResultIds: [resultId(item)] };
   return NO_TRAITS;
