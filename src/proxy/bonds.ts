@@ -130,7 +130,7 @@ export class Bonds {
   #record(
     thought: string,
     model: string | undefined,
-    { reading, bond, placements, isShortened, batches }: Relayed,
+    { reading, bond, placements, isShortened, batches, whole }: Relayed,
   ): boolean {
     const { view } = reading;
     const isBound = bond?.isBound !== false || bindsThinking(model ?? modelOf(reading));
@@ -139,7 +139,7 @@ export class Bonds {
     const at = this.#dependencies.clock.now();
     const address = thoughtAddress(reading, thought);
     void this.#dependencies.ledger.record([
-      { ...address, isBound, isShortened, batches, behind, blocks, at },
+      { ...address, isBound, isShortened, batches, whole, behind, blocks, at },
     ]);
     return isBound;
   }
@@ -156,8 +156,8 @@ export class Bonds {
   }
 }
 
-/** `isShortened` and `batches` are those of the accepted request. */
-export interface Relayed extends Pick<ThoughtFact, 'isShortened' | 'batches'> {
+/** `isShortened`, `batches` and `whole` are those of the accepted request. */
+export interface Relayed extends Pick<ThoughtFact, 'isShortened' | 'batches' | 'whole'> {
   readonly reading: Reading;
   readonly bond: Bond | undefined;
   readonly placements: readonly Placement[];
@@ -171,8 +171,8 @@ function bondOf({ isBound, blocks, ...fact }: ThoughtFact, thoughtAt: number): B
   // The bound thinking is not in this request: it came later, or it belongs to another conversation with the same
   // beginning.
   if (!isBound) return { ...UNBOUND, isBound: true, thoughtAt };
-  const batches = fact.isShortened ? fact.batches : [];
-  return { isBound: true, thoughtAt, placed: blocks, batches };
+  const { batches, whole } = fact.isShortened ? fact : { batches: [], whole: [] };
+  return { isBound: true, thoughtAt, placed: blocks, batches, whole };
 }
 
 /** Deadline for reading the bond, longer than a recall's: without it a conversation loses its thinking. */

@@ -22,8 +22,7 @@ import { CacheWatch, LongCacheWatch } from './cache-watch.ts';
 import { Conversations, heldBytes, type Reading } from './conversations.ts';
 import { type Form, forwardPlanned, headersForClient, sendForm } from './forward.ts';
 import { BackgroundPace, BackgroundQueue } from './background-queue.ts';
-import { Bonds } from './bonds.ts';
-import type { ThoughtFact } from '../core/ledger/entries.ts';
+import { Bonds, type Relayed } from './bonds.ts';
 import type { Bond, Placement } from '../core/recall/injections.ts';
 import type { ClientRequest, ConfiguredUpstream, ProxyDependencies } from './dependencies.ts';
 import { placeReading, readSteps, settleProject } from './read-request.ts';
@@ -512,9 +511,10 @@ function notedOf({ recalled: { state, placements } }: TakenForm) {
 }
 
 /** Says what was really left out. In shadow mode svc only counts it and sends the client's own bytes. */
-function leftOutOf({ body, plan }: TakenForm): Pick<ThoughtFact, 'isShortened' | 'batches'> {
+function leftOutOf({ body, plan }: TakenForm): Omit<Relayed, 'reading' | 'bond' | 'placements'> {
   const isShortened = body !== undefined && plan.elidedItems > 0;
-  return { isShortened, batches: isShortened ? plan.shortening?.batches : [] };
+  const { batches, whole } = plan.shortening ?? {};
+  return isShortened ? { isShortened, batches, whole } : { isShortened, batches: [] };
 }
 
 interface Change extends TakenForm {

@@ -14,6 +14,7 @@ import {
   type SpaceOwner,
 } from '../core/ledger/entries.ts';
 import {
+  backMark,
   type Batch,
   batchesIn,
   batchPlaces,
@@ -31,6 +32,7 @@ import type { Modes } from '../core/http/modes.ts';
 import {
   type ExchangeTexts,
   type Leaving,
+  type Omission,
   readExchangeTexts,
 } from '../core/shortening/omissions.ts';
 import type { Bond } from '../core/recall/injections.ts';
@@ -414,6 +416,7 @@ export class Shortener {
       textsOf: (exchange) => this.#textsOf(view, exchange),
       isStored: isAssumed ? () => true : this.#keeper.storedIn(place),
       isBound,
+      whole: bond?.whole,
       isCacheCold,
       keepRounds: settings.elisionKeepRounds,
       tokens: view.tokens,
@@ -453,21 +456,23 @@ export class Shortener {
     if (isRecorded) {
       const made = recorded.flatMap((it) => ('leftOut' in it ? [markOf(it.fingerprint)] : []));
       const batches = marks && [...new Set([...marks, ...made])];
-      return { ...this.#leftOut(view, settled), batches, recorded, isRecorded };
+      return { ...this.#leftOut(view, facts, settled), batches, recorded, isRecorded };
     }
     // Without a ledger record another node could not repeat a new batch, so only earlier ones apply.
     const nothingNew = { ...facts, takesNew: false };
     const earlier = settle(nothingNew, removalOf(nothingNew), digests);
-    return { ...this.#leftOut(view, earlier), batches: marks, isRecorded };
+    return { ...this.#leftOut(view, facts, earlier), batches: marks, isRecorded };
   }
 
-  #leftOut(view: RequestView, settled: Settled): Shortening {
+  #leftOut(view: RequestView, { named }: ShorteningFacts, settled: Settled): Shortening {
     const { elided, omitted, outcome, batch, omissions } = settled;
     const { outputFolder, objectsUrl } = this.#dependencies;
     const readings = countReadings(view, elided);
     const replacements = replacementsOf(elided, { outputFolder, objectsUrl });
     const added = new Set([...batch, ...omissions]);
-    return { elided: replacements, omitted, outcome, readings, added };
+    const out = new Set<ToolOutput | Omission>([...elided, ...omitted]);
+    const whole = named.filter((text) => !out.has(text)).map(backMark);
+    return { elided: replacements, omitted, outcome, readings, added, whole };
   }
 
   /** Returns the ledger entries of newly left-out texts, so that a restart or another node repeats the batch. */

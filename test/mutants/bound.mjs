@@ -40,6 +40,13 @@ export const BOUND = [
     test: 'test/proxy/edited-history.test.ts',
   },
   {
+    name: 'a text that came back leaves again in front of bound thinking',
+    file: 'src/core/shortening/removal.ts',
+    from: 'new Set(request.isBound ? request.whole : [])',
+    to: 'new Set<string>()',
+    test: 'test/proxy/edited-history.test.ts',
+  },
+  {
     name: 'after an edit before all thinking no answer is known',
     file: BONDS,
     from: 'cached: cached.at(-1)',

@@ -145,8 +145,8 @@ export const MUTANTS = [
   {
     name: 'what a client’s stub refers to stays out',
     file: REMOVAL,
-    from: 'request.isBound || mayLeave(output)',
-    to: 'true',
+    from: '(request.isBound ? staysOut : mayLeave)',
+    to: '(() => true)',
     test: CORE,
   },
   {

@@ -17,7 +17,9 @@ const ROUNDS = 10;
 /** An exchange with tools: two of them are worth a batch, one is not. */
 function exchange(dialect: Dialect, name: string, prompt: string): readonly WireItem[] {
   const rounds = Array.from({ length: ROUNDS }, (_, at) =>
-    toolRound(dialect, `call_${name}${at}`, longOutput(`${name}${at}`, 900)),
+    toolRound(dialect, `call_${name}${at}`, longOutput(`${name}${at}`, 900), {
+      file_path: `/src/${name}${at}.ts`,
+    }),
   );
   return [said('user', prompt), ...rounds.flat(), said('assistant', `The ${name} part is done.`)];
 }
@@ -83,37 +85,63 @@ test.each(DIALECTS)(
   },
 );
 
-test('law 6: what a fork leaves out later stays in front of bound thinking', async () => {
+/** Conversations with a strict provider; their first part has left out all but its newest outputs. */
+async function openBound() {
+  const dialect = 'anthropic_messages';
   let aheadMs = 0;
   const clock = { now: () => Date.now() + aheadMs, monotonic: () => performance.now() + aheadMs };
   const { ask, story, strict } = await startTalk({ clock });
-  const stubs = async (name: string, list: readonly WireItem[], model?: string) => {
+  const send = async (name: string, items: readonly WireItem[], model?: string) => {
     const headers = { 'session-id': name };
-    const asked = await ask(list, { headers, ...(model !== undefined && { model }) });
+    const asked = await ask(items, { headers, ...(model !== undefined && { model }) });
     await story.drained();
-    return { item: asked.item, count: asked.sent.split(STUB).length - 1 };
+    return { item: asked.item, stubs: asked.sent.split(STUB).length - 1 };
   };
-  const unbound = (name: string, list: readonly WireItem[]) => stubs(name, list, 'claude-sonnet-5');
-  const dialect = 'anthropic_messages';
-  let items = exchange(dialect, 'first', 'Fix the first part.').slice(0, -1);
-  await unbound('one', items);
-  aheadMs = 301_000;
-  items = [...items, ...toolRound(dialect, 'call_more', 'nothing')];
-  expect((await unbound('one', items)).count).toBe(ROUNDS - 3);
+  const unbound = (name: string, items: readonly WireItem[]) =>
+    send(name, items, 'claude-sonnet-5');
+  const pause = (): void => void (aheadMs += 301_000);
+  const begun = exchange(dialect, 'first', 'Fix the first part.').slice(0, -1);
+  await unbound('one', begun);
+  pause();
+  const items = [...begun, ...toolRound(dialect, 'call_more', 'nothing')];
+  expect((await unbound('one', items)).stubs).toBe(LEFT);
+  return { dialect, strict, send, unbound, pause, items } as const;
+}
+
+const LEFT = ROUNDS - 3;
+
+test('law 6: what a fork leaves out later stays in front of bound thinking', async () => {
+  const { dialect, strict, send, unbound, pause, ...begun } = await openBound();
   const second = exchange(dialect, 'second', 'And now the second part.').slice(1);
-  items = [...items, ...second, said('user', 'And the lexer?')];
-  const lexer = await unbound('one', items);
-  items = [...items, lexer.item];
+  const shared = [...begun.items, ...second, said('user', 'And the lexer?')];
+  const lexer = await unbound('one', shared);
+  const items = [...shared, lexer.item];
   // The model binds its thinking from here on.
   const own = [...items, said('user', 'And the printer?')];
-  const bound = await stubs('one', own);
-  expect([lexer.count, bound.count]).toEqual([ROUNDS - 3, ROUNDS - 3]);
+  const bound = await send('one', own);
+  expect([lexer.stubs, bound.stubs]).toEqual([LEFT, LEFT]);
   await unbound('fork', [...items, said('user', 'And the tests?')]);
-  aheadMs += 301_000;
+  pause();
   // After the step back, the batch is recorded at the newest prompt that both conversations have.
   const forked = await unbound('fork', [...items, said('user', 'And the documents?')]);
-  expect(forked.count).toBeGreaterThan(ROUNDS);
-  const next = await stubs('one', [...own, bound.item, said('user', 'Thank you.')]);
-  expect(next.count).toBe(ROUNDS - 3);
+  expect(forked.stubs).toBeGreaterThan(ROUNDS);
+  const next = await send('one', [...own, bound.item, said('user', 'Thank you.')]);
+  expect(next.stubs).toBe(LEFT);
+  expect([strict.refusals, strict.lost]).toEqual([[], []]);
+});
+
+test('law 6: an output that came back stays whole in front of bound thinking', async () => {
+  const { dialect, strict, send, unbound, ...begun } = await openBound();
+  // Claude Code refers to an output that it has sent before, so svc sends that whole again.
+  const unchanged =
+    'File unchanged since last read. The content from the earlier read is still current.';
+  const again = toolRound(dialect, 'call_again', unchanged, { file_path: '/src/first0.ts' });
+  const items = [...begun.items, ...again];
+  const referring = await unbound('one', items);
+  expect(referring.stubs).toBe(LEFT - 1);
+  const own = [...items, referring.item, said('user', 'And the printer?')];
+  const bound = await send('one', own);
+  const next = await send('one', [...own, bound.item, said('user', 'Thank you.')]);
+  expect([bound.stubs, next.stubs]).toEqual([LEFT - 1, LEFT - 1]);
   expect([strict.refusals, strict.lost]).toEqual([[], []]);
 });

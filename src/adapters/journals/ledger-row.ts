@@ -53,7 +53,7 @@ function saidBy(entry: LedgerEntry): Said {
 
 /** Members of entries that are not part of an address: see `Facts` of core/ledger/entries.ts. */
 const FACTS =
-  'leftOut before marks isLong bridged isOver isBound isShortened batches behind blocks item block note'.split(
+  'leftOut before marks isLong bridged isOver isBound isShortened batches whole behind blocks item block note'.split(
     ' ',
   );
 

@@ -92,6 +92,8 @@ export interface ThoughtFact {
    * they are not known.
    */
   readonly batches?: readonly string[] | undefined;
+  /** The texts of those batches that its request had whole again; see backMark. */
+  readonly whole?: readonly string[] | undefined;
   readonly blocks: readonly PlacedMark[];
 }
 

@@ -267,6 +267,8 @@ export interface Bond {
    * that are found apply.
    */
   readonly batches?: readonly string[] | undefined;
+  /** Texts of these batches that the bound thinking had whole; see backMark. */
+  readonly whole?: readonly string[] | undefined;
   /**
    * The blocks that the provider's cache can hold, if the client has left its bound thinking out. Undefined: they are
    * not known.

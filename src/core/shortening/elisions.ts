@@ -206,6 +206,11 @@ function isAnchor({ humanText, toolResultIds }: Item): boolean {
   return humanText !== '' || toolResultIds.length > 0;
 }
 
+/** Names one text of a batch. Two outputs with the same mark differ by their item. */
+export function backMark(text: ToolOutput | Omission): string {
+  return 'mark' in text ? `${text.mark}@${text.item}` : exchangeMark(text);
+}
+
 /** Returns the mark of an exchange. No digest begins with `~`; a fingerprint names one place in one conversation. */
 function exchangeMark({ fingerprint }: Omission): string {
   return `~${fingerprint.slice(0, DIGEST_CHARS)}`;

@@ -11,7 +11,7 @@ import type { CachePrices } from '../dialects/descriptor.ts';
 import type { MemoryState, Outcome } from '../plan/continuity.ts';
 import { newestPrompt, type Placement } from '../recall/injections.ts';
 import { type BatchFacts, decide } from './decide.ts';
-import { type Batch, repeatedOmissions, repeatedOutputs } from './elisions.ts';
+import { backMark, type Batch, repeatedOmissions, repeatedOutputs } from './elisions.ts';
 import {
   type ExchangeTexts,
   findOmissions,
@@ -40,6 +40,8 @@ export interface RequestFacts {
    */
   readonly takesNew: boolean;
   readonly isBound: boolean;
+  /** Texts of batches that stay whole in front of bound thinking; see backMark. */
+  readonly whole?: readonly string[] | undefined;
   readonly isCacheCold: boolean;
   readonly keepRounds: number;
   /** Estimated tokens of the whole request. */
@@ -54,6 +56,8 @@ export interface RequestFacts {
 export interface ShorteningFacts extends RequestFacts {
   /** The result of answeredRounds() for the items. */
   readonly rounds: readonly number[];
+  /** The texts that earlier batches name, and those of them that may be left out now. */
+  readonly named: readonly (ToolOutput | Omission)[];
   readonly repeated: readonly ToolOutput[];
   readonly omitted: readonly Omission[];
   /** Outputs that are old enough to be left out, stored or not. */
@@ -78,12 +82,15 @@ export function readFacts(request: RequestFacts): ShorteningFacts {
     : [];
   const omitted = repeatedOmissions(omissions, batches);
   const repeated = repeatedOutputs(outputs, batches);
+  const whole = new Set(request.isBound ? request.whole : []);
+  const staysOut = (text: ToolOutput | Omission): boolean => !whole.has(backMark(text));
   const canRead = canReadMemory(view);
   return {
     ...request,
     rounds,
-    repeated: [...repeated].filter((output) => request.isBound || mayLeave(output)),
-    omitted: [...omitted],
+    named: [...repeated, ...omitted],
+    repeated: [...repeated].filter(request.isBound ? staysOut : mayLeave),
+    omitted: [...omitted].filter(staysOut),
     old: oldOutputs(request, rounds).filter((output) => !repeated.has(output)),
     omittable: callsTools(view)
       ? []
