@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { ForksPoolWorker, type WorkerRequest } from 'vitest/node';
 
 /**
  * Tests use real sockets, processes and terminals on a machine that may be busy, so a test that fails
@@ -8,8 +9,26 @@ import { defineConfig } from 'vitest/config';
  */
 const RETRIES = 1;
 
-/** Much of a test is waiting for sockets, processes and disks: even two cores have time for two. */
-const WORKERS = Math.max(2, availableParallelism() - 1);
+/** Much of a test is waiting for sockets, processes and disks: each core has time for more than one. */
+const WORKERS = availableParallelism() + 1;
+
+/** Files that one process runs: each leaves 4 MB in it, and a process that ends takes with it what a file forgot. */
+const FILES_MAX = 60;
+
+/** A process that runs file after file. To load the code again for each would take a fifth of the time. */
+class SharedProcess extends ForksPoolWorker {
+  override readonly name = 'shared-process';
+  #files = 0;
+
+  override send(message: WorkerRequest): void {
+    if (message.type === 'run') this.#files += 1;
+    super.send(message);
+  }
+
+  canReuse(): boolean {
+    return this.#files < FILES_MAX;
+  }
+}
 
 /** Kills, outages, long properties and whole builds: `npm run test:long`. */
 const LONG = [
@@ -23,14 +42,19 @@ const LONG = [
 export default defineConfig({
   test: {
     maxWorkers: WORKERS,
+    // Of the whole run: the projects do not build again.
+    globalSetup: ['test/support/build-once.ts'],
     reporters: ['default', './test/support/count-reporter.ts'],
     projects: [
       {
         test: {
           name: 'unit',
+          // The price is in test/support/every-file.ts: a file leaves its process as it was.
+          isolate: false,
+          pool: { name: 'shared-process', createPoolWorker: (asked) => new SharedProcess(asked) },
           include: ['test/**/*.test.ts', 'service/test/**/*.test.ts'],
           exclude: ['test/clients/**', ...LONG],
-          setupFiles: ['test/support/fixed-seed.ts'],
+          setupFiles: ['test/support/every-file.ts'],
           // Limits find what hangs, and measure nothing: a machine that runs much else is no failure.
           testTimeout: 60_000,
           hookTimeout: 60_000,
@@ -38,7 +62,6 @@ export default defineConfig({
           retry: RETRIES,
           // The processes of the tests must not ask for the public catalog of models.
           env: { SVC_CATALOG_URL: 'off' },
-          globalSetup: ['test/support/build-once.ts'],
         },
       },
       {
@@ -46,12 +69,11 @@ export default defineConfig({
         test: {
           name: 'long',
           include: LONG,
-          setupFiles: ['test/support/fixed-seed.ts'],
+          setupFiles: ['test/support/every-file.ts'],
           testTimeout: 600_000,
           hookTimeout: 60_000,
           expect: { poll: { timeout: 30_000 } },
           env: { SVC_CATALOG_URL: 'off' },
-          globalSetup: ['test/support/build-once.ts'],
         },
       },
       {
@@ -63,7 +85,6 @@ export default defineConfig({
           retry: RETRIES,
           env: { SVC_CATALOG_URL: 'off' },
           hookTimeout: 900_000,
-          globalSetup: ['test/support/build-once.ts'],
         },
       },
       { test: { name: 'fuzz', include: ['test/fuzz/*.fuzz.ts'], testTimeout: 120_000 } },

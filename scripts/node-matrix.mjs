@@ -67,7 +67,8 @@ const usual = values.sample ? SAMPLE : TESTS;
 const tests = positionals.length === 0 ? usual : positionals;
 
 const tsup = join(root, 'node_modules/tsup/dist/cli-default.js');
-for (const cwd of [root, join(root, 'service')]) run(process.execPath, [tsup, '--silent'], { cwd });
+const products = process.env.SVC_TEST_NO_BUILD === '1' ? [] : [root, join(root, 'service')];
+for (const cwd of products) run(process.execPath, [tsup, '--silent'], { cwd });
 const rows = values.node.map((version) => ({ version, ...judge(version) }));
 for (const { version, demo, counts } of rows) {
   process.stdout.write(`node ${version.padEnd(8)}  demo ${demo}  tests: ${counts}\n`);
