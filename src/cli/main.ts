@@ -2,17 +2,26 @@ import { readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Command } from 'commander';
 import { CliError } from './cli-error.ts';
-import { type CliCommand, declareAll, type Declare, runProgram } from './program/program.ts';
+import {
+  type CliCommand,
+  declareAll,
+  type Declare,
+  ofProcess,
+  runProgram,
+} from './program/program.ts';
 import type { OpenStore } from './compose-store.ts';
-import { type Call, type Confirm, scriptPath } from './context.ts';
+import { type Call, type CommandContext, type Confirm, scriptPath } from './context.ts';
 import type { Terminal } from './terminal.ts';
 import { COMMANDS } from './program/commands.ts';
 
 /** Declares all commands and runs a command line. */
 
 /** Runs a command line (without node and script) and resolves with the exit code. */
-export function run(argv: readonly string[]): Promise<number> {
-  return runProgram(argv, declareCommands, undefined, { asker, openStore });
+export function run(
+  argv: readonly string[],
+  context: CommandContext = ofProcess({ asker }),
+): Promise<number> {
+  return runProgram(argv, declareCommands, undefined, { openStore, ...context });
 }
 
 /** Opens the store. Its code is loaded only now. */

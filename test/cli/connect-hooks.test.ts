@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { HOOKABLE } from '../../src/cli/clients/hook-files.ts';
-import { runCli } from '../support/cli.ts';
+import { runHere } from '../support/cli.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 vi.setConfig({ testTimeout: 90_000 });
@@ -19,7 +19,7 @@ const FILES = {
 };
 
 function svc(home: string, ...args: string[]) {
-  return runCli(args, { home });
+  return runHere(args, { home });
 }
 
 test.each(Object.entries(FILES))(

@@ -14,7 +14,7 @@ import {
 import { dirname, join } from 'node:path';
 import { parse } from 'smol-toml';
 import { describe, expect, test, vi } from 'vitest';
-import { BIN, type CliResult, runCli, runProgram } from '../support/cli.ts';
+import { BIN, type CliResult, runCli, runHere, runProgram } from '../support/cli.ts';
 import { LOCAL_TOKEN, PROVIDER_KEY, validConfig } from '../support/config.ts';
 import { freePort } from '../support/free-port.ts';
 import { homeWith } from '../support/home.ts';
@@ -47,7 +47,7 @@ function place(
   }
   const at = { home, env: { SVC_DATA_HOME: join(home, 'data'), ...env } };
   const run = (command: string, args: readonly string[] = []) =>
-    runCli([command, client, '--yes', ...args], at);
+    runHere([command, client, '--yes', ...args], at);
   return { home, file, write: (args) => run('connect', args), undo: () => run('disconnect') };
 }
 
@@ -344,7 +344,7 @@ test.each(['claude', 'codex'] as const)(
     // A port of its own: the other tests leave a proxy on the usual one.
     const home = homeWith({ ...validConfig(), proxy: { port: await freePort() } });
     const svc = (...args: readonly string[]) =>
-      runCli(args, { home, env: { SVC_DATA_HOME: join(home, 'data') } });
+      runHere(args, { home, env: { SVC_DATA_HOME: join(home, 'data') } });
     await svc('connect', client, '--yes');
     const { code, stderr } = await svc('status');
     const title = { claude: 'Claude Code', codex: 'Codex' }[client];
@@ -359,7 +359,7 @@ test.each(['claude', 'codex'] as const)(
 test('claude: the helper prints the token, also of another configuration folder', async () => {
   const home = homeWith(validConfig(), "conf ig'/svc");
   const env = { SVC_CONFIG_HOME: join(home, "conf ig'/svc"), SVC_DATA_HOME: join(home, 'data') };
-  await runCli(['connect', 'claude', '--yes'], { home, env });
+  await runHere(['connect', 'claude', '--yes'], { home, env });
   const settings = JSON.parse(read(join(home, FILES.claude))) as {
     apiKeyHelper: string;
     env: Record<string, string>;
@@ -445,7 +445,7 @@ describe('claude with a login: a hook starts the proxy', () => {
       expect(run).toMatchObject({ code: 0, stdout: '' });
     }
     const options = { home: at.home, env: { SVC_DATA_HOME: join(at.home, 'data') } };
-    const status = await runCli(['status', '--json'], options);
+    const status = await runHere(['status', '--json'], options);
     expect(JSON.parse(status.stdout)).toHaveLength(1);
     expect((await runCli(['stop'], options)).code).toBe(0);
   });
@@ -497,7 +497,7 @@ test('CODEX_HOME and CLAUDE_CONFIG_DIR name the folder that is changed', async (
     const at = place(client, FORMS[client][0]?.[1]);
     const folder = join(at.home, 'no', 'such');
     const env = { SVC_DATA_HOME: join(at.home, 'data'), [variable]: folder };
-    const run = (command: string) => runCli([command, client, '--yes'], { home: at.home, env });
+    const run = (command: string) => runHere([command, client, '--yes'], { home: at.home, env });
     expect((await run('connect')).stderr).toContain(folder);
     expect(readdirSync(folder)).toHaveLength(1);
     expect(read(at.file)).toBe(FORMS[client][0]?.[1]);
@@ -531,7 +531,7 @@ test('without its record a block is told, not doubled', async () => {
   await at.write();
   const env = { SVC_DATA_HOME: join(at.home, 'other') };
   for (const command of ['connect', 'disconnect']) {
-    const { code, stderr } = await runCli([command, 'codex', '--yes'], { home: at.home, env });
+    const { code, stderr } = await runHere([command, 'codex', '--yes'], { home: at.home, env });
     expect([code, stderr]).toEqual([1, expect.stringContaining('delete the lines from')]);
   }
 });
@@ -552,7 +552,7 @@ describe.each(['codex', 'claude'] as const)('without a terminal: %s', (client) =
     const text = FORMS[client][0]?.[1] ?? '';
     const at = place(client, text);
     const env = { SVC_DATA_HOME: join(at.home, 'data') };
-    const run = (...args: readonly string[]) => runCli(args, { home: at.home, env });
+    const run = (...args: readonly string[]) => runHere(args, { home: at.home, env });
     const shown = await run('connect', client);
     expect([shown.code, shown.stdout]).toEqual([2, '']);
     expect(shown.stderr).toContain(at.file);
@@ -584,7 +584,7 @@ test('the preview hides the token in an address', async () => {
     },
   ];
   homeFile(at.home, { ...validConfig(), upstreams });
-  const shown = await runCli(['connect', 'claude'], { home: at.home });
+  const shown = await runHere(['connect', 'claude'], { home: at.home });
   expect(shown.stderr).toContain('http://127.0.0.1:8765/t/…');
   expect(shown.stderr).not.toContain('svc_path_');
 });
@@ -596,14 +596,14 @@ test('a client that svc cannot connect is refused with the reason', async () => 
     ['no-such-client', 'claude, codex'],
   ] as const) {
     // oxlint-disable-next-line no-await-in-loop -- One after the other.
-    const { code, stderr } = await runCli(['connect', name], { home: at.home });
+    const { code, stderr } = await runHere(['connect', name], { home: at.home });
     expect([code, stderr]).toEqual([2, expect.stringContaining(reason)]);
   }
 });
 
 test('print-config only prints', async () => {
   const at = place('claude', '{}');
-  const printed = await runCli(['print-config', 'claude', '--write'], { home: at.home });
+  const printed = await runHere(['print-config', 'claude', '--write'], { home: at.home });
   expect([printed.code, printed.stdout]).toEqual([2, '']);
   expect(read(at.file)).toBe('{}');
 });
@@ -616,29 +616,29 @@ describe('svc config token --start', () => {
 
   test('starts the proxy where none runs, and prints the token alone', async () => {
     const home = await homeOnFreePort();
-    const first = await runCli(['config', 'token', '--start'], { home });
+    const first = await runHere(['config', 'token', '--start'], { home });
     expect([first.code, first.stdout]).toEqual([0, `${LOCAL_TOKEN}\n`]);
-    const status = await runCli(['status', '--json'], { home });
+    const status = await runHere(['status', '--json'], { home });
     const [running] = JSON.parse(status.stdout) as { pid: number }[];
-    expect(await runCli(['config', 'token', '--start'], { home })).toMatchObject({
+    expect(await runHere(['config', 'token', '--start'], { home })).toMatchObject({
       code: 0,
       stdout: `${LOCAL_TOKEN}\n`,
       stderr: '',
     });
-    const again = await runCli(['status', '--json'], { home });
+    const again = await runHere(['status', '--json'], { home });
     expect(JSON.parse(again.stdout)).toMatchObject([{ pid: running?.pid }]);
     expect((await runCli(['stop'], { home })).code).toBe(0);
   });
 
   test('asked twice at once it starts one proxy', async () => {
     const home = await homeOnFreePort();
-    const asked = () => runCli(['config', 'token', '--start'], { home });
+    const asked = () => runHere(['config', 'token', '--start'], { home });
     const both = await Promise.all([asked(), asked()]);
     expect(both.map(({ code, stdout }) => [code, stdout])).toEqual([
       [0, `${LOCAL_TOKEN}\n`],
       [0, `${LOCAL_TOKEN}\n`],
     ]);
-    const { stdout } = await runCli(['status', '--json'], { home });
+    const { stdout } = await runHere(['status', '--json'], { home });
     expect(JSON.parse(stdout)).toHaveLength(1);
     await runCli(['stop'], { home });
   });
@@ -672,7 +672,7 @@ describe('svc config token --start', () => {
     async () => {
       const home = await homeOnFreePort();
       const env = { XDG_DATA_HOME: join(home, "own data'") };
-      expect((await runCli(['connect', 'claude', '--yes'], { home, env })).code).toBe(0);
+      expect((await runHere(['connect', 'claude', '--yes'], { home, env })).code).toBe(0);
       const { apiKeyHelper } = JSON.parse(read(join(home, FILES.claude))) as {
         apiKeyHelper: string;
       };
@@ -682,7 +682,7 @@ describe('svc config token --start', () => {
       expect(existsSync(join(env.XDG_DATA_HOME, 'svc', 'state.db'))).toBe(true);
       expect(existsSync(join(home, '.local', 'share', 'svc'))).toBe(false);
       const usual = { XDG_DATA_HOME: join(home, '.local', 'share') };
-      await runCli(['connect', 'claude', '--yes'], { home, env: usual });
+      await runHere(['connect', 'claude', '--yes'], { home, env: usual });
       expect(read(join(home, FILES.claude))).not.toContain('XDG_DATA_HOME');
     },
   );

@@ -10,7 +10,7 @@ import {
 import { dirname, join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { checkHooks } from '../../src/cli/doctor/doctor-hooks.ts';
-import { BIN, runCli } from '../support/cli.ts';
+import { BIN, runHere } from '../support/cli.ts';
 import { validConfig } from '../support/config.ts';
 import { homeWith } from '../support/home.ts';
 
@@ -31,7 +31,7 @@ async function hooked(clients: readonly string[], programs: readonly string[] = 
     chmodSync(join(bin, program), 0o755);
   }
   const env = { PATH: `${bin}:${dirname(process.execPath)}:/usr/bin:/bin` };
-  const svc = (...args: string[]) => runCli(args, { home, env });
+  const svc = (...args: string[]) => runHere(args, { home, env });
   for (const client of clients) await svc('connect', client, '--hooks', '--yes');
   /** What is wrong. */
   const checks = (folder = '/') =>

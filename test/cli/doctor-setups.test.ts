@@ -8,7 +8,7 @@ import {
   type RecallTime,
   type StoreInspection,
 } from '../../src/cli/doctor/doctor-store.ts';
-import { runCli, tempFolder } from '../support/cli.ts';
+import { runCli, runHere, tempFolder } from '../support/cli.ts';
 import {
   config,
   configFile,
@@ -41,8 +41,9 @@ interface Check {
 async function checksOf(
   { home, env = {} }: Place,
   flags: readonly string[],
+  run: typeof runHere = runHere,
 ): Promise<{ checks: Check[]; code: number | null }> {
-  const { stdout, stderr, code } = await runCli(['doctor', '--json', ...flags], { home, env });
+  const { stdout, stderr, code } = await run(['doctor', '--json', ...flags], { home, env });
   expect(stdout + stderr).not.toMatch(/CANARY|SECRET-ECHO|svc_local_/);
   expect(stdout + stderr).not.toContain(SERVICE_KEY);
   return { checks: (JSON.parse(stdout) as { checks: Check[] }).checks, code };
@@ -91,7 +92,7 @@ describe('broken set-ups', () => {
 test('a set-up that is right: every line ok, to the network and back', async () => {
   const { home } = await provider(wellBehaved());
   const env = { SVC_DATA_HOME: join(home, 'data') };
-  await runCli(['memory', 'add', 'Tests need Docker.'], { home, env });
+  await runHere(['memory', 'add', 'Tests need Docker.'], { home, env });
   const { checks, code } = await checksOf({ home, env }, []);
   expect(checks.filter(({ level }) => level !== 'ok')).toEqual([]);
   expect(code).toBe(0);
@@ -105,7 +106,7 @@ test('a set-up that is right: every line ok, to the network and back', async () 
   expect(told('Store')).toMatch(/memory\.db, whole, 1 memory, 0\.\d MB, SQLite 3\./);
   expect(told('Memory')).toMatch(/^written, read back, recalled and forgotten in \d+ ms; a recall/);
   // The test sentence is gone again.
-  const { stdout } = await runCli(['memory', 'list', '--json'], { home, env });
+  const { stdout } = await runHere(['memory', 'list', '--json'], { home, env });
   expect(stdout).toContain('Docker');
   expect(stdout).not.toContain('doctor');
 });
@@ -130,7 +131,8 @@ test('a host that nobody listens on is told once, whatever asks it', async () =>
   );
   const env = { SVC_DATA_HOME: join(home, 'data') };
   await runCli(['start', '--detach'], { home, env });
-  const { checks } = await checksOf({ home, env }, ['--live', '--yes']);
+  // The proxy and the command are one build.
+  const { checks } = await checksOf({ home, env }, ['--live', '--yes'], runCli);
   await runCli(['stop'], { home, env });
   expect(checks.filter(({ level }) => level !== 'ok')).toEqual([
     expect.objectContaining({ subject: 'Network', level: 'problem' }),
@@ -163,7 +165,7 @@ test.each([
   const told = checks.find(({ subject }) => subject === 'Claude Code');
   expect(told).toMatchObject({ level: 'warning', found: expect.stringContaining(has) as string });
   expect(told?.fix).toMatch(/ ~\/\.claude\/settings\.json$/);
-  const written = await runCli(['connect', 'claude', '--yes'], { home });
+  const written = await runHere(['connect', 'claude', '--yes'], { home });
   expect([written.code, readFileSync(path, 'utf8')]).toEqual([1, text]);
 });
 
@@ -235,16 +237,16 @@ test('--live sends a small request twice through the proxy, and tells of the pro
     });
   });
   const { home } = place;
-  const silent = await runCli(['doctor', '--live', '--yes'], { home });
+  const silent = await runHere(['doctor', '--live', '--yes'], { home });
   expect(silent.stdout).toMatch(/problem {2}Live: no proxy runs.*\n {9}svc start --detach/);
   expect(bodies).toEqual([]);
   await runCli(['start', '--detach'], { home });
-  const unasked = await runCli(['doctor', '--live'], { home });
+  const unasked = await runHere(['doctor', '--live'], { home });
   expect(unasked.stdout).toMatch(
     /warning {2}Live: Two requests of 5000 tokens to claude-haiku-4-5 at anthropic, for about \$0\.0127, were not sent, because without a terminal nobody can agree.*\n {9}svc doctor --live --yes/,
   );
   expect(bodies).toEqual([]);
-  const live = await runCli(['doctor', '--live', '--yes'], { home });
+  const live = await runHere(['doctor', '--live', '--yes'], { home });
   expect(live.stderr).toContain(
     'Two requests of 5000 tokens to claude-haiku-4-5 at anthropic, for about $0.0127.',
   );
@@ -254,7 +256,7 @@ test('--live sends a small request twice through the proxy, and tells of the pro
   expect(live.code).toBe(0);
   expect(bodies).toHaveLength(2);
   expect(bodies[1]).toBe(bodies[0]);
-  const { stdout } = await runCli(['memory', 'list', '--json'], { home });
+  const { stdout } = await runHere(['memory', 'list', '--json'], { home });
   await runCli(['stop'], { home });
   expect(stdout).not.toContain('never changes');
 });

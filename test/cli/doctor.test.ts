@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:http';
 import { createServer as createSocketServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { type CliOptions, runCli, tempFolder } from '../support/cli.ts';
+import { type CliOptions, runCli, runHere, tempFolder } from '../support/cli.ts';
 import { LOCAL_TOKEN, PROVIDER_KEY, validConfig } from '../support/config.ts';
 import { freePort } from '../support/free-port.ts';
 import { homeWith } from '../support/home.ts';
@@ -17,8 +17,11 @@ interface Report {
   checks: { level: string; subject: string; found: string; fix?: string }[];
 }
 
-async function report(options: CliOptions): Promise<Report & { code: number | null }> {
-  const { stdout, stderr, code } = await runCli(['doctor', '--json', '--offline'], options);
+async function report(
+  options: CliOptions,
+  run = runHere,
+): Promise<Report & { code: number | null }> {
+  const { stdout, stderr, code } = await run(['doctor', '--json', '--offline'], options);
   expect(stdout + stderr).not.toContain(PROVIDER_KEY);
   return { ...(JSON.parse(stdout) as Report), code };
 }
@@ -59,7 +62,7 @@ test('a provider has its name with digits, and a login is no missing key', async
 });
 
 test('for people there is a line for each, and the mending below it', async () => {
-  const { stdout, stderr, code } = await runCli(['doctor'], { home: tempFolder() });
+  const { stdout, stderr, code } = await runHere(['doctor'], { home: tempFolder() });
   expect(code).toBe(1);
   expect(stdout).toMatch(/^ok {7}Node: /m);
   expect(stdout).toMatch(/^problem {2}Configuration: .* does not exist\n {9}svc setup --yes/m);
@@ -155,7 +158,7 @@ test('each provider is asked, with the answer read, and nothing of it repeated',
     return homeWith({ ...validConfig(), proxy: { port: 0 }, upstreams });
   };
   const askedOf = async (home: string): Promise<[string | undefined, string | undefined]> => {
-    const { stdout } = await runCli(['doctor', '--json'], { home });
+    const { stdout } = await runHere(['doctor', '--json'], { home });
     expect(stdout).not.toMatch(/SECRET-ECHO|CANARY/);
     const found = find(JSON.parse(stdout) as Report, 'Provider');
     return [found?.level, found?.found.replace(/^.*\): /, '')];
@@ -181,7 +184,7 @@ test('--fix takes from others what they may not have, and says so', async () => 
   chmodSync(join(home, '.config/svc/config.json'), 0o644);
   const env = { SVC_DATA_HOME: data };
   expect((await report({ home, env })).code).toBe(1);
-  const fixed = await runCli(['doctor', '--fix', '--offline'], { home, env });
+  const fixed = await runHere(['doctor', '--fix', '--offline'], { home, env });
   expect(fixed.code).toBe(0);
   expect(fixed.stderr).toContain(`Made private: ${data}`);
   expect((await report({ home, env })).code).toBe(0);
@@ -198,7 +201,8 @@ test('a proxy whose providers take logins is as good as one with a key', async (
   ];
   const home = homeWith({ ...validConfig(), upstreams, proxy: { port: 0 } });
   await runCli(['start', '--detach'], { home });
-  const running = await report({ home });
+  // The proxy and the command are one build.
+  const running = await report({ home }, runCli);
   await runCli(['stop'], { home });
   expect(find(running, 'Proxy')).toMatchObject({ level: 'ok' });
   expect(running.code).toBe(0);
@@ -207,11 +211,12 @@ test('a proxy whose providers take logins is as good as one with a key', async (
 test('a running proxy is told with whether it takes the token', async () => {
   const home = homeWith({ ...validConfig(), proxy: { port: 0 } });
   await runCli(['start', '--detach'], { home });
-  const running = await report({ home });
+  // The proxy and the command are one build.
+  const running = await report({ home }, runCli);
   const proxy = find(running, 'Proxy');
   expect([running.code, proxy?.level]).toEqual([0, 'ok']);
   expect(proxy?.found).toContain('accepts the local token');
-  const { stdout } = await runCli(['requests', '--json'], { home });
+  const { stdout } = await runHere(['requests', '--json'], { home });
   await runCli(['stop'], { home });
   // To ask is no request of the person's.
   expect(JSON.parse(stdout)).toEqual([]);
@@ -240,7 +245,7 @@ test('clients are found with whether they point here, and with what hinders them
   const alone = await report({ home: homeWith(validConfig()), env });
   expect(find(alone, 'Claude Code')?.found).toContain('svc run claude');
   expect(find(alone, 'Codex')?.found).toBe('installed; no provider of svc serves its API');
-  const { stdout: toml } = await runCli(['print-config', 'codex'], { home });
+  const { stdout: toml } = await runHere(['print-config', 'codex'], { home });
   writeFileSync(join(home, '.codex/config.toml'), toml);
   const bare = { ...env, ANTHROPIC_BASE_URL: 'http://localhost:8791' };
   const unsearched = find(await report({ home, env: bare }), 'Claude Code');
@@ -279,7 +284,7 @@ async function homeWithClients(upstreams: readonly object[] = []): Promise<CliOp
   }
   const options = { home, env: { PATH: `${join(home, 'bin')}:${process.env['PATH'] ?? ''}` } };
   for (const name of ['claude', 'codex']) {
-    expect((await runCli(['connect', name, '--yes'], options)).code).toBe(0);
+    expect((await runHere(['connect', name, '--yes'], options)).code).toBe(0);
   }
   return options;
 }
@@ -329,7 +334,7 @@ test('where a login’s provider cannot be reached, no other address is proposed
     const upstream = { name: 'a', apiStyle: 'anthropic_messages', baseUrl, allowPrivate: true };
     const upstreams = [{ ...upstream, ...changes }];
     const home = homeWith({ ...validConfig(), upstreams, proxy: { port: 0 } });
-    const { stdout } = await runCli(['doctor', '--json'], { home });
+    const { stdout } = await runHere(['doctor', '--json'], { home });
     return find(JSON.parse(stdout) as Report, 'Network')?.fix;
   };
   expect(await fixOf({ auth: 'client' })).toBe(`Check with: curl -sI ${baseUrl}`);
@@ -339,10 +344,10 @@ test('where a login’s provider cannot be reached, no other address is proposed
 test('a file of the state that cannot be used is a problem, though memories can be read', async () => {
   const home = homeWith({ ...validConfig(), proxy: { port: 0 } });
   const env = { SVC_DATA_HOME: join(home, 'data') };
-  await runCli(['memory', 'add', 'The quay has seven berths.'], { home, env });
+  await runHere(['memory', 'add', 'The quay has seven berths.'], { home, env });
   rmSync(join(home, 'data/state.db'));
   mkdirSync(join(home, 'data/state.db'), { mode: 0o700 });
-  const { stderr } = await runCli(['requests'], { home, env });
+  const { stderr } = await runHere(['requests'], { home, env });
   expect(stderr).toContain('Check with: svc doctor');
   const result = await report({ home, env });
   expect(find(result, 'Store')).toMatchObject({

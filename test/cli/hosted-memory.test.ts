@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { runCli } from '../support/cli.ts';
+import { runHere } from '../support/cli.ts';
 import { LOCAL_TOKEN, PROVIDER_KEY, validConfig } from '../support/config.ts';
 import { promptOf } from '../support/dialect-wire.ts';
 import { freePort } from '../support/free-port.ts';
@@ -105,7 +105,7 @@ test('what one home said is recalled in the other; what the key may not, nobody 
 test('svc memory works over a service as it does over the store', async () => {
   const { home: homeOf } = await openService();
   const [home, second] = [await homeOf(), await homeOf()];
-  const svc = (words: string[], where = home) => runCli(['memory', ...words], { home: where });
+  const svc = (words: string[], where = home) => runHere(['memory', ...words], { home: where });
   const added = await svc(['add', FACT, '--space', 'project/walrus-1']);
   expect([added.code, added.stderr]).toEqual([0, 'Stored in project/walrus-1.\n']);
   const ref = added.stdout.trim();
@@ -123,7 +123,7 @@ test('svc memory works over a service as it does over the store', async () => {
 
 test('svc doctor says that a service has no room, and not that the network is to blame', async () => {
   const service = await startMemoryService({ spaceBytesMax: 1 });
-  const { stdout } = await runCli(['doctor', '--json'], {
+  const { stdout } = await runHere(['doctor', '--json'], {
     home: homeFor(service.url, await service.makeKey()),
   });
   const { checks } = JSON.parse(stdout) as { checks: readonly Record<string, string>[] };
@@ -137,7 +137,7 @@ test('svc doctor says that a service has no room, and not that the network is to
 test('svc doctor: key, scopes, generation, round trip, and a record written, proven and forgotten', async () => {
   const { home: homeOf, service } = await openService();
   const doctor = async (home: string) => {
-    const { stdout } = await runCli(['doctor', '--json'], { home });
+    const { stdout } = await runHere(['doctor', '--json'], { home });
     const { checks } = JSON.parse(stdout) as { checks: Record<string, string>[] };
     return checks.filter(({ subject }) => subject === 'Memory service');
   };
@@ -189,7 +189,7 @@ test('a service that is away: svc start serves, and what is said waits for it on
 
 test('a wrong place for memories is told before anything is sent', async () => {
   const home = homeFor('http://memory.example.com', 'some-service-key');
-  const { code, stderr, stdout } = await runCli(['memory', 'list'], { home });
+  const { code, stderr, stdout } = await runHere(['memory', 'list'], { home });
   expect([code, stdout]).toEqual([1, '']);
   expect(stderr).toContain('memory.baseUrl');
   expect(stderr).toContain('http:// on this machine');
@@ -198,7 +198,7 @@ test('a wrong place for memories is told before anything is sent', async () => {
 test('svc setup keeps what was said of an address, and asks it anew for another one', async () => {
   const home = homeFor('https://10.0.0.7', 'some-service-key');
   const setup = async (...words: string[]): Promise<unknown> => {
-    const { code, stderr } = await runCli(['setup', '--yes', ...words], { home });
+    const { code, stderr } = await runHere(['setup', '--yes', ...words], { home });
     expect([code, stderr]).toEqual([0, stderr]);
     const file = readFileSync(join(home, '.config/svc/config.json'), 'utf8');
     return (JSON.parse(file) as { memory: unknown }).memory;

@@ -6,7 +6,7 @@ import { openState } from '../../src/adapters/state/state.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { lateCaptures } from '../../src/cli/proxy/late-captures.ts';
 import type { MemoryRecord } from '../../src/ports/memory.ts';
-import { runCli } from '../support/cli.ts';
+import { runHere } from '../support/cli.ts';
 import { validConfig } from '../support/config.ts';
 import { homeWith } from '../support/home.ts';
 import { recordOf } from '../support/records.ts';
@@ -65,7 +65,7 @@ test('svc status and svc doctor say so, without a word of what waits', async () 
   keepIn(env.SVC_DATA_HOME, ['The walrus deploys on Tuesdays.']);
   for (const command of [['status'], ['doctor', '--offline']]) {
     // oxlint-disable-next-line no-await-in-loop -- Both look at the same folder.
-    const { stdout, stderr } = await runCli(command, { home, env });
+    const { stdout, stderr } = await runHere(command, { home, env });
     const said = `${stdout}${stderr}`;
     expect(said).toMatch(/1 capture \(31 bytes\) not yet stored in the memory on this machine/);
     expect(said).toContain('svc start');
@@ -94,9 +94,9 @@ test('what an answer left in the outbox is listed and found, also where the stor
   const home = homeWith({ ...validConfig(), proxy: { port: 0 } });
   const env = { SVC_DATA_HOME: join(home, 'data') };
   keepSlowly(env.SVC_DATA_HOME, 'The walrus deploys on Tuesdays.', 1_500);
-  expect((await runCli(['memory', 'search', 'walrus'], { home, env })).stdout).toContain('walrus');
+  expect((await runHere(['memory', 'search', 'walrus'], { home, env })).stdout).toContain('walrus');
   keepSlowly(env.SVC_DATA_HOME, 'The otter deploys on Fridays.', 1_500);
-  expect((await runCli(['memory', 'list'], { home, env })).stdout).toContain('otter');
+  expect((await runHere(['memory', 'list'], { home, env })).stdout).toContain('otter');
 });
 
 test('a list that waited in vain says what is still on its way', async () => {
@@ -104,7 +104,7 @@ test('a list that waited in vain says what is still on its way', async () => {
   const env = { SVC_DATA_HOME: join(home, 'data') };
   // A command delivers what waits for the memory on this machine; a service is the proxy's.
   keepIn(env.SVC_DATA_HOME, ['The walrus deploys on Tuesdays.'], 'hosted_outbox_0123456789abcdef');
-  const { code, stdout, stderr } = await runCli(['memory', 'list', '--json'], { home, env });
+  const { code, stdout, stderr } = await runHere(['memory', 'list', '--json'], { home, env });
   expect([code, JSON.parse(stdout)]).toEqual([0, []]);
   expect(stderr).toMatch(/1 capture \(31 bytes\) not yet stored in the memory .*See: svc status/);
 });

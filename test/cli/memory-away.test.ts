@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { BIN, runCli } from '../support/cli.ts';
+import { BIN, runHere } from '../support/cli.ts';
 import { validConfig } from '../support/config.ts';
 import { homeWith } from '../support/home.ts';
 
@@ -18,7 +18,7 @@ test.each([['requests'], ['memory', 'list'], ['memory', 'search', 'walrus']])(
   'svc %s %s without a usable data folder says that the memory is away',
   async (...words) => {
     const { home, env } = homeWithoutData();
-    const { stdout, stderr, code } = await runCli(words, { home, env });
+    const { stdout, stderr, code } = await runHere(words, { home, env });
     expect([stdout, code]).toEqual(['', 1]);
     expect(stderr).toContain('The memory cannot answer (unavailable).');
     expect(stderr).toContain('svc doctor');

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { referenceOf } from '../../src/core/memory/reference.ts';
-import { runCli } from '../support/cli.ts';
+import { runHere } from '../support/cli.ts';
 import { questionOf, recordOf } from '../support/records.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -56,10 +56,10 @@ test('an export has what was stored by a clock that was ahead, and its marks, wh
   await store.desk.edit({ space: SPACE, ref: referenceOf(mistyped.digest), text, at: 1000 });
   await store.desk.pin({ space: SPACE, ref: referenceOf(fact.digest), pin: 'never' });
   await store.close();
-  const exported = await runCli(['memory', 'export'], { home, env });
+  const exported = await runHere(['memory', 'export'], { home, env });
   expect(exported.stderr).toContain('Exported: 1.');
   const other = join(home, 'other');
-  const imported = await runCli(['memory', 'import', '-'], {
+  const imported = await runHere(['memory', 'import', '-'], {
     home,
     env: { SVC_DATA_HOME: other },
     input: exported.stdout,
@@ -82,7 +82,7 @@ test('a memory that was moved or edited has its marks, goes back, and is not bro
   await memory.capture([fact], patience());
   await desk.pin({ space: SPACE, ref, pin: 'never' });
   const move = (from: string, to: string) =>
-    runCli(['memory', 'move', ref, '--to', to, '--space', from], {
+    runHere(['memory', 'move', ref, '--to', to, '--space', from], {
       home,
       env: { SVC_DATA_HOME: data },
     });

@@ -13,7 +13,7 @@ import { expect, test, vi } from 'vitest';
 import { GitProjects } from '../../src/adapters/projects/git-projects.ts';
 import { folderSpace } from '../../src/core/request/space.ts';
 import { SpaceNames } from '../../src/core/request/space-names.ts';
-import { runCli, tempFolder } from '../support/cli.ts';
+import { runHere, tempFolder } from '../support/cli.ts';
 import { plantSecrets } from '../support/planted-secrets.ts';
 
 // Processes with a database each, on a machine that may be busy.
@@ -25,7 +25,11 @@ function newHome() {
   const home = tempFolder();
   const data = join(home, 'data');
   const svc = async (args: readonly string[], input = '') => {
-    const result = await runCli(['memory', ...args], { home, input, env: { SVC_DATA_HOME: data } });
+    const result = await runHere(['memory', ...args], {
+      home,
+      input,
+      env: { SVC_DATA_HOME: data },
+    });
     const json = (): unknown => JSON.parse(result.stdout);
     return { ...result, json };
   };

@@ -8,7 +8,7 @@ import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { openStoreForCli } from '../../src/cli/compose-store.ts';
 import { listStale, showMemory } from '../../src/cli/memory/memory-code.ts';
 import { referenceOf } from '../../src/core/memory/reference.ts';
-import { runCli, tempFolder } from '../support/cli.ts';
+import { runHere, tempFolder } from '../support/cli.ts';
 import { validConfig } from '../support/config.ts';
 import { homeWith } from '../support/home.ts';
 import { recordOf } from '../support/records.ts';
@@ -44,7 +44,7 @@ async function stage() {
     await store.provenance.keep([{ space, digests, root, commit: COMMIT, files }]);
     return referenceOf(answered.digest);
   };
-  const svc = (...args: readonly string[]) => runCli(['memory', ...args], { home, env });
+  const svc = (...args: readonly string[]) => runHere(['memory', ...args], { home, env });
   return { home, root, env, store, write, learn, svc };
 }
 
@@ -222,7 +222,7 @@ test('with a memory service both say what is unknown', async () => {
     allowPrivate: true,
   };
   const home = homeWith({ ...validConfig(), memory });
-  const { code, stdout, stderr } = await runCli(['memory', 'list', '--stale', '--json'], { home });
+  const { code, stdout, stderr } = await runHere(['memory', 'list', '--stale', '--json'], { home });
   expect([code, stdout]).toEqual([0, '[]\n']);
   expect(stderr).toContain('a memory service stores neither commits nor files');
 });

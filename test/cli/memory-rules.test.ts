@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { runCli, tempFolder } from '../support/cli.ts';
+import { runHere, tempFolder } from '../support/cli.ts';
 
 // Processes with a database each, on a machine that may be busy.
 vi.setConfig({ testTimeout: 60_000 });
@@ -12,7 +12,7 @@ interface Listed {
 
 function newHome() {
   const home = tempFolder();
-  const svc = (...args: readonly string[]) => runCli(['memory', ...args], { home });
+  const svc = (...args: readonly string[]) => runHere(['memory', ...args], { home });
   const rules = async (...args: readonly string[]) =>
     JSON.parse((await svc('rules', '--json', ...args)).stdout) as Listed[];
   const idOf = async (text: string) =>
@@ -77,12 +77,12 @@ test('the marks of rules go with an export, and a retired rule stays retired whe
   // The other machine has the rule too, as one that its person always wants placed.
   await there.svc('add', COMMITS, '--space', 'team/one');
   await there.svc('rules', '--pin', await there.idOf(COMMITS));
-  const imported = await runCli(['memory', 'import', '-'], { home: there.home, input: stdout });
+  const imported = await runHere(['memory', 'import', '-'], { home: there.home, input: stdout });
   expect(imported.stderr).toContain('1 new');
   expect(await statesIn(there)).toEqual({ [COMMITS]: 'retired', [NAMES]: 'pinned' });
   // An import of what is known already retires too, and a move keeps what is retired on either side.
   await there.svc('rules', '--restore', await there.idOf(COMMITS));
-  await runCli(['memory', 'import', '-'], { home: there.home, input: stdout });
+  await runHere(['memory', 'import', '-'], { home: there.home, input: stdout });
   expect((await statesIn(there))[COMMITS]).toBe('retired');
   const ref = (await there.svc('add', COMMITS, '--space', 'team/other')).stdout.trim();
   const inOther = (await there.rules('--space', 'team/other'))[0]?.id ?? '';
@@ -94,7 +94,7 @@ test('the marks of rules go with an export, and a retired rule stays retired whe
 test('an import takes no mark of another kind', async () => {
   const { home } = newHome();
   const line = { text: COMMITS, space: 'global', rules: { [COMMITS]: 'loved' } };
-  const imported = await runCli(['memory', 'import', '-'], { home, input: JSON.stringify(line) });
+  const imported = await runHere(['memory', 'import', '-'], { home, input: JSON.stringify(line) });
   expect([imported.code, imported.stderr]).toEqual([
     1,
     expect.stringContaining('line 1: rules must be retired or pinned'),

@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { runCli, tempFolder } from '../support/cli.ts';
+import { runHere, tempFolder } from '../support/cli.ts';
 import { BASE62, pickerOf } from '../support/planted-secrets.ts';
 
 // Processes with a database each, on a machine that may be busy.
@@ -17,7 +17,7 @@ function person() {
   const project = join(home, 'shop');
   mkdirSync(project);
   execFileSync('git', ['init', '-q'], { cwd: project });
-  const svc = (...args: readonly string[]) => runCli(['memory', ...args], { home, cwd: project });
+  const svc = (...args: readonly string[]) => runHere(['memory', ...args], { home, cwd: project });
   const file = join(project, '.svc', 'memory.md');
   const rules = async () =>
     (JSON.parse((await svc('rules', '--json')).stdout) as { text: string }[])
@@ -171,7 +171,7 @@ test('a file that svc does not read is named, and nothing of it is lost', async 
     code: 1,
     stderr: expect.stringContaining('link'),
   });
-  expect(await runCli(['memory', 'share'], { home: ana.home })).toMatchObject({
+  expect(await runHere(['memory', 'share'], { home: ana.home })).toMatchObject({
     code: 1,
     stderr: expect.stringContaining('git repository'),
   });

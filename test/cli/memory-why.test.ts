@@ -2,7 +2,7 @@ import { realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
-import { runCli, tempFolder } from '../support/cli.ts';
+import { runHere, tempFolder } from '../support/cli.ts';
 import { validConfig } from '../support/config.ts';
 import { homeWith } from '../support/home.ts';
 import { recordOf } from '../support/records.ts';
@@ -34,7 +34,7 @@ test.each(CONFIGS)('why says what is told, and why a prompt gets nothing: %j', a
   await store.memory.capture(records, AbortSignal.timeout(30_000));
   await store.close();
   const why = (prompt: string) =>
-    runCli(['memory', 'why', prompt, '--space', SPACE], { home, env });
+    runHere(['memory', 'why', prompt, '--space', SPACE], { home, env });
   const told = await why('we had this before: the walrus parser drops the last chunk');
   expect(told.stderr).toBe('');
   expect(told.stdout).toContain(
@@ -50,6 +50,6 @@ test.each(CONFIGS)('why says what is told, and why a prompt gets nothing: %j', a
 test('why names a setting that is wrong', async () => {
   const home = tempFolder();
   const env = { SVC_DATA_HOME: join(tempFolder(), 'data'), SVC_RECALL_QUIET_PERCENT: 'half' };
-  const { code, stderr } = await runCli(['memory', 'why', 'the walrus parser'], { home, env });
+  const { code, stderr } = await runHere(['memory', 'why', 'the walrus parser'], { home, env });
   expect([code, stderr]).toEqual([1, expect.stringContaining('SVC_RECALL_QUIET_PERCENT')]);
 });

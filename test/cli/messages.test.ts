@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { BIN, runCli, runServiceCli } from '../support/cli.ts';
+import { BIN, runCli, runHere, runServiceCli } from '../support/cli.ts';
 import { validConfig } from '../support/config.ts';
 import { homeWith } from '../support/home.ts';
 
@@ -26,14 +26,14 @@ function place(value: unknown = config) {
 }
 
 test('wrong usage points to the help of the command that was meant', async () => {
-  const { stderr } = await runCli(['memory', 'get'], place());
+  const { stderr } = await runHere(['memory', 'get'], place());
   expect(stderr).toContain('See: svc memory get --help');
   const nested = await runServiceCli(['keys', 'bogus'], place());
   expect(nested.stderr).toContain('See: svc-service keys --help');
 });
 
 test('svc service says how to get the program of the service', async () => {
-  const { code, stdout, stderr } = await runCli(['service', 'init', '--port', '0'], place());
+  const { code, stdout, stderr } = await runHere(['service', 'init', '--port', '0'], place());
   expect([code, stdout]).toEqual([2, '']);
   expect(stderr).toContain('npm install -g svc-service');
 });
@@ -44,7 +44,7 @@ test('a client that is not installed starts no proxy', async () => {
   const bin = join(home, 'bin');
   mkdirSync(bin);
   symlinkSync('/bin/sh', join(bin, 'sh'));
-  const { code, stderr } = await runCli(['run', 'claude'], { home, env: { ...env, PATH: bin } });
+  const { code, stderr } = await runHere(['run', 'claude'], { home, env: { ...env, PATH: bin } });
   expect([code, stderr]).toEqual([1, expect.stringContaining('claude is not installed here.')]);
   expect(readdirSync(home)).not.toContain('data');
 });
@@ -64,7 +64,7 @@ test('stop names the port that nothing was stopped on, and refuses one that is n
 });
 
 test('a configuration that cannot be read may say that memories are elsewhere: none are shown', async () => {
-  const { stdout, stderr, code } = await runCli(['memory', 'list'], place('{'));
+  const { stdout, stderr, code } = await runHere(['memory', 'list'], place('{'));
   expect([stdout, code]).toEqual(['', 1]);
   expect(stderr).toContain('config.json is not valid JSON');
 });
@@ -73,7 +73,7 @@ test('a configuration without a token names the command that makes one', async (
   const { localToken: _, ...rest } = validConfig();
   for (const command of ['status', 'stop', 'start']) {
     // oxlint-disable-next-line no-await-in-loop -- One process after the other.
-    const { code, stderr } = await runCli([command], place({ ...rest, proxy: { port: 0 } }));
+    const { code, stderr } = await runHere([command], place({ ...rest, proxy: { port: 0 } }));
     expect([code, stderr]).toEqual([
       1,
       expect.stringContaining('\n  Make a new token with: svc doctor --fix\n'),
@@ -83,12 +83,12 @@ test('a configuration without a token names the command that makes one', async (
 
 test('a broken store is set aside aloud, by whichever command meets it, and doctor remembers', async () => {
   const where = place();
-  await runCli(['memory', 'add', 'Tests need Docker.'], where);
+  await runHere(['memory', 'add', 'Tests need Docker.'], where);
   const file = join(where.env.SVC_DATA_HOME, 'memory.db');
   writeFileSync(file, Buffer.alloc(statSync(file).size, 'x'));
-  const { stderr } = await runCli(['memory', 'list'], where);
+  const { stderr } = await runHere(['memory', 'list'], where);
   expect(stderr).toContain("warning: The memory's file was damaged. svc kept it as");
-  const doctor = await runCli(['doctor', '--offline'], where);
+  const doctor = await runHere(['doctor', '--offline'], where);
   expect(doctor.stdout).toContain('was damaged and set aside: svc does not use its memories');
 });
 
@@ -115,21 +115,21 @@ test.skipIf(!existsSync('/dev/full'))('a log that cannot be written ends no prox
 
 test('what was asked of the memory in vain is not told as done', async () => {
   const where = place();
-  const added = await runCli(['memory', 'add', 'Tests need Docker.'], where);
+  const added = await runHere(['memory', 'add', 'Tests need Docker.'], where);
   const ref = added.stdout.trim();
-  const beyond = await runCli(['memory', 'get', ref, '--lines', '5-9'], where);
+  const beyond = await runHere(['memory', 'get', ref, '--lines', '5-9'], where);
   expect([beyond.code, beyond.stderr]).toEqual([
     1,
     expect.stringContaining('It has 1 line and no more.'),
   ]);
-  const forgotten = await runCli(['memory', 'forget', 'm_0000000000000000', '--yes'], where);
+  const forgotten = await runHere(['memory', 'forget', 'm_0000000000000000', '--yes'], where);
   expect(forgotten.stderr).not.toContain('svc does not capture it again');
-  const moved = await runCli(['memory', 'move', ref, '--to', 'Bad Space'], where);
+  const moved = await runHere(['memory', 'move', ref, '--to', 'Bad Space'], where);
   expect(moved.stderr).toContain('--to: expected');
   writeFileSync(join(where.home, 'garbage'), 'no memory\n');
   const garbage = join(where.home, 'garbage');
   for (const more of [[], ['--dry-run']]) {
-    const { stderr } = await runCli(['memory', 'import', garbage, ...more], where);
+    const { stderr } = await runHere(['memory', 'import', garbage, ...more], where);
     expect(stderr).toContain('Lines without a valid memory: 1 of 1.');
     expect(stderr).not.toContain('The other lines were imported');
   }

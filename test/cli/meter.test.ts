@@ -10,7 +10,7 @@ import { promptOf } from '../support/dialect-wire.ts';
 import { PROXY_SETTINGS, TOKEN } from '../support/local-server.ts';
 import { startRecordingProvider } from '../support/story.ts';
 import { upstreamSettings } from '../support/upstream.ts';
-import { type CliResult, runCli } from '../support/cli.ts';
+import { type CliResult, runCli, runHere } from '../support/cli.ts';
 import { requestRow } from '../support/request-row.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -46,7 +46,9 @@ async function runOn(
   for (const row of quota) store.requestLog.addQuota(row);
   await store.close();
   const input = JSON.stringify({ session_id: 'c1' });
-  return runCli(args, { home: tempFolder(), env: { SVC_DATA_HOME: folder }, input });
+  // The status line reads the input of its process.
+  const run = args[0] === 'statusline' ? runCli : runHere;
+  return run(args, { home: tempFolder(), env: { SVC_DATA_HOME: folder }, input });
 }
 
 const model = 'claude-sonnet-4-5';

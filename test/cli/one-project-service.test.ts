@@ -1,7 +1,7 @@
 import { mkdirSync, realpathSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { runCli, tempFolder } from '../support/cli.ts';
+import { runHere, tempFolder } from '../support/cli.ts';
 import { git, newRepository, requestFrom } from '../support/claude-request.ts';
 import { PROVIDER_KEY, validConfig } from '../support/config.ts';
 import { answerTo } from '../support/dialect-wire.ts';
@@ -57,7 +57,7 @@ async function startMachine({ url, key, provider }: Service): Promise<{
     spaces: async () => {
       // The service lives in this process: a synchronous call would stop it.
       const env = { SVC_DATA_HOME: data };
-      const { stdout } = await runCli(['memory', 'list', '--json'], { home, env });
+      const { stdout } = await runHere(['memory', 'list', '--json'], { home, env });
       return (JSON.parse(stdout) as { space: string }[]).map(({ space }) => space);
     },
   };

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'n
 import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { modelIn } from '../../src/cli/clients/other-clients.ts';
-import { type CliResult, runCli } from '../support/cli.ts';
+import { type CliResult, runCli, runHere } from '../support/cli.ts';
 import { LOCAL_TOKEN, PROVIDER_KEY, validConfig } from '../support/config.ts';
 import { freePort } from '../support/free-port.ts';
 import { homeWith } from '../support/home.ts';
@@ -15,6 +15,8 @@ const env = Object.fromEntries(Object.entries(process.env).filter(([name]) =>
   /^(?:OPENCODE|SVC_PI|SVC_LOCAL|OPENAI|ANTHROPIC|COPILOT|NO_PROXY)/.test(name)));
 process.stdout.write(JSON.stringify({ args: process.argv.slice(2), env }) + '\\n');
 `;
+/** Commands that start a program, stop one, or remove what only a home of its own has. */
+const PROCESSES = new Set(['run', 'stop', 'uninstall']);
 const PROGRAMS = ['opencode', 'pi', 'qwen', 'copilot', 'cline', 'cn'];
 
 function upstream(apiStyle: string): object {
@@ -40,7 +42,8 @@ async function stage(styles: readonly string[], env: Record<string, string> = {}
   }
   const path = `${bin}:${process.env['PATH'] ?? ''}`;
   const all = { PATH: path, SVC_DATA_HOME: join(home, 'data'), ...env };
-  const svc = (...args: string[]) => runCli(args, { home, env: all });
+  const svc = (...args: string[]) =>
+    (PROCESSES.has(args[0] ?? '') ? runCli : runHere)(args, { home, env: all });
   onTestFinished(async () => {
     await svc('stop');
   });

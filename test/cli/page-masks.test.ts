@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { UI_SECRET_HEADER } from '../../src/core/http/ui-gate.ts';
-import { runCli } from '../support/cli.ts';
+import { runHere } from '../support/cli.ts';
 import { LOCAL_TOKEN, validConfig } from '../support/config.ts';
 import { homeWith } from '../support/home.ts';
 import { startProxyProcess } from '../support/proxy-process.ts';
@@ -14,7 +14,7 @@ test('R41: an open page masks the key that a changed configuration brings', asyn
   const home = homeWith(validConfig());
   const env = { SVC_DATA_HOME: join(home, 'data') };
   const added = ['memory', 'add', 'The gate opens at nine.', '--space', 'team', '--json'];
-  expect((await runCli(added, { home, env })).code).toBe(0);
+  expect((await runHere(added, { home, env })).code).toBe(0);
   const proxy = await startProxyProcess(home, env);
   let headers: Record<string, string> = { authorization: `Bearer ${LOCAL_TOKEN}` };
   const call = (path: string, body?: object): Promise<Response> =>

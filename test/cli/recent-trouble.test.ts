@@ -4,7 +4,7 @@ import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import type { RequestRow } from '../../src/ports/request-log.ts';
 import { openHostedMemory } from '../../src/adapters/memory-client/open-hosted-memory.ts';
 import { startMemoryService } from '../../service/test/support/memory-service.ts';
-import { runCli } from '../support/cli.ts';
+import { runHere } from '../support/cli.ts';
 import { validConfig } from '../support/config.ts';
 import { homeWith } from '../support/home.ts';
 import { referenceOf } from '../../src/core/memory/reference.ts';
@@ -24,7 +24,7 @@ async function homeAfter(rows: readonly RequestRow[]) {
   const store = openEmbeddedStore({ folder: env.SVC_DATA_HOME, report: () => undefined });
   for (const row of rows) store.requestLog.add(row);
   await store.close();
-  return (...args: string[]) => runCli(args, { home, env });
+  return (...args: string[]) => runHere(args, { home, env });
 }
 
 const bound = (changes: Partial<RequestRow>) =>
@@ -92,7 +92,7 @@ test.each(['embedded', 'hosted'])(
     store.requestLog.add(bound({ id: 'r1', conversation: 'holds-it' }));
     store.requestLog.add(bound({ id: 'r2', conversation: 'holds-another', items: [] }));
     await store.close();
-    const { stderr } = await runCli(['memory', 'forget', '--search', 'walrus', '--yes'], {
+    const { stderr } = await runHere(['memory', 'forget', '--search', 'walrus', '--yes'], {
       home,
       env,
     });
@@ -146,6 +146,6 @@ test('doctor names the requests that went without memory, as status does', async
 
 test('where there is no request log, status makes none and has no bad news', async () => {
   const home = homeWith({ ...validConfig(), proxy: { port: 0 } });
-  const { stderr } = await runCli(['status'], { home });
+  const { stderr } = await runHere(['status'], { home });
   expect(stderr).toBe('svc: svc is not running. Start it with: svc start\n'.replace('svc: ', ''));
 });

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { runCli } from '../support/cli.ts';
+import { runCli, runHere } from '../support/cli.ts';
 import { LOCAL_TOKEN, validConfig } from '../support/config.ts';
 import { freePort } from '../support/free-port.ts';
 import { homeWith } from '../support/home.ts';
@@ -54,7 +54,7 @@ test('a provider that refuses svc’s key: the answer stays, no retry, and svc s
   expect(refused.headers.get('x-should-retry')).toBe('false');
   expect(await refused.text()).toBe(REFUSAL);
   await vi.waitFor(async () => {
-    const told = await runCli(['status'], { home });
+    const told = await runHere(['status'], { home });
     expect(told.stderr).toContain('mine refuses the key that svc has for it');
     expect(told.stderr).toContain('svc setup --yes --upstream mine --key-stdin');
   }, WAIT);
@@ -63,6 +63,6 @@ test('a provider that refuses svc’s key: the answer stays, no retry, and svc s
   expect([accepted.status, accepted.headers.get('x-should-retry')]).toEqual([200, 'true']);
   await accepted.text();
   await vi.waitFor(async () => {
-    expect((await runCli(['status'], { home })).stderr).not.toContain('refuses');
+    expect((await runHere(['status'], { home })).stderr).not.toContain('refuses');
   }, WAIT);
 });

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { runCli } from '../support/cli.ts';
+import { runHere } from '../support/cli.ts';
 import { validConfig } from '../support/config.ts';
 import { homeWith } from '../support/home.ts';
 
@@ -19,13 +19,13 @@ test('R46: a login is turned on by a stated yes, and by nothing else', async () 
     [['setup', '--login', 'claude'], 'no\n'],
     [['setup', '--login', 'claude'], 'yes please do\n'],
   ] as const) {
-    const refused = await runCli(args, { home, input });
+    const refused = await runHere(args, { home, input });
     expect([args, refused.code]).toEqual([args, 1]);
     expect(refused.stderr).toContain('svc never logs in');
     expect(refused.stderr).toContain('may limit or close an account');
     expect(upstreamsIn(home)).toEqual([]);
   }
-  const done = await runCli(['setup', '--login', 'claude'], { home, input: 'yes\n' });
+  const done = await runHere(['setup', '--login', 'claude'], { home, input: 'yes\n' });
   expect([done.code, done.stderr]).toEqual([0, expect.stringContaining('svc run claude')]);
   expect(upstreamsIn(home)).toEqual([
     {
@@ -39,20 +39,20 @@ test('R46: a login is turned on by a stated yes, and by nothing else', async () 
 
 test('R46: a key gives way to a login only with --replace, and leaves the file', async () => {
   const home = homeWith(validConfig());
-  const taken = await runCli(['setup', '--login', 'claude'], { home, input: 'yes\n' });
+  const taken = await runHere(['setup', '--login', 'claude'], { home, input: 'yes\n' });
   expect(taken.code).toBe(1);
   expect(taken.stderr).toContain('--replace');
   const args = ['setup', '--login', 'claude', '--replace'];
-  expect(await runCli(args, { home, input: 'yes\n' })).toMatchObject({ code: 0 });
+  expect(await runHere(args, { home, input: 'yes\n' })).toMatchObject({ code: 0 });
   expect(JSON.stringify(upstreamsIn(home))).not.toContain('providerKey');
-  const wrong = await runCli(['setup', '--login', 'gemini'], { home });
+  const wrong = await runHere(['setup', '--login', 'gemini'], { home });
   expect(wrong).toMatchObject({ code: 2, stdout: '' });
 });
 
 test('settings beside --login are written with it, and what is not for a login is refused before the question', async () => {
   const home = homeWith({ ...validConfig(), upstreams: [] });
   const beside = ['--port', '43299', '--memory-mode', 'read'];
-  const done = await runCli(['setup', '--login', 'claude', ...beside], { home, input: 'yes\n' });
+  const done = await runHere(['setup', '--login', 'claude', ...beside], { home, input: 'yes\n' });
   expect([done.code, done.stderr]).toEqual([0, expect.stringContaining('svc run claude')]);
   const text = readFileSync(join(home, '.config/svc/config.json'), 'utf8');
   expect(JSON.parse(text)).toMatchObject({ proxy: { port: 43_299, memoryMode: 'read' } });
@@ -62,7 +62,7 @@ test('settings beside --login are written with it, and what is not for a login i
     ['--remove', 'openai'],
     ['--port', 'many'],
   ]) {
-    const refused = await runCli(['setup', '--login', 'codex', ...more], { home, input: 'yes\n' });
+    const refused = await runHere(['setup', '--login', 'codex', ...more], { home, input: 'yes\n' });
     expect([more, refused.code]).toEqual([more, 2]);
     expect(refused.stderr).not.toContain('svc never logs in');
   }
@@ -74,7 +74,7 @@ test('doctor says that a login is there and who pays', async () => {
   mkdirSync(join(home, '.claude'));
   const login = { claudeAiOauth: { accessToken: 'sk-ant-oat01-secret' } };
   writeFileSync(join(home, '.claude/.credentials.json'), JSON.stringify(login), { mode: 0o600 });
-  const told = await runCli(['doctor', '--offline'], { home });
+  const told = await runHere(['doctor', '--offline'], { home });
   const all = told.stdout + told.stderr;
   expect(all).toContain('the provider bills the key per token');
   expect(all).toContain('svc setup --login claude');

@@ -9,7 +9,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { type CliOptions, runCli, tempFolder } from '../support/cli.ts';
+import { type CliOptions, runCli, runHere, tempFolder } from '../support/cli.ts';
 import { LOCAL_TOKEN, PROVIDER_KEY, validConfig } from '../support/config.ts';
 import { homeWith } from '../support/home.ts';
 
@@ -40,13 +40,13 @@ function configIn(home: string): Config {
 }
 
 async function setup(args: readonly string[], options: CliOptions) {
-  return runCli(['setup', '--yes', ...args], options);
+  return runHere(['setup', '--yes', ...args], options);
 }
 
 test('R28: a first setup makes folder and file private, whatever the umask', async () => {
   for (const umask of ['000', '022', '077']) {
     const home = tempFolder();
-    const { code, stdout } = await runCli(ANTHROPIC, { home, umask });
+    const { code, stdout } = await runHere(ANTHROPIC, { home, umask });
     expect(code).toBe(0);
     expect(stdout).toBe('');
     expect(lstatSync(folderIn(home)).mode & 0o777).toBe(0o700);
@@ -57,7 +57,7 @@ test('R28: a first setup makes folder and file private, whatever the umask', asy
 
 test('a first setup states the defaults, a token of its own, and names the key by its variable', async () => {
   const home = tempFolder();
-  const { stderr } = await runCli(ANTHROPIC, { home });
+  const { stderr } = await runHere(ANTHROPIC, { home });
   expect(stderr).toContain('$ANTHROPIC_API_KEY is not set in this shell');
   const config = configIn(home);
   expect(config.proxy['port']).toBe(8765);
@@ -238,7 +238,7 @@ test('another port names the files of clients that have the earlier one', async 
   mkdirSync(join(home, 'bin'));
   writeFileSync(join(home, 'bin/claude'), '#!/bin/sh\n', { mode: 0o755 });
   const env = { PATH: `${join(home, 'bin')}:${process.env['PATH'] ?? ''}` };
-  await runCli(['connect', 'claude', '--yes'], { home, env });
+  await runHere(['connect', 'claude', '--yes'], { home, env });
   const same = await setup(['--memory-mode', 'read'], { home });
   expect(same.stderr).not.toContain('earlier address');
   const moved = await setup(['--port', '9000'], { home });
@@ -270,14 +270,14 @@ test('R28: a linked file and a linked folder are refused with what to do', async
   writeFileSync(target, '{}');
   mkdirSync(folderIn(home), { recursive: true, mode: 0o700 });
   symlinkSync(target, join(folderIn(home), 'config.json'));
-  const file = await runCli(ANTHROPIC, { home });
+  const file = await runHere(ANTHROPIC, { home });
   expect([file.code, file.stdout]).toEqual([1, '']);
   expect(file.stderr).toContain('symbolic link');
   expect(readFileSync(target, 'utf8')).toBe('{}');
   const elsewhere = join(home, 'elsewhere');
   mkdirSync(elsewhere);
   symlinkSync(elsewhere, join(home, 'link'));
-  const folder = await runCli(ANTHROPIC, { home, env: { SVC_CONFIG_HOME: join(home, 'link') } });
+  const folder = await runHere(ANTHROPIC, { home, env: { SVC_CONFIG_HOME: join(home, 'link') } });
   expect(folder.code).toBe(1);
   expect(readdirSync(elsewhere)).toEqual([]);
 });
@@ -306,7 +306,7 @@ test('a folder that cannot be written is one message with what to do', async () 
 test('a broken file is not edited, and all that is wrong is said', async () => {
   for (const broken of ['{', '[]', '{"upstreams": {}}', '{"version": 2}', '{"proxy": 1}']) {
     const home = homeWith(broken);
-    const { code } = await runCli(ANTHROPIC, { home });
+    const { code } = await runHere(ANTHROPIC, { home });
     expect(code).toBe(1);
     expect(readFileSync(join(folderIn(home), 'config.json'), 'utf8')).toBe(broken);
   }
@@ -317,7 +317,7 @@ test('a broken file is not edited, and all that is wrong is said', async () => {
 });
 
 test('without --yes setup says what it needs', async () => {
-  const { code, stderr } = await runCli(['setup'], { home: tempFolder() });
+  const { code, stderr } = await runHere(['setup'], { home: tempFolder() });
   expect(code).toBe(2);
   expect(stderr).toContain('--yes');
 });
@@ -343,9 +343,9 @@ test('T5: nothing is read from the current folder', async () => {
   const cwd = tempFolder();
   writeFileSync(join(cwd, 'config.json'), JSON.stringify({ ...validConfig(), localToken: 'x' }));
   writeFileSync(join(cwd, '.env'), 'SVC_PORT=1\nANTHROPIC_API_KEY=x\n');
-  const { stdout } = await runCli(['config', 'token'], { home, cwd });
+  const { stdout } = await runHere(['config', 'token'], { home, cwd });
   expect(stdout).toBe(`${LOCAL_TOKEN}\n`);
-  const relative = await runCli(['config', 'token'], { home, cwd, env: { SVC_CONFIG_HOME: '.' } });
+  const relative = await runHere(['config', 'token'], { home, cwd, env: { SVC_CONFIG_HOME: '.' } });
   expect([relative.code, relative.stdout]).toEqual([1, '']);
 });
 

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { failureText } from '../../src/adapters/store/driver.ts';
 import { referenceOf } from '../../src/core/memory/reference.ts';
-import { runCli, tempFolder } from '../support/cli.ts';
+import { runHere, tempFolder } from '../support/cli.ts';
 import { outputRecordOf, recordOf, sharedStarts } from '../support/records.ts';
 
 /** The beginning of a reference is enough for every command; several that begin alike are listed. */
@@ -18,7 +18,7 @@ async function place() {
   const env = { SVC_DATA_HOME: join(home, 'data') };
   const store = openEmbeddedStore({ folder: env.SVC_DATA_HOME, report: () => undefined });
   onTestFinished(() => store.close());
-  const svc = (...args: readonly string[]) => runCli(['memory', ...args], { home, env });
+  const svc = (...args: readonly string[]) => runHere(['memory', ...args], { home, env });
   return { svc, memory: store.memory };
 }
 
@@ -79,7 +79,7 @@ test('no failure of the store shows a number of SQLite or a code of its driver',
   const env = { SVC_DATA_HOME: join(home, 'data') };
   for (const args of [['memory', 'list'], ['doctor', '--offline'], ['requests'], ['stats']]) {
     // oxlint-disable-next-line no-await-in-loop -- One command after the other on one store.
-    const { stdout, stderr, code } = await runCli(args, { home, env });
+    const { stdout, stderr, code } = await runHere(args, { home, env });
     expect(code).toBe(1);
     expect((stdout + stderr).replace(/SQLite 3\.[\d.]+/g, '')).not.toMatch(/SQLITE|ERR_|code \d/i);
   }

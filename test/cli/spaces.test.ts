@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { GitProjects } from '../../src/adapters/projects/git-projects.ts';
 import { folderSpace } from '../../src/core/request/space.ts';
-import { runCli } from '../support/cli.ts';
+import { runHere } from '../support/cli.ts';
 import { validConfig } from '../support/config.ts';
 import { homeWith } from '../support/home.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -25,7 +25,7 @@ test('spaces are listed, renamed, merged and joined, and the project of a folder
   const who = ['-c', 'user.name=a', '-c', 'user.email=a@b.c'];
   execFileSync('git', ['init', '-q'], { cwd: shop });
   execFileSync('git', [...who, 'commit', '-q', '--allow-empty', '-m', 'x'], { cwd: shop });
-  const svc = (...words: string[]) => runCli(['memory', ...words], { home, env });
+  const svc = (...words: string[]) => runHere(['memory', ...words], { home, env });
   const spaces = async (): Promise<readonly Row[]> =>
     JSON.parse((await svc('spaces', '--json')).stdout) as Row[];
   const spaceOf = async (folder: string) => (await new GitProjects(data).find(folder)).space;
@@ -103,7 +103,7 @@ test('memory off switches memory off for the whole repository, status names it, 
   mkdirSync(below, { recursive: true });
   execFileSync('git', ['init', '-q'], { cwd: shop });
   const env = { SVC_DATA_HOME: data };
-  const svc = (cwd: string, ...words: string[]) => runCli(words, { home, env, cwd });
+  const svc = (cwd: string, ...words: string[]) => runHere(words, { home, env, cwd });
   const isOff = async (folder: string) => (await new GitProjects(data).find(folder)).isMemoryOff;
   expect(await isOff(shop)).toBeUndefined();
   const off = await svc(below, 'memory', 'off');

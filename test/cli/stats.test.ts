@@ -3,7 +3,7 @@ import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { requestDetails } from '../../src/cli/requests/requests.ts';
 import { bar, table, wrapped } from '../../src/cli/text-table.ts';
 import type { RequestRow } from '../../src/ports/request-log.ts';
-import { type CliResult, runCli } from '../support/cli.ts';
+import { type CliResult, runCli, runHere } from '../support/cli.ts';
 import { blockEntry } from '../support/ledger-entries.ts';
 import { requestRow } from '../support/request-row.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -23,7 +23,9 @@ async function runOn(
   const store = openEmbeddedStore({ folder, report: () => undefined });
   for (const row of rows) store.requestLog.add(row);
   await store.close();
-  return runCli(args, { home: tempFolder(), env: { SVC_DATA_HOME: folder, ...env } });
+  // A process keeps its time zone.
+  const run = env['TZ'] === undefined ? runHere : runCli;
+  return run(args, { home: tempFolder(), env: { SVC_DATA_HOME: folder, ...env } });
 }
 
 function rowsOfThreeDays(): readonly RequestRow[] {
@@ -254,7 +256,7 @@ test('one request in full shows the added block word for word, and says when it 
   ]);
   await store.close();
   const env = { SVC_DATA_HOME: folder };
-  const { stdout } = await runCli(['requests', row.id], { home: tempFolder(), env });
+  const { stdout } = await runHere(['requests', row.id], { home: tempFolder(), env });
   expect(stdout).toContain(`\nAdded, 1 of 2:\n${block}\n`);
   expect(stdout).toContain('\nAdded, 2 of 2:\n(forgotten since)\n');
 });

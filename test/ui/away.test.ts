@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { axeViolations, launchBrowser, missingChromium, openUi } from '../support/browser.ts';
-import { runCli } from '../support/cli.ts';
+import { runHere } from '../support/cli.ts';
 import { startMemoryService } from '../../service/test/support/memory-service.ts';
 import { startPageStage } from '../support/ui-stage.ts';
 
@@ -23,7 +23,7 @@ describe.skipIf(missing !== undefined)('a store that is away', () => {
     const serviceKey = await service.makeKey();
     const memory = { kind: 'hosted', baseUrl, serviceKey };
     const stage = await startPageStage({ memory });
-    const added = await runCli(['memory', 'add', FACT, '--space', 'tidewater'], stage);
+    const added = await runHere(['memory', 'add', FACT, '--space', 'tidewater'], stage);
     expect([added.code, added.stderr]).toEqual([0, expect.any(String)]);
     const { page, faults } = await openUi(browser, { home: stage.home });
     await page.goto(`${page.url()}#/memory?space=tidewater`);

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { CodeFiles } from '../../src/adapters/projects/code-files.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { axeViolations, launchBrowser, missingChromium, openUi } from '../support/browser.ts';
-import { runCli, tempFolder } from '../support/cli.ts';
+import { runCli, runHere, tempFolder } from '../support/cli.ts';
 import { recordOf } from '../support/records.ts';
 import { type PageStage, startPageStage } from '../support/ui-stage.ts';
 
@@ -28,7 +28,7 @@ async function stageWithFacts(): Promise<PageStage> {
 }
 
 async function add({ home }: PageStage, text: string, space: string): Promise<void> {
-  const { code, stderr } = await runCli(['memory', 'add', text, '--space', space], { home });
+  const { code, stderr } = await runHere(['memory', 'add', text, '--space', space], { home });
   expect([code, stderr]).toEqual([0, expect.any(String)]);
 }
 
@@ -93,7 +93,7 @@ describe.skipIf(missing !== undefined)('the memory view', () => {
     };
     await expect.poll(isCounted).toBe(true);
     expect(await recalled(stage, 's2')).not.toContain('Tide checks go into the planner');
-    const { stdout } = await runCli(['memory', 'list', '--json'], { home: stage.home });
+    const { stdout } = await runHere(['memory', 'list', '--json'], { home: stage.home });
     expect(stdout).not.toContain('Tide checks');
 
     await page.locator('.happened button', { hasText: 'Undo' }).click();
@@ -121,10 +121,10 @@ describe.skipIf(missing !== undefined)('the memory view', () => {
       .poll(() => other.locator('.happened').innerText())
       .toContain('This memory was edited or forgotten meanwhile');
     expect(await other.locator('#edit').inputValue()).toBe('The margin of the berth plan is 9 m.');
-    const { stdout } = await runCli(['memory', 'list', '--json'], { home: stage.home });
+    const { stdout } = await runHere(['memory', 'list', '--json'], { home: stage.home });
     expect(stdout).toContain('1.5 m since Monday');
     expect(stdout).not.toMatch(/1\.2 m|9 m/);
-    const again = await runCli(['memory', 'add', FACTS[1] ?? '', '--space', 'tidewater'], {
+    const again = await runHere(['memory', 'add', FACTS[1] ?? '', '--space', 'tidewater'], {
       home: stage.home,
     });
     expect(again.stderr).toContain('forgotten');
@@ -192,7 +192,7 @@ describe.skipIf(missing !== undefined)('the memory view', () => {
   test('finds imported memories, and those that came by live', async () => {
     const stage = await stageWithFacts();
     const file = join(tempFolder(), 'memories.jsonl');
-    const { stdout } = await runCli(['memory', 'export'], { home: stage.home });
+    const { stdout } = await runHere(['memory', 'export'], { home: stage.home });
     const [line = ''] = stdout.split('\n');
     const { digest: _, ref: __, ...rest } = JSON.parse(line) as Record<string, unknown>;
     const conversation = 'a-session-from-elsewhere';
@@ -200,7 +200,7 @@ describe.skipIf(missing !== undefined)('the memory view', () => {
       file,
       JSON.stringify({ ...rest, text: OF_A_FILE, space: 'tidewater', conversation }),
     );
-    expect((await runCli(['memory', 'import', file], { home: stage.home })).code).toBe(0);
+    expect((await runHere(['memory', 'import', file], { home: stage.home })).code).toBe(0);
     await stage.say({ session: 's1', prompt: 'The cranes of the harbour stand still in a storm.' });
 
     const { page, faults } = await openMemory(browser, stage);
@@ -273,7 +273,7 @@ describe.skipIf(missing !== undefined)('the memory view', () => {
     await page.locator('.project summary', { hasText: 'Forget all' }).click();
     await page.locator('.project button', { hasText: 'Forget 4 memories' }).click();
     await expect.poll(() => page.locator('h1').innerText()).toContain('Nothing is remembered yet');
-    expect((await runCli(['memory', 'list'], { home: stage.home })).stdout).toBe('');
+    expect((await runHere(['memory', 'list'], { home: stage.home })).stdout).toBe('');
   });
 
   test('projects have their short names, and a hash only where two have the same one', async () => {

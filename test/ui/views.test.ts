@@ -10,7 +10,7 @@ import {
   type PageLook,
 } from '../support/browser.ts';
 import type { RequestRow } from '../../src/ports/request-log.ts';
-import { runCli } from '../support/cli.ts';
+import { runCli, runHere } from '../support/cli.ts';
 import { longOutput, type Round } from '../support/tool-session.ts';
 import { addPast } from '../support/ui-past.ts';
 import { type PageStage, startPageStage } from '../support/ui-stage.ts';
@@ -65,7 +65,7 @@ async function dayOfWork(): Promise<Readonly<{ stage: PageStage; id: string; ref
   const stage = await startPageStage({ proxy: { inputBudget: 1000, elisionKeepRounds: 2 } });
   await addPast(stage.home);
   for (const text of FACTS) {
-    await runCli(['memory', 'add', text, '--space', 'tidewater'], { home: stage.home });
+    await runHere(['memory', 'add', text, '--space', 'tidewater'], { home: stage.home });
   }
   const other = 'The folding step drops the last sheet: count them first.';
   await stage.say({ session: 'mill', prompt: other, space: 'paper-mill' });
@@ -77,7 +77,7 @@ async function dayOfWork(): Promise<Readonly<{ stage: PageStage; id: string; ref
       return headers.get('x-svc-continuity-state');
     })
     .toBe('elided_tool_output');
-  const { stdout } = await runCli(['memory', 'list', '--json'], { home: stage.home });
+  const { stdout } = await runHere(['memory', 'list', '--json'], { home: stage.home });
   const listed = JSON.parse(stdout) as readonly { ref: string; text: string }[];
   const ref = listed.find(({ text }) => text === FACTS[0])?.ref ?? '';
   return { stage, id: headers.get('x-svc-request-id') ?? '', ref };
@@ -206,7 +206,7 @@ describe.skipIf(missing !== undefined)('every view', () => {
   test('today says what the rows of today say, also that svc added to the price, and the last five conversations', async () => {
     const stage = await startPageStage();
     for (const text of FACTS) {
-      await runCli(['memory', 'add', text, '--space', 'tidewater'], { home: stage.home });
+      await runHere(['memory', 'add', text, '--space', 'tidewater'], { home: stage.home });
     }
     const { session } = await stage.sayRecalled(QUESTION);
     await stage.say({ session, prompt: QUESTION, rounds: rounds(1) });
@@ -247,7 +247,7 @@ describe.skipIf(missing !== undefined)('every view', () => {
   test('a request that only carries earlier memories is not called unchanged', async () => {
     const stage = await startPageStage();
     for (const text of FACTS) {
-      await runCli(['memory', 'add', text, '--space', 'tidewater'], { home: stage.home });
+      await runHere(['memory', 'add', text, '--space', 'tidewater'], { home: stage.home });
     }
     const { session } = await stage.sayRecalled(QUESTION);
     const earlier = [{ prompt: QUESTION, answer: 'Into the planner.' }];

@@ -1,3 +1,4 @@
+import type { CommandContext } from '../../../src/cli/context.ts';
 import { type Declare, runProgram } from '../../../src/cli/program/program.ts';
 import { addServiceCommands } from './program/program-service.ts';
 
@@ -10,8 +11,8 @@ export const SERVICE_PROGRAM = {
 } as const;
 
 /** Runs a command line (without node and script) and resolves with the exit code. */
-export function run(argv: readonly string[]): Promise<number> {
-  return runProgram(argv, declareServiceCommands, SERVICE_PROGRAM);
+export function run(argv: readonly string[], context?: CommandContext): Promise<number> {
+  return runProgram(argv, declareServiceCommands, SERVICE_PROGRAM, context);
 }
 
 export const declareServiceCommands: Declare = (program, context, finish) => {

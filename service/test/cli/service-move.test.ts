@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { openPostgresStore } from '../../src/adapters/postgres-store/postgres-service-store.ts';
 import { openServiceStore } from '../../src/adapters/service-store/sqlite-service-store.ts';
 import type { ServiceStore } from '../../src/ports/service-store.ts';
-import { runServiceCli, SERVICE_BIN, tempFolder } from '../../../test/support/cli.ts';
+import { runServiceHere, SERVICE_BIN, tempFolder } from '../../../test/support/cli.ts';
 import { callService } from '../support/memory-service.ts';
 import { missingPostgres } from '../support/postgres.ts';
 import { addressOf, postgresStores } from '../support/postgres-stores.ts';
@@ -166,7 +166,7 @@ describe.skipIf(missing !== undefined)('a service that moves from its file to Po
       const expected = [await seen(before, 'default'), await seen(before, 'acme')];
       const admins = await before.listAdmins(undefined, { limit: 99, after: undefined });
       await before.close();
-      const moved = await runServiceCli([...words, '--json'], { home });
+      const moved = await runServiceHere([...words, '--json'], { home });
       expect(moved.stderr).toContain('each checked');
       const facts = JSON.parse(moved.stdout) as {
         records: number;
@@ -188,7 +188,7 @@ describe.skipIf(missing !== undefined)('a service that moves from its file to Po
       const whoami = await callService(service.url, '/v1/svc/whoami', { key });
       expect(whoami.status).toBe(200);
       expect(await service.end('SIGTERM')).toBe(0);
-      expect((await runServiceCli(['vault', 'verify'], { home })).code).toBe(0);
+      expect((await runServiceHere(['vault', 'verify'], { home })).code).toBe(0);
       expect(JSON.parse(readFileSync(join(home, FOLDER, 'service.json'), 'utf8'))).toMatchObject({
         database: { from: `file:${file}` },
       });
@@ -202,7 +202,7 @@ describe.skipIf(missing !== undefined)('a service that moves from its file to Po
     const { database } = addressOf(url);
     const env = { TARGET: url };
     const move = ['move', '--to', 'env:TARGET'];
-    expect((await runServiceCli(move, { home, env })).code).toBe(0);
+    expect((await runServiceHere(move, { home, env })).code).toBe(0);
     // As a killed move leaves it.
     await stores
       .server()
@@ -210,17 +210,17 @@ describe.skipIf(missing !== undefined)('a service that moves from its file to Po
         database,
         `UPDATE service_meta SET value = replace(value, 'done', 'running') WHERE name = 'move'`,
       );
-    const half = await runServiceCli(['status'], { home, env });
+    const half = await runServiceHere(['status'], { home, env });
     expect(half.stderr).toContain('run svc-service move again');
     // Another service does not move there.
     const other = tempFolder();
     await initService(other);
-    expect((await runServiceCli(move, { home: other, env })).stderr).toContain(
+    expect((await runServiceHere(move, { home: other, env })).stderr).toContain(
       'already contains another service',
     );
     // A record that was altered on the other side is found.
     await stores.server().run(database, `UPDATE objects SET bytes = 'x' WHERE seq = 7`);
-    const wrong = await runServiceCli(move, { home, env });
+    const wrong = await runServiceHere(move, { home, env });
     expect([wrong.code, wrong.stderr]).toEqual([
       1,
       expect.stringContaining('differs from the file'),
@@ -230,7 +230,7 @@ describe.skipIf(missing !== undefined)('a service that moves from its file to Po
   test('R29: an address with a password is no argument', async () => {
     const home = tempFolder();
     await initService(home);
-    const { code, stderr } = await runServiceCli(
+    const { code, stderr } = await runServiceHere(
       ['move', '--to', 'postgres://svc:CANARY@127.0.0.1/x'],
       { home },
     );

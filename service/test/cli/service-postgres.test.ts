@@ -2,7 +2,7 @@ import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { KNOWN } from '../../src/adapters/postgres-store/migrations.ts';
-import { runServiceCli, tempFolder } from '../../../test/support/cli.ts';
+import { runServiceHere, tempFolder } from '../../../test/support/cli.ts';
 import { callService, itemOf } from '../support/memory-service.ts';
 import { missingPostgres } from '../support/postgres.ts';
 import { freePort } from '../../../test/support/free-port.ts';
@@ -18,7 +18,7 @@ describe.skipIf(missing !== undefined)('a service on PostgreSQL', () => {
     const home = tempFolder();
     const url = await stores.server().newDatabase();
     const env = { SVC_DATABASE_URL: url };
-    const run = (...words: string[]) => runServiceCli(words, { home, env });
+    const run = (...words: string[]) => runServiceHere(words, { home, env });
     const early = await run('init', '--port', '0');
     expect([early.code, early.stderr]).toEqual([1, expect.stringContaining('svc-service migrate')]);
     const plan = await run('migrate', '--plan', '--json');
@@ -69,7 +69,7 @@ describe.skipIf(missing !== undefined)('a service whose settings name its server
     writeFileSync(file, text, { mode: 0o600 });
     const outputs: string[] = [];
     const run = async (...words: string[]) => {
-      const result = await runServiceCli(words, { home });
+      const result = await runServiceHere(words, { home });
       outputs.push(result.stdout, result.stderr);
       return result;
     };
@@ -138,7 +138,7 @@ describe.skipIf(missing !== undefined)('a service whose settings name its server
 
 test('R29: an address that is none of PostgreSQL is refused without repeating it', async () => {
   const env = { SVC_DATABASE_URL: 'mysql://user:CANARY@host/x' };
-  const { code, stderr } = await runServiceCli(['migrate'], { home: tempFolder(), env });
+  const { code, stderr } = await runServiceHere(['migrate'], { home: tempFolder(), env });
   expect(code).toBe(1);
   expect(stderr).toContain('SVC_DATABASE_URL is not an address of PostgreSQL.');
   expect(stderr).not.toContain('CANARY');

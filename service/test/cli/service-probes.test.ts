@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { runServiceCli } from '../../../test/support/cli.ts';
+import { runServiceHere } from '../../../test/support/cli.ts';
 import { callService, itemOf } from '../support/memory-service.ts';
 import { consoleOf, initModelHome, providerBody } from '../support/model-process.ts';
 
@@ -24,7 +24,7 @@ test('presets are listed, models fetched and a provider tested, here and with --
   await call('POST providers', body, { tenant: 'acme' });
   const away = (...words: string[]) => {
     const env = { ...environment, SVC_ADMIN_TOKEN: token };
-    return runServiceCli(['providers', ...words, '--url', service.url, '--tenant', 'acme'], {
+    return runServiceHere(['providers', ...words, '--url', service.url, '--tenant', 'acme'], {
       home,
       env,
     });
@@ -85,7 +85,7 @@ test('records are listed and deleted, purges listed, and the status told, here a
   expect(captured.status).toBe(200);
   const away = (...words: string[]) => {
     const env = { ...environment, SVC_ADMIN_TOKEN: token };
-    return runServiceCli([...words, '--url', service.url], { home, env });
+    return runServiceHere([...words, '--url', service.url], { home, env });
   };
   const here = (...words: string[]) => place.svc(...words);
   let left = 2;
@@ -128,6 +128,6 @@ test('records are listed and deleted, purges listed, and the status told, here a
     expect.stringMatching(/ready, svc \d.*\n1 space, 0 records, 1 key\n/),
   ]);
   expect(JSON.parse((await away('status', '--json')).stdout)).toMatchObject({ keys: 1 });
-  const denied = await runServiceCli(['status', '--url', service.url], { home });
+  const denied = await runServiceHere(['status', '--url', service.url], { home });
   expect([denied.code, denied.stderr]).toEqual([1, expect.stringContaining('SVC_ADMIN_TOKEN')]);
 });

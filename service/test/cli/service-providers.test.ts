@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { runServiceCli, tempFolder } from '../../../test/support/cli.ts';
+import { runServiceHere, tempFolder } from '../../../test/support/cli.ts';
 import { initService } from '../support/service-process.ts';
 
 test('a provider is added with a key from stdin, listed without it, changed and removed', async () => {
@@ -8,7 +8,7 @@ test('a provider is added with a key from stdin, listed without it, changed and 
   const secret = 'sk-CANARY-77ab';
   const said: string[] = [];
   const run = async (args: readonly string[], stdin?: string) => {
-    const ran = await runServiceCli(['providers', ...args], {
+    const ran = await runServiceHere(['providers', ...args], {
       home,
       ...(stdin === undefined ? {} : { input: stdin }),
     });

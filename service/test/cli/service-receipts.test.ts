@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { ReceiptJournal } from '../../src/adapters/journals/receipt-journal.ts';
-import { runServiceCli, tempFolder } from '../../../test/support/cli.ts';
+import { runServiceHere, tempFolder } from '../../../test/support/cli.ts';
 import { closingOf, openingOf, rememberingStore, testSigner } from '../support/receipt-facts.ts';
 import { initService, makeServiceKey } from '../support/service-process.ts';
 
@@ -22,7 +22,7 @@ async function open(): Promise<Opened> {
   const folder = join(home, 'svc');
   await initService(home, '--folder', folder);
   const run = (...words: readonly string[]) =>
-    runServiceCli([...words, '--folder', folder], { home });
+    runServiceHere([...words, '--folder', folder], { home });
   return { home, folder, run };
 }
 
@@ -67,7 +67,7 @@ test('receipts that a dead process left are recovered, listed, exported and veri
   expect((await run('receipts', 'export', into)).code).toBe(0);
   expect((await run('receipts', 'export', into)).code).toBe(2);
   const verify = (path = into, ...more: readonly string[]) =>
-    runServiceCli(['receipts', 'verify', path, ...more], { home });
+    runServiceHere(['receipts', 'verify', path, ...more], { home });
   const whole = await verify();
   expect([whole.code, whole.stderr.trim()]).toEqual([0, '3 receipts, 0 wrong, 0 missing.']);
   // An export of some days alone begins in the middle of the numbers.
@@ -124,7 +124,7 @@ test('old receipts move to files, one a day, and a killed run goes on', async ()
   expect(JSON.parse((await run('receipts', 'list', '--json')).stdout)).toHaveLength(3);
   const keys = join(home, 'keys', 'keys.json');
   const words = ['receipts', 'verify', into, '--keys', keys];
-  expect((await runServiceCli(words, { home })).stderr).toContain(
+  expect((await runServiceHere(words, { home })).stderr).toContain(
     '3 receipts, 0 wrong, 0 missing.',
   );
   const again = await run('receipts', 'archive', into, '--older-than', '2d', '--json');

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { runCli, runServiceCli } from '../../../test/support/cli.ts';
+import { runCli, runServiceHere } from '../../../test/support/cli.ts';
 import { callService } from '../support/memory-service.ts';
 import { makeServiceKey, runService, tempHomeWithService } from '../support/service-process.ts';
 
@@ -12,7 +12,7 @@ test(
   { timeout: 120_000 },
   async () => {
     const home = await tempHomeWithService();
-    const run = (...args: string[]) => runServiceCli(args, { home });
+    const run = (...args: string[]) => runServiceHere(args, { home });
     const status = await run('vault', 'status', '--json');
     const [{ key_id: first }] = JSON.parse(status.stdout).keys;
     const path = join(home, '.config/svc', `service-${first}.key`);
@@ -60,7 +60,7 @@ test(
     writeFileSync(altered ?? '', list.text.replace('"space":"a"', '"space":"b"'));
     writeFileSync(known ?? '', keys.text);
     const verify = (file = '') =>
-      runServiceCli(['receipts', 'verify', file, '--keys', known ?? ''], { home });
+      runServiceHere(['receipts', 'verify', file, '--keys', known ?? ''], { home });
     const good = await verify(receipts);
     expect([good.code, good.stderr]).toEqual([0, expect.stringContaining('1 receipt, 0 wrong')]);
     const bad = await verify(altered);

@@ -11,7 +11,7 @@ import {
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { makeCertificate } from '../../../test/support/certificate.ts';
-import { runServiceCli, tempFolder } from '../../../test/support/cli.ts';
+import { runServiceCli, runServiceHere, tempFolder } from '../../../test/support/cli.ts';
 import { callService, itemOf, keyIdOf } from '../support/memory-service.ts';
 import {
   initService,
@@ -31,17 +31,17 @@ test(
     const service = await runService(home);
     const ask = () => callService(service.url, '/v1/svc/whoami', { key });
     expect((await ask()).status).toBe(200);
-    const status = await runServiceCli(['status', '--json'], { home });
+    const status = await runServiceHere(['status', '--json'], { home });
     expect([status.code, JSON.parse(status.stdout)]).toMatchObject([
       0,
       { running: { port: service.port, isReady: true }, store: { keys: 1 } },
     ]);
-    const revoked = await runServiceCli(['keys', 'revoke', keyIdOf(key)], { home });
+    const revoked = await runServiceHere(['keys', 'revoke', keyIdOf(key)], { home });
     expect([revoked.code, revoked.stderr]).toEqual([0, expect.stringContaining('revoked')]);
     expect((await ask()).json.error.code).toBe('AUTH_REVOKED');
     expect(await service.end('SIGTERM')).toBe(0);
     expect(existsSync(join(home, FOLDER, 'running.json'))).toBe(false);
-    const after = await runServiceCli(['status'], { home });
+    const after = await runServiceHere(['status'], { home });
     expect([after.code, after.stderr]).toEqual([1, expect.stringContaining('not running')]);
   },
 );
@@ -96,12 +96,12 @@ test(
     expect((await callService(service.url, '/v1/svc/memory/capture', { key, body })).status).toBe(
       200,
     );
-    const list = await runServiceCli(['keys', 'list', '--json'], { home });
+    const list = await runServiceHere(['keys', 'list', '--json'], { home });
     expect(JSON.parse(list.stdout)).toMatchObject([
       { key_id: keyIdOf(key), scopes: ['read', 'write'], spaces: ['a/*'], status: 'active' },
     ]);
     expect(list.stdout).not.toContain('hash');
-    const wrong = await runServiceCli(['keys', 'revoke', key], { home });
+    const wrong = await runServiceHere(['keys', 'revoke', key], { home });
     expect(wrong.code).toBe(2);
     await service.end('SIGTERM');
     const files = readdirSync(join(home, FOLDER)).map((name) =>
@@ -186,7 +186,7 @@ test(
     expect((await callService(url, '/livez', { ca: second.cert })).status).toBe(200);
     put(first);
     chmodSync(key, 0o644);
-    const doctor = await runServiceCli(['doctor', '--json'], { home });
+    const doctor = await runServiceHere(['doctor', '--json'], { home });
     const { checks } = JSON.parse(doctor.stdout) as {
       checks: { subject: string; level: string; fix?: string }[];
     };
@@ -205,13 +205,13 @@ test(
   { timeout: 60_000 },
   async () => {
     const home = tempFolder();
-    const refused = await runServiceCli(['init', '--host', '0.0.0.0'], { home });
+    const refused = await runServiceHere(['init', '--host', '0.0.0.0'], { home });
     expect([refused.code, existsSync(join(home, FOLDER))]).toEqual([2, false]);
-    expect((await runServiceCli(['init', '--tls-cert', 'x.pem'], { home })).code).toBe(2);
+    expect((await runServiceHere(['init', '--tls-cert', 'x.pem'], { home })).code).toBe(2);
     await initService(home);
     const start = await runServiceCli(['start', '--host', '0.0.0.0'], { home });
     expect([start.code, start.stderr]).toEqual([1, expect.stringContaining('loopback')]);
-    expect((await runServiceCli(['init'], { home })).stderr).toContain('already');
+    expect((await runServiceHere(['init'], { home })).stderr).toContain('already');
   },
 );
 
@@ -225,13 +225,13 @@ test(
     let service = await runService(home);
     const before = await callService(service.url, '/v1/svc/memory/capture', { key, body });
     const file = join(home, 'backup.db');
-    expect((await runServiceCli(['backup', file], { home })).code).toBe(0);
+    expect((await runServiceHere(['backup', file], { home })).code).toBe(0);
     expect(statSync(file).mode & 0o777).toBe(0o600);
-    const running = await runServiceCli(['restore', file, '--yes'], { home });
+    const running = await runServiceHere(['restore', file, '--yes'], { home });
     expect([running.code, running.stderr]).toEqual([1, expect.stringContaining('Stop it first')]);
     await service.end('SIGTERM');
-    expect((await runServiceCli(['restore', file], { home })).code).toBe(2);
-    expect((await runServiceCli(['restore', file, '--yes'], { home })).code).toBe(0);
+    expect((await runServiceHere(['restore', file], { home })).code).toBe(2);
+    expect((await runServiceHere(['restore', file, '--yes'], { home })).code).toBe(0);
     service = await runService(home);
     const { json } = await callService(service.url, '/v1/svc/whoami?space=a', { key });
     expect(json.space_state.records).toBe(1);
@@ -244,15 +244,15 @@ test(
   { timeout: 60_000 },
   async () => {
     const home = await tempHomeWithService();
-    expect((await runServiceCli(['doctor'], { home })).code).toBe(0);
+    expect((await runServiceHere(['doctor'], { home })).code).toBe(0);
     const folder = join(home, FOLDER);
     chmodSync(join(folder, 'pepper'), 0o640);
-    const loose = await runServiceCli(['doctor'], { home });
+    const loose = await runServiceHere(['doctor'], { home });
     expect([loose.code, loose.stdout]).toEqual([1, expect.stringContaining('pepper')]);
     writeFileSync(join(folder, 'service.json'), '{"version":1,"host":"0.0.0.0","port":1}');
-    const wrong = await runServiceCli(['doctor'], { home });
+    const wrong = await runServiceHere(['doctor'], { home });
     expect([wrong.code, wrong.stdout]).toEqual([1, expect.stringContaining('loopback')]);
-    const none = await runServiceCli(['doctor'], { home: tempFolder() });
+    const none = await runServiceHere(['doctor'], { home: tempFolder() });
     expect([none.code, none.stdout]).toEqual([1, expect.stringContaining('svc-service init')]);
   },
 );
@@ -265,9 +265,9 @@ test(
     const old = await makeServiceKey(home);
     const pepper = join(home, FOLDER, 'pepper');
     rmSync(pepper);
-    const lost = await runServiceCli(['keys', 'create', '--name', 'test'], { home });
+    const lost = await runServiceHere(['keys', 'create', '--name', 'test'], { home });
     expect([lost.code, lost.stderr]).toEqual([1, expect.stringContaining('is missing')]);
-    expect((await runServiceCli(['init'], { home })).code).toBe(1);
+    expect((await runServiceHere(['init'], { home })).code).toBe(1);
     expect(lost.stderr).not.toContain('service init');
     const command = /void: (.*); then svc-service keys create/.exec(lost.stderr)?.[1] ?? '';
     execFileSync('sh', ['-c', command]);
@@ -286,7 +286,7 @@ test.each([
   [['--space', 'A b'], '--space'],
 ])('a key with %j is not made', { timeout: 60_000 }, async (flags, told) => {
   const home = await tempHomeWithService();
-  const { code, stdout, stderr } = await runServiceCli(['keys', 'create', ...flags], { home });
+  const { code, stdout, stderr } = await runServiceHere(['keys', 'create', ...flags], { home });
   expect([code, stdout]).toEqual([2, '']);
   expect(stderr).toContain(told);
 });
@@ -297,7 +297,7 @@ test(
   async () => {
     const home = await tempHomeWithService();
     const run = async (args: readonly string[], env: Record<string, string> = {}) => {
-      const { code, stdout, stderr } = await runServiceCli(args, { home, env });
+      const { code, stdout, stderr } = await runServiceHere(args, { home, env });
       return { code, stdout: stdout.trim(), stderr };
     };
     expect((await run(['plans', 'create', 'small', '--limit', 'keys=1'])).code).toBe(0);
@@ -337,7 +337,7 @@ test(
 test('a token goes to no plain address but this machine, and is never on a command line', async () => {
   const home = await tempHomeWithService();
   const run = (args: string[], env: Record<string, string> = {}) =>
-    runServiceCli(['keys', ...args], { home, env });
+    runServiceHere(['keys', ...args], { home, env });
   const plain = await run(['list', '--url', 'http://svc.example.com'], { SVC_ADMIN_TOKEN: 'x' });
   expect([plain.code, plain.stderr]).toEqual([
     2,
@@ -359,7 +359,7 @@ test('a token goes to no plain address but this machine, and is never on a comma
 
 test('init makes the token of an operator, which manages the service over HTTP', async () => {
   const home = tempFolder();
-  const made = await runServiceCli(['init', '--port', '0', '--json'], { home });
+  const made = await runServiceHere(['init', '--port', '0', '--json'], { home });
   const { operatorToken } = JSON.parse(made.stdout);
   const service = await runService(home);
   const session = await callService(service.url, '/v1/svc/console/session', { key: operatorToken });

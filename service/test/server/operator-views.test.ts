@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { loadDriver } from '../../../src/adapters/store/driver.ts';
-import { runServiceCli } from '../../../test/support/cli.ts';
+import { runServiceHere } from '../../../test/support/cli.ts';
 import { promptOf } from '../../../test/support/dialect-wire.ts';
 import { limiterOf } from '../support/limits.ts';
 import { callService, keyIdOf, startMemoryService } from '../support/memory-service.ts';
@@ -102,7 +102,7 @@ test('a key that is limited to spaces serves a plain SDK with memory off, and re
 
 test('revoked keys leave the list, and are listed on request', async () => {
   const home = await tempHomeWithService();
-  const svc = (...words: string[]) => runServiceCli(['keys', ...words], { home });
+  const svc = (...words: string[]) => runServiceHere(['keys', ...words], { home });
   const [kept, gone] = [await makeServiceKey(home), await makeServiceKey(home)];
   await svc('revoke', keyIdOf(gone));
   const list = await svc('list');
@@ -144,7 +144,7 @@ test('a test of a provider is made by the running service, with its certificates
   await call('POST providers', providerBody(DIALECT, place.baseUrl));
   // The command trusts nothing but what the system trusts.
   const svc = (...words: string[]) =>
-    runServiceCli(words, { home: place.home, env: { SVC_SERVICE_HOME: place.folder } });
+    runServiceHere(words, { home: place.home, env: { SVC_SERVICE_HOME: place.folder } });
   const tested = await svc('providers', 'test', 'p-2', '--json');
   expect([tested.code, JSON.parse(tested.stdout)]).toMatchObject([0, { ok: true, status: 200 }]);
   const admins = (await call('GET admins')).json.data as { name: string; status: string }[];

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { runServiceCli, tempFolder } from '../../../test/support/cli.ts';
+import { runServiceHere, tempFolder } from '../../../test/support/cli.ts';
 import { requestWith, said, toolRound } from '../../../test/support/dialect-wire.ts';
 import { openModelService } from '../support/model-service.ts';
 import { runServiceWith } from '../support/service-process.ts';
@@ -38,24 +38,24 @@ test('a service that does not know its public address leaves no tool output out'
 test('init, start and doctor say that the public address is missing, and how to set it', async () => {
   const home = tempFolder();
   const words = ['init', '--host', '127.0.0.1', '--port', '0', '--behind-proxy'];
-  const made = await runServiceCli(words, { home });
+  const made = await runServiceHere(words, { home });
   expect([made.code, made.stderr]).toEqual([0, expect.stringContaining('--public-url')]);
   const service = await runServiceWith(home, {});
   expect(await service.end('SIGTERM')).toBe(0);
   expect(service.stderr()).toContain('--public-url');
-  const doctor = await runServiceCli(['doctor'], { home });
+  const doctor = await runServiceHere(['doctor'], { home });
   const printed = `${doctor.stdout}${doctor.stderr}`;
   expect([printed.includes('Public address'), printed.includes('publicUrl')]).toEqual([true, true]);
 
   const other = tempFolder();
-  const told = await runServiceCli([...words, '--public-url', 'https://svc.example.com/'], {
+  const told = await runServiceHere([...words, '--public-url', 'https://svc.example.com/'], {
     home: other,
   });
   expect([told.code, told.stderr.includes('public address')]).toEqual([0, false]);
   const file = join(other, '.local/share/svc/service/service.json');
   const settings = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
   expect(settings['publicUrl']).toBe('https://svc.example.com');
-  const wrong = await runServiceCli([...words, '--public-url', 'svc.example.com/a'], {
+  const wrong = await runServiceHere([...words, '--public-url', 'svc.example.com/a'], {
     home: tempFolder(),
   });
   expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('--public-url')]);

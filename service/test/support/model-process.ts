@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Dialect } from '../../../src/core/conversation/view.ts';
 import { makeCertificate } from '../../../test/support/certificate.ts';
-import { runServiceCli, tempFolder } from '../../../test/support/cli.ts';
+import { runServiceHere, tempFolder } from '../../../test/support/cli.ts';
 import { DIALECTS } from '../../../test/support/dialect-wire.ts';
 import { callService, type ServiceAnswer } from './memory-service.ts';
 import { runServiceWith, type ServiceProcess } from './service-process.ts';
@@ -25,7 +25,7 @@ export interface ModelHome {
   start(...flags: string[]): Promise<ServiceProcess>;
   /** For a start that a test does not wait for. */
   readonly environment: Readonly<Record<string, string>>;
-  svc(...words: string[]): ReturnType<typeof runServiceCli>;
+  svc(...words: string[]): ReturnType<typeof runServiceHere>;
 }
 
 /** The name of every provider: it resolves to this machine without any set-up. */
@@ -60,7 +60,7 @@ export async function initModelHome(
     ...(databaseUrl === undefined ? {} : { SVC_DATABASE_URL: databaseUrl }),
     ...more,
   };
-  const svc: ModelHome['svc'] = (...words) => runServiceCli(words, { home, env: environment });
+  const svc: ModelHome['svc'] = (...words) => runServiceHere(words, { home, env: environment });
   if (databaseUrl !== undefined) await svc('migrate');
   const made = await svc('init', '--port', '0', '--json');
   if (made.code !== 0) throw new Error(made.stderr);

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { onTestFinished } from 'vitest';
-import { runServiceCli, SERVICE_BIN, tempFolder } from '../../../test/support/cli.ts';
+import { runServiceHere, SERVICE_BIN, tempFolder } from '../../../test/support/cli.ts';
 
 /** `svc-service` as processes of their own, as a person runs it. */
 
@@ -18,7 +18,7 @@ export interface ServiceProcess {
 
 /** A home with a service in it. */
 export async function initService(home: string, ...flags: string[]): Promise<void> {
-  const { code, stderr } = await runServiceCli(['init', '--port', '0', ...flags], { home });
+  const { code, stderr } = await runServiceHere(['init', '--port', '0', ...flags], { home });
   if (code !== 0) throw new Error(stderr);
 }
 
@@ -30,7 +30,7 @@ export async function tempHomeWithService(...flags: string[]): Promise<string> {
 }
 
 export async function makeServiceKey(home: string, ...flags: string[]): Promise<string> {
-  const made = await runServiceCli(['keys', 'create', '--name', 'test', ...flags], { home });
+  const made = await runServiceHere(['keys', 'create', '--name', 'test', ...flags], { home });
   if (made.code !== 0) throw new Error(made.stderr);
   return made.stdout.trim();
 }

@@ -29,21 +29,21 @@ const SVC: ProgramWords = {
   description: 'Memory for coding agents: a proxy on this machine between them and their provider.',
 };
 
-/** Runs a command line (without node and script) and resolves with the exit code. */
+/**
+ * Runs a command line (without node and script) and resolves with the exit code. Without `context` it has the
+ * environment and the streams of the process.
+ */
 export async function runProgram(
   argv: readonly string[],
   declare: Declare,
   words = SVC,
-  abilities: Pick<CommandContext, 'asker' | 'openStore'> = {},
+  context: CommandContext = ofProcess(),
 ): Promise<number> {
-  const { env: environment, stdout, stderr } = process;
-  bearBrokenOutput();
-  const terminal = new Terminal({ stdout, stderr, environment });
+  const { terminal } = context;
   let code = 0;
   const finish = (end: number): void => {
     code = end;
   };
-  const context = contextOf({ ...abilities, terminal, environment });
   const program = emptyProgram(terminal, words);
   declare(program, context, finish);
   try {
@@ -57,10 +57,16 @@ export async function runProgram(
   }
 }
 
-// Returns the context with stdin opened only on use: a command that only starts a client must not touch it.
-function contextOf(context: Omit<CommandContext, 'stdin'>): CommandContext {
+// Returns the context of this process, with stdin opened only on use: a command that only starts a client must not
+// touch it.
+export function ofProcess(abilities: Pick<CommandContext, 'asker'> = {}): CommandContext {
+  const { env: environment, stdout, stderr } = process;
+  bearBrokenOutput();
+  const terminal = new Terminal({ stdout, stderr, environment });
   return {
-    ...context,
+    ...abilities,
+    terminal,
+    environment,
     get stdin() {
       return process.stdin;
     },
