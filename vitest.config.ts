@@ -30,13 +30,16 @@ class SharedProcess extends ForksPoolWorker {
   }
 }
 
-/** Kills, outages, long properties and whole builds: `npm run test:long`. */
+/** Kills, outages, whole builds, every engine, and what takes many seconds of a processor: `npm run test:long`. */
 const LONG = [
   'test/long/**/*.test.ts',
-  'test/package/{build-beside,from-clone,installed}.test.ts',
+  'test/package/{build-beside,from-clone,installed,release}.test.ts',
   'test/cli/other-build.test.ts',
+  'test/core/{cache-miss.prop,client-edits}.test.ts',
+  'test/ui/views.test.ts',
   'service/test/**/*{kill,kills,failover,outages}.test.ts',
-  'service/test/server/two-nodes.test.ts',
+  'service/test/ports/{postgres-18,postgres-pooler,same-answers}.test.ts',
+  'service/test/server/{hosted-secrets,provider-loops,two-nodes,two-tenants.prop}.test.ts',
 ];
 
 export default defineConfig({
