@@ -34,8 +34,9 @@ class SharedProcess extends ForksPoolWorker {
 const LONG = [
   'test/long/**/*.test.ts',
   'test/package/{build-beside,from-clone,installed,release}.test.ts',
-  'test/cli/other-build.test.ts',
+  'test/cli/{found-lines.prop,other-build}.test.ts',
   'test/core/{cache-miss.prop,client-edits}.test.ts',
+  'test/proxy/{batch-histories,cache-prefix,state-histories}.prop.test.ts',
   'test/ui/views.test.ts',
   'service/test/**/*{kill,kills,failover,outages}.test.ts',
   'service/test/ports/{postgres-18,postgres-pooler,same-answers}.test.ts',

@@ -23,8 +23,8 @@ test('a worktree recalls what a subfolder of its repository was told, and a repo
   const config = validConfig();
   const home = homeWith({
     ...config,
-    // A project of one fact is young: its share says nothing yet.
-    proxy: { port: 8765, recallQuietPercent: 0 },
+    // A project of one fact is young: its share says nothing yet. A busy machine may take longer than a person waits.
+    proxy: { port: 8765, recallQuietPercent: 0, recallMs: 10_000 },
     upstreams: [{ ...upstream, providerKey: PROVIDER_KEY, allowPrivate: true }],
   });
   const data = join(home, 'data');

@@ -8,6 +8,8 @@ import { upstreamRequest, upstreamSettings } from '../../../test/support/upstrea
 const NAME = 'models.provider.test';
 /** More than one person's proxy opens to a provider. */
 const STREAMS = 530;
+/** On a busy machine the handshakes of all at once outlast the deadline of a connection. */
+const AT_ONCE = 53;
 
 test('however many answers of a preset are open, the request of another tenant is answered', async () => {
   const certificate = makeCertificate(NAME);
@@ -41,7 +43,10 @@ test('however many answers of a preset are open, the request of another tenant i
     const answer = await links.to(provider, settings).send(upstreamRequest(), own.signal);
     return answer.status;
   };
-  const busy = Array.from({ length: STREAMS }, () => askAs('busy'));
-  expect(new Set(await Promise.all(busy))).toEqual(new Set([200]));
+  for (let opened = 0; opened < STREAMS; opened += AT_ONCE) {
+    const busy = Array.from({ length: AT_ONCE }, () => askAs('busy'));
+    // oxlint-disable-next-line no-await-in-loop
+    expect(new Set(await Promise.all(busy))).toEqual(new Set([200]));
+  }
   expect(await askAs('other')).toBe(200);
 }, 60_000);
