@@ -1,5 +1,3 @@
-import { Buffer } from 'node:buffer';
-
 /** A map of bounded size: the least recently used entries are dropped first. */
 export class Recent<Key, Value> {
   readonly #max: number;
@@ -80,43 +78,4 @@ export function forgetOldest<Key>(remembered: Remembered<Key>, max: number): voi
     remembered.delete(oldest);
     if (remembered.size <= max) return;
   }
-}
-
-/**
- * Caches values computed from texts that occur often. It holds up to twice `most` entries: the current list, and the
- * previous full one. That costs less than tracking the order of use.
- */
-export class Known<Value> {
-  readonly #most: number;
-  #lately = new Map<string, Value>();
-  #before: ReadonlyMap<string, Value> = new Map();
-
-  constructor(most: number) {
-    this.#most = most;
-  }
-
-  get(key: string): Value | undefined {
-    const lately = this.#lately.get(key);
-    if (lately !== undefined) return lately;
-    const before = this.#before.get(key);
-    if (before !== undefined) this.set(key, before);
-    return before;
-  }
-
-  set(key: string, value: Value): void {
-    if (this.#lately.size >= this.#most) {
-      this.#before = this.#lately;
-      this.#lately = new Map();
-    }
-    this.#lately.set(copied(key), value);
-  }
-}
-
-/** Longest piece of a text that V8 copies. For a longer one it keeps the whole text in memory. */
-const COPIED_CHARS_MAX = 12;
-
-/** Copies a text, so that it does not keep the larger text that it was cut from in memory. */
-export function copied(text: string): string {
-  if (text.length <= COPIED_CHARS_MAX) return text;
-  return Buffer.from(text, 'utf16le').toString('utf16le');
 }

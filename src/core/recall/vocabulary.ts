@@ -1,3 +1,5 @@
+import { Buffer } from 'node:buffer';
+
 /** Numbers words, so that texts can be compared quickly: no letters, no hashing. */
 export class Vocabulary {
   readonly #numbers = new Map<string, number>();
@@ -14,4 +16,43 @@ export class Vocabulary {
     this.#numbers.set(word, number);
     return number;
   }
+}
+
+/**
+ * Caches values computed from texts that occur often. It holds up to twice `most` entries: the current list, and the
+ * previous full one. That costs less than tracking the order of use.
+ */
+export class Known<Value> {
+  readonly #most: number;
+  #lately = new Map<string, Value>();
+  #before: ReadonlyMap<string, Value> = new Map();
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  get(key: string): Value | undefined {
+    const lately = this.#lately.get(key);
+    if (lately !== undefined) return lately;
+    const before = this.#before.get(key);
+    if (before !== undefined) this.set(key, before);
+    return before;
+  }
+
+  set(key: string, value: Value): void {
+    if (this.#lately.size >= this.#most) {
+      this.#before = this.#lately;
+      this.#lately = new Map();
+    }
+    this.#lately.set(copied(key), value);
+  }
+}
+
+/** Longest piece of a text that V8 copies. For a longer one it keeps the whole text in memory. */
+const COPIED_CHARS_MAX = 12;
+
+/** Copies a text, so that it does not keep the larger text that it was cut from in memory. */
+export function copied(text: string): string {
+  if (text.length <= COPIED_CHARS_MAX) return text;
+  return Buffer.from(text, 'utf16le').toString('utf16le');
 }

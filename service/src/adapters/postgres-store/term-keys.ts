@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
-import { Known, Recent } from '../../../../src/core/bytes/recent.ts';
+import { Recent } from '../../../../src/core/bytes/recent.ts';
+import { Known } from '../../../../src/core/recall/vocabulary.ts';
 import { timeTerms } from '../../../../src/core/recall/dates.ts';
 import { ARRAY_HEAD, ELEMENT_HEAD, newArray } from './wire-values.ts';
 
