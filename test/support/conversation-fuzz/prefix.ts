@@ -53,6 +53,9 @@ function cachedItems({ judged }: Sent, most: number): number {
   return judged.fates.slice(0, most).findLastIndex(({ kind }) => kind === 'kept') + 1;
 }
 
+/** Claude Code refers by this to what it has read before, so an output that was left out comes back. */
+export const UNCHANGED = 'File unchanged since last read';
+
 /** How many items were compared, or what broke. */
 function compare(before: Sent, now: Sent, most: number): Compared | string {
   const changes: string[] = [];
@@ -71,6 +74,9 @@ function compare(before: Sent, now: Sent, most: number): Compared | string {
     else if (was.kind === 'left' && at >= now.judged.newest) {
       // After a step back it is one of the two newest exchanges, which are always kept. Behind it the
       // provider reads everything anew.
+      returned += 1;
+      break;
+    } else if (leftBy(is) < leftBy(was) && now.judged.client.some((it) => it.includes(UNCHANGED))) {
       returned += 1;
       break;
     } else if (withoutNotes(one) === withoutNotes(other)) notes += 1;

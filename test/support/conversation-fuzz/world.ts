@@ -14,7 +14,7 @@ import {
   spaceOf,
 } from './branch.ts';
 import { type Judged, judgeBody, textsIn } from './judge.ts';
-import { expectPricedPrefix, type Sent } from './prefix.ts';
+import { expectPricedPrefix, type Sent, UNCHANGED } from './prefix.ts';
 import type { FuzzedPlace } from './place.ts';
 import type { Dialect } from '../../../src/core/conversation/view.ts';
 import { isThought } from '../strict-provider/reply.ts';
@@ -234,8 +234,11 @@ export class World {
       if (branch === undefined) return;
       this.#number += 1;
       const name = this.#number % 9 === 0 ? 'the same' : `output ${this.#number}`;
-      const text = longOutput(`${markOf(branch.kind)} ${name}`, 150 + ((this.#number * 97) % 900));
       const { dialect } = branch.kind;
+      const isUnchanged = dialect === 'anthropic_messages' && this.#number % 13 === 6;
+      const text = isUnchanged
+        ? `${UNCHANGED}. The content from the earlier read is still current.`
+        : longOutput(`${markOf(branch.kind)} ${name}`, 150 + ((this.#number * 97) % 900));
       const output = outputOf(branch.kind, text, this.#number);
       const calls = Array.from({ length: step.calls }, (_, call) =>
         toolRound(dialect, `call_${this.#number}_${call}`, output, {
