@@ -42,6 +42,21 @@ test.each([
   expect([strict.refusals, strict.lost]).toEqual([[], []]);
 });
 
+// Anthropic takes PDF files in requests of at most 32 MB (platform.claude.com, "PDF support", read 2026-11-29).
+test('placed blocks are sent again behind a prompt with a long document', async () => {
+  const { ask: send, items, blocks, strict } = await twoBlocks();
+  const data = Buffer.alloc(20 << 20, 'QUJD').toString();
+  const source = { type: 'base64', media_type: 'application/pdf', data };
+  const content = [
+    { type: 'document', source },
+    { type: 'text', text: 'What does it say?' },
+  ];
+  const answer = await send([...items, said('user', content)]);
+  expect(answer.status).toBe(200);
+  expect(blocksIn(answer.sent)).toEqual(blocks);
+  expect([strict.refusals, strict.lost]).toEqual([[], []]);
+});
+
 test('a token count carries the placed blocks, because the provider checks it too', async () => {
   const { items, blocks, strict, story, provider } = await twoBlocks();
   const body = {

@@ -47,8 +47,8 @@ export const READ_LIMITS = {
   items: 20_000,
   /** Messages that a user typed: each is looked up in the ledger. */
   humans: 4_000,
-  /** Bytes of one item: the largest picture that a provider accepts has 5 MB, 7 MB in base64. */
-  itemBytes: 8 << 20,
+  /** Bytes of one item: a message with a PDF file may be as long as the longest request that Anthropic accepts. */
+  itemBytes: 32 << 20,
   /** Bytes outside the list: instructions and tools. */
   shellBytes: 8 << 20,
   /** Characters of users and assistants: four times the longest window. */
