@@ -115,7 +115,7 @@ export async function ask(port: number, options: AskOptions = {}): Promise<Clien
       agent,
       method,
       path,
-      headers: ['Host', `127.0.0.1:${port}`, ...headers],
+      headers: headers.includes('host') ? headers : ['Host', `127.0.0.1:${port}`, ...headers],
     });
     outgoing.on('error', reject);
     outgoing.on('response', (incoming) => {

@@ -19,13 +19,19 @@ function session(rounds: number): object {
   return requestWith(DIALECT, [said('user', 'Read all of these files.'), ...items], { tools });
 }
 
-test('a service that does not know its public address leaves no tool output out', async () => {
-  const { send, makeKey, addProvider, provider } = await openModelService();
+const OWN = 'http://127.0.0.1:8766';
+
+test.each([
+  ['does not know its public address', {}, {}],
+  ['was asked by another name than its loopback', { publicUrl: OWN }, { host: 'svc.example.com' }],
+  ['was asked through a balancer', { publicUrl: OWN }, { 'x-forwarded-for': '198.51.100.7' }],
+])('a service that %s leaves no tool output out', async (_why, limits, headers) => {
+  const { send, makeKey, addProvider, provider } = await openModelService({ limits });
   await addProvider(DIALECT);
   const key = await makeKey();
   for (let rounds = 12; rounds < 22; rounds += 1) {
     // oxlint-disable-next-line no-await-in-loop
-    const answer = await send(DIALECT, session(rounds), { key });
+    const answer = await send(DIALECT, session(rounds), { key, headers });
     expect(answer.headers['x-svc-continuity-state']).not.toBe('elided_tool_output');
     expect(answer.headers['x-svc-elided-items']).toBe('0');
     // oxlint-disable-next-line no-await-in-loop -- The outputs are stored meanwhile.

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
+import { headerOf } from '../../../../src/core/http/header-rules.ts';
 import { isProviderError } from '../../../../src/core/plan/evidence.ts';
 import { DEFAULT_SPACE } from '../../../../src/core/request/space.ts';
 import { mayUse, type StoredKey } from '../../../../src/core/memory-api/keys.ts';
@@ -8,6 +9,7 @@ import {
   type AccountSettings,
   servedSettings,
 } from '../../core/account-settings.ts';
+import { isOwnMachine } from '../../../../src/core/settings/own-machine.ts';
 import type { HandlerSettings } from '../../../../src/core/settings/settings.ts';
 import { JournalFullError } from '../../ports/receipt-store.ts';
 import { accountsOf } from '../../../../src/proxy/accounts.ts';
@@ -98,6 +100,7 @@ export class KeyHandler implements ShelvedHandler {
   readonly #handler: ProxyHandler;
   #settings: HandlerSettings;
   #account = ACCOUNT_DEFAULTS;
+  #canReadAgain = false;
 
   constructor(parts: ServingParts, holder: Holder) {
     const { key, rights, choice, unforwarded, background, changed } = holder;
@@ -109,7 +112,7 @@ export class KeyHandler implements ShelvedHandler {
     this.#unforwarded = unforwarded;
     this.#changed = changed;
     const { ledger, holdBack, memoryOf, outboxOf, texts } = parts.models;
-    this.#settings = this.#settingsOf(this.#account);
+    this.#settings = this.#settingsOf();
     this.#handler = new ProxyHandler({
       issuer: { kind: 'service' },
       tenant,
@@ -142,9 +145,11 @@ export class KeyHandler implements ShelvedHandler {
     request: ClientRequest,
     { outgoing, account }: Served,
   ): Promise<void> {
-    if (account !== this.#account) {
+    const canReadAgain = reachesObjects(request, this.#parts.settings.publicUrl);
+    if (account !== this.#account || canReadAgain !== this.#canReadAgain) {
       this.#account = account;
-      this.#settings = this.#settingsOf(account);
+      this.#canReadAgain = canReadAgain;
+      this.#settings = this.#settingsOf();
     }
     this.#calls.set(call.receiptId, call);
     try {
@@ -155,10 +160,9 @@ export class KeyHandler implements ShelvedHandler {
     }
   }
 
-  #settingsOf(account: AccountSettings): HandlerSettings {
-    const { models, settings } = this.#parts;
-    const canReadAgain = settings.publicUrl !== undefined;
-    return servedSettings(account, { recallMs: models.recallMs, canReadAgain });
+  #settingsOf(): HandlerSettings {
+    const { recallMs } = this.#parts.models;
+    return servedSettings(this.#account, { recallMs, canReadAgain: this.#canReadAgain });
   }
 
   heldBytes(): number {
@@ -259,6 +263,18 @@ export function journalFull(): ServiceFault {
 
 function objectsUrlOf(publicUrl: string | undefined): string | undefined {
   return publicUrl === undefined ? undefined : `${publicUrl}/v1/svc/memory/objects/`;
+}
+
+/**
+ * Says whether the sender of a request reaches the public address. A loopback address is out of reach for a client of a
+ * balancer on this machine, which shows by the Host or by the header that names the client.
+ */
+function reachesObjects({ headers }: ClientRequest, publicUrl: string | undefined): boolean {
+  if (publicUrl === undefined) return false;
+  if (!isOwnMachine(new URL(publicUrl).hostname)) return true;
+  if (headerOf(headers, 'x-forwarded-for') !== undefined) return false;
+  const host = `http://${headerOf(headers, 'host') ?? ''}`;
+  return URL.canParse(host) && isOwnMachine(new URL(host).hostname);
 }
 
 /**
