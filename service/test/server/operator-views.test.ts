@@ -137,24 +137,36 @@ test('usage by key names the keys, a test of a provider says what is wrong with 
   expect(service.stderr()).toMatch(/ {2}models {2}200 {2}/);
 }, 60_000);
 
-test('a test of a provider is made by the running service, with its certificates', async () => {
-  const place = await initModelHome();
-  const service = await place.start('--quiet');
-  const call = consoleOf(service, place.token);
-  await call('POST providers', providerBody(DIALECT, place.baseUrl));
-  // The command trusts nothing but what the system trusts.
-  const svc = (...words: string[]) =>
-    runServiceHere(words, { home: place.home, env: { SVC_SERVICE_HOME: place.folder } });
-  const tested = await svc('providers', 'test', 'p-2', '--json');
-  expect([tested.code, JSON.parse(tested.stdout)]).toMatchObject([0, { ok: true, status: 200 }]);
-  const admins = (await call('GET admins')).json.data as { name: string; status: string }[];
-  expect(admins.filter(({ name }) => name === 'svc-service providers')).toMatchObject([
-    { status: 'revoked' },
-  ]);
-  await service.end('SIGTERM');
-  const alone = await svc('providers', 'test', 'p-2', '--json');
-  expect([alone.code, alone.stderr]).toEqual([1, expect.stringContaining('does not run')]);
-}, 60_000);
+test.each([
+  ['the only tenant', undefined],
+  ['a named tenant', 'acme'],
+])(
+  'a test of a provider of %s is made by the running service, with its certificates',
+  async (_of, tenant) => {
+    const place = await initModelHome();
+    const service = await place.start('--quiet');
+    const call = consoleOf(service, place.token);
+    const flags = tenant === undefined ? [] : ['--tenant', tenant];
+    if (tenant !== undefined) await call('POST tenants', { tenant_id: tenant });
+    await call('POST providers', providerBody(DIALECT, place.baseUrl), {
+      ...(tenant && { tenant }),
+    });
+    // The command trusts nothing but what the system trusts.
+    const svc = (...words: string[]) =>
+      runServiceHere(words, { home: place.home, env: { SVC_SERVICE_HOME: place.folder } });
+    const tested = await svc('providers', 'test', 'p-2', '--json', ...flags);
+    expect([tested.code, tested.stderr]).toEqual([0, '']);
+    expect(JSON.parse(tested.stdout)).toMatchObject({ ok: true, status: 200 });
+    const admins = (await call('GET admins')).json.data as { name: string; status: string }[];
+    expect(admins.filter(({ name }) => name === 'svc-service providers')).toMatchObject([
+      { status: 'revoked' },
+    ]);
+    await service.end('SIGTERM');
+    const alone = await svc('providers', 'test', 'p-2', '--json', ...flags);
+    expect([alone.code, alone.stderr]).toEqual([1, expect.stringContaining('does not run')]);
+  },
+  60_000,
+);
 
 test('receipts that were removed with the head of their node are missed by verify', async () => {
   const place = await initModelHome();

@@ -172,13 +172,14 @@ async function withRunningConsole<Result>(
   }
   const { host, port, cert } = running;
   const certificate = cert === undefined ? undefined : await readFile(cert, 'utf8');
-  return withConsole(options, context, async (local) => {
+  // The token is the service's: with a tenant, its owner could not be found to revoke it.
+  const { tenant, ...ofService } = options;
+  return withConsole(ofService, context, async (local) => {
     const name = 'svc-service providers';
     const body = { name, role: 'operator', expires_at: isoTime(Date.now() + TOKEN_MS) };
     const made = await local.call({ method: 'POST', path: 'admins', body });
     try {
       const token = asText(made['token']);
-      const { tenant } = options;
       return await work(openConsoleAt({ host, port, certificate }, { token, tenant }));
     } finally {
       await local.call({ method: 'DELETE', path: `admins/${asText(made['admin_id'])}` });
