@@ -38,10 +38,10 @@ function commit(folder: string, words: string): void {
   git(folder, 'commit', '-q', '-m', words);
 }
 
-function newRepository(folder: string, origin = ''): string {
+function newRepository(folder: string, origin = '', words = `first of ${folder}`): string {
   mkdirSync(folder, { recursive: true });
   git(folder, 'init', '-q', '-b', 'main');
-  commit(folder, `first of ${folder}`);
+  commit(folder, words);
   if (origin !== '') git(folder, 'remote', 'add', 'origin', origin);
   return folder;
 }
@@ -331,11 +331,36 @@ test('a new repository in the folder that another one has left is a project of i
   expect(await spaceOf(join(base, 'moved'))).toBe(first);
 });
 
+test.each([
+  ['repository without a commit', (folder: string) => git(folder, 'init', '-q', '-b', 'main')],
+  ['repository', (folder: string) => newRepository(folder, '', 'another history')],
+  ['repository with an origin', (folder: string) => newRepository(folder, ORIGIN, 'another')],
+  ['folder without a repository', () => undefined],
+])(
+  'a new %s in the folder that a repository has left unseen is a project of its own',
+  async (_, fill) => {
+    const { base, look, spaceOf } = stage();
+    const folder = join(base, 'shop');
+    const first = await spaceOf(newRepository(folder));
+    renameSync(folder, join(base, 'moved'));
+    mkdirSync(folder);
+    fill(folder);
+    const second = await look(folder);
+    expect([second.space, ...second.olderSpaces]).not.toContain(first);
+    expect(await look(folder)).toEqual(second);
+    const moved = await look(join(base, 'moved'));
+    expect([moved.space, ...moved.olderSpaces]).not.toContain(second.space);
+    expect(moved.space).toBe(first);
+    expect(await look(folder)).toEqual(second);
+  },
+);
+
 test('a repository whose history begins anew in the same folder keeps its memory', async () => {
   const { base, spaceOf } = stage();
   const folder = newRepository(join(base, 'shop'));
   const space = await spaceOf(folder);
   rmSync(join(folder, '.git'), { recursive: true });
+  expect(await spaceOf(folder)).toBe(space);
   git(folder, 'init', '-q', '-b', 'main');
   expect(await spaceOf(folder)).toBe(space);
   commit(folder, 'another history');

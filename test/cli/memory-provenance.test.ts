@@ -163,7 +163,7 @@ test('where the folder is gone, the newest folder of the project is looked at', 
   renameSync(root, elsewhere);
   const unknown = await svc('list', '--stale');
   expect(unknown.stderr).toContain('Unknown: 2.');
-  const known = { space: SPACE, identities: [], head: COMMIT, commits: [COMMIT] };
+  const known = { space: SPACE, identities: [], head: COMMIT, commits: [COMMIT], trees: [] };
   await changeRegistry(env.SVC_DATA_HOME, () => ({
     projects: [{ ...known, folders: [root, elsewhere] }],
     joined: {},

@@ -161,9 +161,11 @@ export class GitProjects implements Projects {
     const registry = await readRegistry(this.#dataFolder);
     const stated = registry.joined[repository?.root ?? folder] ?? registry.joined[folder];
     const project =
-      stated === undefined && repository !== undefined
-        ? await this.#inRepository(folder, repository, registry)
-        : projectIn(stated ?? folderSpace(folder), folder, registry);
+      stated !== undefined
+        ? projectIn(stated, folder, registry)
+        : repository === undefined
+          ? await projectInFolder(folder, { root: folder, common: '' }, registry)
+          : await this.#inRepository(folder, repository, registry);
     const stamp = await stampOf(repository, this.#dataFolder);
     const off = offIn(registry, project.space);
     const whole = { ...project, ...off, ...(await checkedOut(folder, repository)) };
@@ -190,14 +192,15 @@ export class GitProjects implements Projects {
     // Without a commit nothing could ever prove that another folder is the same project.
     const isNew = known === undefined && owner === undefined && head !== '';
     if (known === undefined && !isNew) {
-      const space = await spaceInFolder(repository, registry);
-      return withoutOthers(projectIn(space, folder, registry), commits, registry);
+      const found = await projectInFolder(folder, repository, registry);
+      return withoutOthers(found, commits, registry);
     }
     const before = known ?? {
       ...NOTHING_KNOWN,
       space:
         identity === undefined ? await spaceInFolder(repository, registry) : projectSpace(identity),
     };
+    const tree = await treeOf(root);
     const isOwn = identity !== undefined && (owner === undefined || owner === known);
     const after: KnownProject = {
       ...before,
@@ -205,6 +208,7 @@ export class GitProjects implements Projects {
       head: head === '' ? before.head : head,
       commits: union(before.commits, commits),
       folders: union(before.folders, [root, folder]),
+      trees: tree === '' ? before.trees : union(before.trees, [tree]),
     };
     if (!this.#isReadOnly && !isSame(before, after)) await this.#record(before, after);
     const project = projectIn(after.space, folder, { ...registry, projects: [after] });
@@ -294,21 +298,49 @@ async function isInUse({ folders, head }: KnownProject, common: string): Promise
 }
 
 /**
- * Returns the space of a repository by its folder. A known project that stood in this folder and has moved keeps its
- * space, so the new repository gets another one.
+ * Returns the space of a folder by its path. A known project that stood in this folder and has moved keeps its space,
+ * also if svc has not seen it in its new place, so the new folder gets another one.
  */
 async function spaceInFolder(
-  { root, common }: Repository,
+  { root, common }: Pick<Repository, 'root' | 'common'>,
   { projects }: Registry,
 ): Promise<string> {
+  const tree = await treeOf(root);
+  const hasLeft = async (one: KnownProject): Promise<boolean> =>
+    isReplaced(one, tree) || (await isInUse(one, common));
   for (let number = 1; ; number += 1) {
     // No folder has a NUL in its name, so this is the space of no folder.
     const space = folderSpace(number === 1 ? root : `${root}\0${number}`);
     const earlier = projects.filter((one) => one.space === space);
     // oxlint-disable-next-line no-await-in-loop -- Seldom more than one.
-    const inUse = await Promise.all(earlier.map((one) => isInUse(one, common)));
-    if (!inUse.includes(true)) return space;
+    if (!(await Promise.all(earlier.map(hasLeft))).includes(true)) return space;
   }
+}
+
+/** Returns the project of a folder by its path, without what other projects stored under that path. */
+async function projectInFolder(
+  folder: string,
+  place: Pick<Repository, 'root' | 'common'>,
+  registry: Registry,
+): Promise<Project> {
+  const space = await spaceInFolder(place, registry);
+  const project = projectIn(space, folder, registry);
+  return space === folderSpace(place.root) ? project : withoutOthers(project, [], registry);
+}
+
+/** Says whether another folder than the project's stands at its path. `tree`: the identity of that folder. */
+function isReplaced({ trees }: KnownProject, tree: string): boolean {
+  return trees.length > 0 && tree !== '' && !trees.includes(tree);
+}
+
+/**
+ * Returns the identity of a folder on its disk, which it keeps when it is renamed. The number of a deleted folder is
+ * used again, so the time at which it was made is part of it. '' where the file system does not tell that time.
+ */
+async function treeOf(root: string): Promise<string> {
+  const found = await stat(root, { bigint: true }).catch(() => undefined);
+  if (found === undefined || found.birthtimeNs <= 0n) return '';
+  return `${found.ino}-${found.birthtimeNs}`;
 }
 
 /** Leaves out the spaces of known projects that share no commit with this one. */
@@ -332,7 +364,7 @@ function isIn(names: readonly string[], name: string | undefined): boolean {
   return name !== undefined && name !== '' && names.includes(name);
 }
 
-const NOTHING_KNOWN = { identities: [], head: '', commits: [], folders: [] };
+const NOTHING_KNOWN = { identities: [], head: '', commits: [], folders: [], trees: [] };
 
 /** Returns the project of a space under the space's present name. Each of its folders may have had its own space. */
 function projectIn(given: string, folder: string, registry: Registry): Project {
@@ -355,7 +387,8 @@ function isSame(before: KnownProject, after: KnownProject): boolean {
   return (
     before.head === after.head &&
     after.identities.at(-1) === before.identities.at(-1) &&
-    after.folders.every((folder) => known.has(folder))
+    after.folders.every((folder) => known.has(folder)) &&
+    after.trees.every((tree) => before.trees.includes(tree))
   );
 }
 

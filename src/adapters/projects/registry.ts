@@ -31,6 +31,8 @@ export interface KnownProject {
   readonly commits: readonly string[];
   /** Folders in it that clients stated, newest last. */
   readonly folders: readonly string[];
+  /** The identities of its top folder on disk, newest last: a folder that moves keeps its own. */
+  readonly trees: readonly string[];
 }
 
 export interface Registry {
@@ -135,6 +137,7 @@ function bounded(project: KnownProject): KnownProject {
     commits: project.commits.slice(-COMMITS_MAX),
     folders: project.folders.slice(-FOLDERS_MAX),
     identities: project.identities.slice(-IDENTITIES_MAX),
+    trees: project.trees.slice(-FOLDERS_MAX),
   };
 }
 
@@ -146,5 +149,6 @@ function projectFrom(value: Readonly<Record<string, unknown>>): KnownProject {
     head: asText(value['head']),
     commits: texts('commits').filter((one) => /^[0-9a-f]{40,64}$/.test(one)),
     folders: texts('folders').filter((one) => one !== ''),
+    trees: texts('trees').filter((one) => one !== ''),
   };
 }
