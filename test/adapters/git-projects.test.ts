@@ -13,6 +13,7 @@ import {
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { COMMAND_WAITS, GitProjects } from '../../src/adapters/projects/git-projects.ts';
+import { changeRegistry } from '../../src/adapters/projects/registry.ts';
 import { folderSpace } from '../../src/core/request/space.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -414,6 +415,19 @@ test('what is known is known without waiting, and looked at again when git has c
   const file = readFileSync(join(data, 'projects.json'), 'utf8');
   expect(file).not.toContain('first of');
 });
+
+test.each([ORIGIN, ''])(
+  'memory that is off is off also while the project of its folder is found late (origin %j)',
+  async (origin) => {
+    const { base, data, look } = stage();
+    const folder = newRepository(join(base, 'shop'), origin);
+    const { space } = await look(folder);
+    await changeRegistry(data, (now) => ({ ...now, off: [space] }));
+    const late = new GitProjects(data, { findMs: 0, belowMs: 10_000, recheckMs: 60_000 });
+    expect((await late.find(folder)).isMemoryOff).toBe(true);
+    expect(late.known(folder)?.isMemoryOff).toBe(true);
+  },
+);
 
 test('folders below a working tree that come too late for a request are there for later ones', async () => {
   const { base, data } = stage();

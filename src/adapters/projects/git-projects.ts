@@ -112,8 +112,11 @@ export class GitProjects implements Projects {
     if (!isAbsolute(folder) || folder.includes('\0')) return this.#keep(folder, alone, '');
     const resolved = this.#resolve(folder).catch(() => undefined);
     const found = await within(this.#findMs, resolved);
-    // Cache this result too, so that a conversation does not change its space in the middle.
-    if (found === undefined) return this.#keep(folder, alone, '');
+    if (found === undefined) {
+      const read = readRegistry(this.#dataFolder).catch(() => undefined);
+      const registry = await within(this.#belowMs, read);
+      return this.#keep(folder, { ...alone, ...offAt(folder, registry) }, '');
+    }
     const { project, stamp, root } = found;
     const listed = root === undefined ? NO_FOLDERS : subfoldersOf(root);
     const below = await within(this.#belowMs, listed);
@@ -227,6 +230,15 @@ export class GitProjects implements Projects {
 
 function offIn(registry: Registry, space: string): Pick<Project, 'isMemoryOff'> {
   return isMemoryOff(registry, space) ? { isMemoryOff: true } : {};
+}
+
+/** Says whether memory is off for a folder whose project is found late: for it, or for a project that was seen there. */
+function offAt(folder: string, registry: Registry | undefined): Pick<Project, 'isMemoryOff'> {
+  if (registry === undefined) return {};
+  const { projects, joined } = registry;
+  const seen = projects.filter(({ folders }) => isIn(folders, folder)).map(({ space }) => space);
+  const spaces = [folderSpace(folder), joined[folder] ?? '', ...seen];
+  return spaces.some((space) => isMemoryOff(registry, space)) ? { isMemoryOff: true } : {};
 }
 
 /** Returns a key for a place. No folder has NUL in its name, so a space's key is never a folder. */
