@@ -61,6 +61,20 @@ test('a proxy in the background serves from a data folder that cannot be written
   expect(stopped.stderr).toContain('Stopped');
 });
 
+test('without a configuration, in a home that cannot be written, the hint is to make it writable', async () => {
+  const home = tempFolder();
+  if (uid !== undefined) own(home, uid);
+  chmodSync(home, 0o500);
+  const calls = [['status'], ['connect', 'claude', '--yes'], ['doctor', '--offline']].map((args) =>
+    runCli(args, { home, ...(uid === undefined ? {} : { uid }) }),
+  );
+  for (const { code, stdout, stderr } of await Promise.all(calls)) {
+    const said = `${stdout}${stderr}`;
+    expect([code, said]).toEqual([1, expect.stringContaining('Make it writable for you')]);
+    expect(said.includes('svc setup')).toBe(false);
+  }
+});
+
 test.each([
   ['is broken', (file: string) => writeFileSync(file, '{', { mode: 0o600 })],
   ['is gone', (file: string) => rmSync(file)],

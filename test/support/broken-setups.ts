@@ -3,6 +3,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -10,6 +11,7 @@ import {
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { runCli } from './cli.ts';
 import { LOCAL_TOKEN, PROVIDER_KEY } from './config.ts';
 import {
@@ -22,6 +24,7 @@ import {
   withStore,
 } from './doctor-stage.ts';
 import { homeWith } from './home.ts';
+import { requestRow } from './request-row.ts';
 
 /** What is broken on this machine: files, settings, ports, the store, clients. */
 export const BROKEN_SETUPS: readonly Setup[] = [
@@ -252,6 +255,24 @@ export const BROKEN_SETUPS: readonly Setup[] = [
     subject: 'Store',
     found: /The memory's file was damaged\. svc kept it as .*memory\.db\.corrupt-/,
     fix: /svc memory import --from claude-code/,
+  },
+  {
+    name: 'memories that were moved away beside the log of the requests that used them',
+    make: async () => {
+      const place = await withStore();
+      const folder = place.env.SVC_DATA_HOME;
+      const store = openEmbeddedStore({ folder, report: () => undefined });
+      store.requestLog.add(requestRow());
+      await store.close();
+      for (const name of readdirSync(folder)) {
+        if (name.startsWith('memory.db')) rmSync(join(folder, name));
+      }
+      return place;
+    },
+    level: 'warning',
+    subject: 'Store',
+    found: /memory\.db is missing, and earlier requests used it/,
+    fix: /^To restore a copy: svc stop/,
   },
   {
     name: 'a data folder that is a file',

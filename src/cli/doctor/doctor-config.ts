@@ -6,7 +6,7 @@ import {
   repairModes,
 } from '../../adapters/files/config-file.ts';
 import { findLeftovers, removeLeftovers } from '../../adapters/files/config-writer.ts';
-import { FileError } from '../../adapters/files/file-error.ts';
+import { FileError, folderHint } from '../../adapters/files/file-error.ts';
 import { upstreamEntries } from '../../core/settings/config-draft.ts';
 import { flagNameOf, PROXY_FLAG_NAMES, STATED_DEFAULTS } from '../../core/settings/config-proxy.ts';
 import { type Access, parseAccess, parseConfig } from '../../core/settings/config-schema.ts';
@@ -20,11 +20,16 @@ import {
 } from '../../core/settings/config-values.ts';
 import { asList, asRecord, isRecord } from '../../core/bytes/json-fields.ts';
 import { type Check, FIX, looseCheck } from './checks.ts';
-import { looseDataFiles, tightenDataFiles } from '../../adapters/files/data-files.ts';
+import {
+  findUnwritable,
+  looseDataFiles,
+  tightenDataFiles,
+} from '../../adapters/files/data-files.ts';
 import { dataFolder, configFolder } from '../../adapters/files/own-folders.ts';
 import { folderMode, isPrivate, tightenFolder } from '../../adapters/files/private-folder.ts';
 import type { CommandContext } from '../context.ts';
 import { CliError } from '../cli-error.ts';
+import { SETUP } from '../setup/load-config.ts';
 import { saveConfig } from '../setup/setup-save.ts';
 
 /** Checks the configuration: folder, modes, contents, upstreams. */
@@ -52,8 +57,9 @@ export async function checkConfig(
     return { checks: [{ level: 'ok', subject: 'Configuration', found }] };
   }
   if (file === undefined) {
-    const fix = 'svc setup --yes --upstream anthropic --key-env ANTHROPIC_API_KEY';
-    const found = `${path} does not exist`;
+    const unwritable = await findUnwritable(folder);
+    const found = `${path} does not exist${unwritable === undefined ? '' : `, and you may not write to ${unwritable}`}`;
+    const fix = unwritable === undefined ? SETUP : folderHint('');
     return { checks: [{ level: 'problem', subject: 'Configuration', found, fix }] };
   }
   const checks = [

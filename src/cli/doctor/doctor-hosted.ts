@@ -25,9 +25,7 @@ const PATIENCE_MS = 10_000;
 
 /** Checks the memory service; returns nothing if memories are on this machine. */
 export async function checkHosted(environment: Environment): Promise<readonly Check[]> {
-  // Errors elsewhere in the file do not affect the memory, so they are ignored here.
-  const file = await readConfigFile(configFolder(environment)).catch(() => undefined);
-  const { memory: settings, mode } = parseMemory(file?.value ?? {}, environment);
+  const { memory: settings, mode } = await memoryIn(environment);
   if (settings?.kind !== 'hosted') return [];
   const { openHostedMemory } = await import('../../adapters/memory-client/open-hosted-memory.ts');
   const service = openHostedMemory({ settings, recallMs: PATIENCE_MS, report: () => undefined });
@@ -36,6 +34,12 @@ export async function checkHosted(environment: Environment): Promise<readonly Ch
   } finally {
     await service.close();
   }
+}
+
+/** Reads the settings of the memory. Errors elsewhere in the file do not affect them, so they are ignored. */
+export async function memoryIn(environment: Environment): Promise<ReturnType<typeof parseMemory>> {
+  const file = await readConfigFile(configFolder(environment)).catch(() => undefined);
+  return parseMemory(file?.value ?? {}, environment);
 }
 
 async function checksOf(

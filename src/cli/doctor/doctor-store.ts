@@ -6,9 +6,12 @@ import type { Environment } from '../../core/settings/config-values.ts';
 import { count } from '../listing.ts';
 import { blockedText, replacedText } from '../proxy/recent-trouble.ts';
 import { type Check, looseCheck } from './checks.ts';
+import { memoryIn } from './doctor-hosted.ts';
 import { MemoryError } from '../../core/errors.ts';
 import { existsSync } from 'node:fs';
-import { blockedFiles, databaseFile } from '../../adapters/files/database-file.ts';
+import { basename } from 'node:path';
+import { recentRequests } from '../../adapters/state/recent-requests.ts';
+import { blockedFiles, databaseFile, stateFile } from '../../adapters/files/database-file.ts';
 import type { StoreHealth } from '../../ports/local-store.ts';
 import type { Memory, MemoryRecord } from '../../ports/memory.ts';
 import { openLocalStore } from '../compose-store.ts';
@@ -38,8 +41,8 @@ export async function checkStore(
     const aside = [...(await checkSetAside(folder)), ...checkReplaced(folder, Date.now())];
     const found = await inspect(folder);
     if (found === undefined) {
-      const nothing = { level: 'ok', subject, found: `${folder}, nothing stored yet` } as const;
-      return loose.length > 0 ? loose : [nothing];
+      const other = [...loose, ...aside];
+      return other.length > 0 ? other : [await nothingStored(folder, environment)];
     }
     return [...loose, ...aside, fileCheck(found), ...useChecks(found)];
   } catch (error) {
@@ -54,6 +57,28 @@ export async function checkStore(
     return [{ level: 'problem', subject, found: error.message, fix }];
   }
 }
+
+/** Reports that there is no database. Requests that used one show that it was moved or deleted. */
+async function nothingStored(folder: string, environment: Environment): Promise<Check> {
+  const subject = 'Store';
+  if (!existsSync(stateFile(folder))) {
+    return { level: 'ok', subject, found: `${folder}, nothing stored yet` };
+  }
+  const file = databaseFile(folder);
+  const hadOne = recentRequests(folder, 0).some((row) => USED.has(row.memoryState));
+  if (!hadOne || (await memoryIn(environment)).memory?.kind === 'hosted') {
+    return { level: 'ok', subject, found: `${folder}, no memories: there is no ${basename(file)}` };
+  }
+  return {
+    level: 'warning',
+    subject,
+    found: `${file} is missing, and earlier requests used it`,
+    fix: 'To restore a copy: svc stop, then copy it there, then svc start. Without one svc begins an empty memory.',
+  };
+}
+
+/** The states of requests whose memory answered. */
+const USED: ReadonlySet<string> = new Set(['recalled', 'empty']);
 
 async function checkModes(folder: string): Promise<readonly Check[]> {
   const mode = await folderMode(folder);

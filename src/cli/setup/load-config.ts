@@ -1,4 +1,6 @@
 import { type ConfigFile, configPath, readConfigFile } from '../../adapters/files/config-file.ts';
+import { findUnwritable } from '../../adapters/files/data-files.ts';
+import { folderHint } from '../../adapters/files/file-error.ts';
 import { configFolder } from '../../adapters/files/own-folders.ts';
 import type { ProxyFlags } from '../../core/settings/config-proxy.ts';
 import { type Access, parseAccess, parseConfig } from '../../core/settings/config-schema.ts';
@@ -28,11 +30,17 @@ export async function requireConfigFile(environment: Environment): Promise<Confi
   const folder = configFolder(environment);
   const file = await readConfigFile(folder);
   if (file !== undefined) return file;
+  const unwritable = await findUnwritable(folder);
   throw new CliError(
     `There is no configuration yet: ${configPath(folder)} does not exist.`,
-    'Create one with: svc setup --yes --upstream anthropic --key-env ANTHROPIC_API_KEY',
+    unwritable === undefined
+      ? `Create one with: ${SETUP}`
+      : `You may not write to ${unwritable}. ${folderHint('')}`,
   );
 }
+
+/** The command that makes a configuration without questions. */
+export const SETUP = 'svc setup --yes --upstream anthropic --key-env ANTHROPIC_API_KEY';
 
 export async function loadAccess(environment: Environment): Promise<Access> {
   const file = await requireConfigFile(environment);
