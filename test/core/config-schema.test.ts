@@ -327,6 +327,24 @@ test('the local token is no provider key', () => {
   ]);
 });
 
+test.each([
+  ['http://127.0.0.1:8765/v1', '127.0.0.1', 1],
+  ['http://127.1:8765', '127.0.0.1', 1],
+  ['http://localhost:8765/t/svc_path_x', '127.0.0.1', 1],
+  ['http://[::1]:8765', '::1', 1],
+  ['http://127.0.0.1:8766', '127.0.0.1', 0],
+  ['http://192.168.0.7:8765', '127.0.0.1', 0],
+])('a provider at %s is svc itself where that is its own address (%s)', (baseUrl, host, count) => {
+  const upstreams = [upstream({ baseUrl, allowPrivate: true })];
+  const config = { ...validConfig(), upstreams, proxy: { host, port: 8765 } };
+  const { problems } = parseConfig(config, {});
+  expect(problems.map(problemText)).toEqual(
+    [
+      'upstreams[0].baseUrl: expected the address of a provider, found the address on which svc itself listens',
+    ].slice(0, count),
+  );
+});
+
 test('a variable that holds the local token, as print-config sets it, is told by its name', () => {
   const changes = { providerKey: { env: 'WORK_KEY' } };
   const { problems } = parseUpstream(changes, { WORK_KEY: LOCAL_TOKEN });

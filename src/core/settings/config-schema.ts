@@ -12,7 +12,7 @@ import {
   type Problem,
   readCredential,
 } from './config-values.ts';
-import { isRecord } from '../bytes/json-fields.ts';
+import { asList, asRecord, asText, isRecord } from '../bytes/json-fields.ts';
 
 /**
  * Combines the parsed configuration file, the environment and the flags into the settings of a proxy. All errors are
@@ -61,6 +61,7 @@ export function parseConfig(
   if (upstreams.some(({ providerKey }) => providerKey === localToken)) {
     refuseOwnToken(file['upstreams'], { environment, localToken }, findings);
   }
+  refuseOwnAddress(file['upstreams'], proxy, findings);
   const { problems, warnings } = findings;
   if (problems.length > 0 || memory === undefined || localToken === undefined) {
     return { problems, warnings };
@@ -221,6 +222,23 @@ function readLocalToken(
   if (token === undefined || LOCAL_TOKEN.test(token)) return token;
   findings.problems.push({ path: 'localToken', found: 'another text', allowed });
   return undefined;
+}
+
+/** Refuses a provider whose address is the proxy's own: no request would ever leave the machine. */
+function refuseOwnAddress(
+  value: unknown,
+  { host, port }: Pick<ProxySettings, 'host' | 'port'>,
+  findings: Findings,
+): void {
+  for (const [index, item] of asList(value).entries()) {
+    const text = asText(asRecord(item)['baseUrl']);
+    const url = URL.canParse(text) ? new URL(text) : undefined;
+    const isHere = [host, `[${host}]`, 'localhost'].includes(url?.hostname ?? '');
+    if (url === undefined || !isHere || url.port !== String(port)) continue;
+    const path = `upstreams[${index}].baseUrl`;
+    const found = 'the address on which svc itself listens';
+    findings.problems.push({ path, found, allowed: 'the address of a provider' });
+  }
 }
 
 /**
