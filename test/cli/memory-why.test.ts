@@ -43,7 +43,7 @@ test.each(CONFIGS)('why says what is told, and why a prompt gets nothing: %j', a
   expect(told.stdout).toContain('It is told.');
   expect(told.stdout).toContain(`- assistant: ${FACT}`);
   const reply = await why('yes, commit');
-  expect(reply.stdout).toContain('Recall keeps quiet: the prompt only answers or steers.');
+  expect(reply.stdout).toContain('Recall keeps quiet: the prompt names too little to search by');
   expect(reply.stdout).not.toContain('svc-memory');
 });
 

@@ -87,7 +87,8 @@ function print(
 
 const GATES: Readonly<Record<AgentLook['gate'], string>> = {
   open: 'Recall speaks.',
-  reply: 'Recall keeps quiet: the prompt only answers or steers.',
+  reply:
+    'Recall keeps quiet: the prompt names too little to search by, as an answer or an order does.',
   weak: 'Recall keeps quiet: the prompt matches no more than most prompts do.',
 };
 
