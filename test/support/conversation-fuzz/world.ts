@@ -171,10 +171,10 @@ export class World {
       case 'probe':
         return this.#probe(branch, step.probe);
       case 'system':
-        this.#branches[at] = { ...branch, systems: branch.systems + 1 };
+        this.#branches[at] = { ...afresh(branch), systems: branch.systems + 1 };
         return;
       case 'tools':
-        this.#branches[at] = { ...branch, tools: branch.tools + 1 };
+        this.#branches[at] = { ...afresh(branch), tools: branch.tools + 1 };
         return;
       case 'clear':
         this.#branches[at] = { ...branch, items: cleared(branch.items, step.what) };
@@ -658,6 +658,11 @@ function markIn(space: string): string {
 
 function markOf(kind: BranchKind): string {
   return markIn(spaceOf(kind));
+}
+
+/** With another system prompt or other tools the provider reads every message anew. */
+function afresh(branch: Branch): Branch {
+  return branch.kind.dialect === 'openai_chat_completions' ? branch : { ...branch, sent: [] };
 }
 
 function modelOf({ dialect }: BranchKind, choice: number): string {
