@@ -88,7 +88,7 @@ const PROMPTS_AROUND = 2;
 const PIN_MS = 1_000;
 
 /** Deadline of the ledger for a bound conversation: without its blocks it loses its thinking. */
-const BOUND_MS = 2_000;
+export const BOUND_MS = 2_000;
 
 const NOTHING: readonly Placement[] = [];
 const BY_HOOK = 'recalled_by_hook';

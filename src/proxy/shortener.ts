@@ -64,7 +64,7 @@ import { replacementsOf } from '../core/shortening/replacements.ts';
 import type { Deadline, Slices } from './deadline.ts';
 import type { ProxyDependencies } from './dependencies.ts';
 import { PossessionCheck, type Proof, provenUnasked, textsOf } from './possession.ts';
-import type { Recalled } from './recall.ts';
+import { BOUND_MS, type Recalled } from './recall.ts';
 import { Pace, type Steps } from '../core/bytes/steps.ts';
 import type { Reading } from './conversations.ts';
 import { forgetOldest } from '../core/bytes/recent.ts';
@@ -227,7 +227,7 @@ export class Shortener {
 
   /** Collects what is known of a request before its old texts are read. */
   async #look(call: ShorteningCall): Promise<SightFacts> {
-    const { reading, modes, settings, bond, deadline, isCacheCold } = call;
+    const { reading, modes, settings, bond, isCacheCold } = call;
     const { view, place, state, hasProviderState } = reading;
     const { kind } = reading.identity;
     const elision = kindOf(modes);
@@ -243,7 +243,7 @@ export class Shortener {
     const addresses = mark === undefined ? refusals : [...refusals, mark];
     const isAsked = mayLeave || mark !== undefined;
     const found = isAsked
-      ? await this.#dependencies.ledger.find(addresses, deadline.msLeft)
+      ? await this.#dependencies.ledger.find(addresses, ledgerMs(call))
       : NOTHING_FOUND;
     const hasBatches = mark !== undefined && (found.has(mark) || state.batches.has(keyOf(mark)));
     const isKnown = hasBatches || isBound || isCacheCold || state.wasRead;
@@ -289,18 +289,15 @@ export class Shortener {
    * Returns the conversation's batches; undefined if the ledger does not answer and this process knows none. A late
    * ledger must not bring back texts that this process knows to be left out.
    */
-  async #findBatches({
-    reading: { view, state, place: owner },
-    modes,
-    bond,
-    deadline: { msLeft },
-  }: ShorteningCall): Promise<KnownBatches | undefined> {
+  async #findBatches(call: ShorteningCall): Promise<KnownBatches | undefined> {
+    const { modes, bond } = call;
+    const { view, state, place: owner } = call.reading;
     const place: ElisionPlace = { view, owner, elision: kindOf(modes) };
     const mark = elisionMark(place);
     const key = mark === undefined ? '' : keyOf(mark);
     const places = batchPlaces(place);
     const addresses = places.flatMap(({ own, shared }) => [own, shared]);
-    const found = await this.#dependencies.ledger.find(addresses, msLeft);
+    const found = await this.#dependencies.ledger.find(addresses, ledgerMs(call));
     const markAt = (at: number): string => markOf(view.items[at]?.fingerprint ?? '');
     // In front of bound thinking only the batches count with which it was made.
     const batches = batchesIn(found, places).filter(
@@ -487,6 +484,11 @@ export class Shortener {
 
 function leavesNothing(outcome: Outcome): SettledShortening {
   return { elided: [], omitted: [], outcome, isRecorded: true };
+}
+
+/** Returns the deadline of the ledger. Without its batches a bound conversation loses its thinking. */
+function ledgerMs({ bond, deadline: { msLeft } }: ShorteningCall): number {
+  return bond?.isBound === true ? Math.max(BOUND_MS, msLeft) : msLeft;
 }
 
 function kindOf({ compression }: Modes): ElisionKind {

@@ -47,6 +47,13 @@ export const BOUND = [
     test: 'test/proxy/edited-history.test.ts',
   },
   {
+    name: 'the batches of a bound conversation wait no longer for the ledger',
+    file: 'src/proxy/shortener.ts',
+    from: 'Math.max(BOUND_MS, msLeft)',
+    to: 'msLeft',
+    test: 'test/proxy/edited-history.test.ts',
+  },
+  {
     name: 'after an edit before all thinking no answer is known',
     file: BONDS,
     from: 'cached: cached.at(-1)',

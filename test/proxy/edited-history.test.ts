@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { Dialect } from '../../src/core/conversation/view.ts';
 import { DIALECTS } from '../../src/core/dialects/apis.ts';
+import { FoundEntries } from '../../src/core/ledger/entries.ts';
 import { requestWith, said, toolRound, type WireItem } from '../support/dialect-wire.ts';
 import { openProxyStage } from '../support/proxy-stage.ts';
 import { startTalk } from '../support/strict-talk.ts';
@@ -86,11 +87,11 @@ test.each(DIALECTS)(
 );
 
 /** Conversations with a strict provider; their first part has left out all but its newest outputs. */
-async function openBound() {
+async function openBound(folder = tempFolder()) {
   const dialect = 'anthropic_messages';
   let aheadMs = 0;
   const clock = { now: () => Date.now() + aheadMs, monotonic: () => performance.now() + aheadMs };
-  const { ask, story, strict } = await startTalk({ clock });
+  const { ask, story, strict, provider } = await startTalk({ clock, folder });
   const send = async (name: string, items: readonly WireItem[], model?: string) => {
     const headers = { 'session-id': name };
     const asked = await ask(items, { headers, ...(model !== undefined && { model }) });
@@ -105,7 +106,7 @@ async function openBound() {
   pause();
   const items = [...begun, ...toolRound(dialect, 'call_more', 'nothing')];
   expect((await unbound('one', items)).stubs).toBe(LEFT);
-  return { dialect, strict, send, unbound, pause, items } as const;
+  return { dialect, strict, provider, story, send, unbound, pause, items } as const;
 }
 
 const LEFT = ROUNDS - 3;
@@ -143,5 +144,33 @@ test('law 6: an output that came back stays whole in front of bound thinking', a
   const bound = await send('one', own);
   const next = await send('one', [...own, bound.item, said('user', 'Thank you.')]);
   expect([bound.stubs, next.stubs]).toEqual([LEFT - 1, LEFT - 1]);
+  expect([strict.refusals, strict.lost]).toEqual([[], []]);
+});
+
+test('law 6: a ledger that is late after a restart brings no text back in front of bound thinking', async () => {
+  const folder = tempFolder();
+  const { strict, provider, story, send, ...begun } = await openBound(folder);
+  const own = [...begun.items, said('user', 'And the printer?')];
+  const bound = await send('one', own);
+  expect(bound.stubs).toBe(LEFT);
+  await story.stop();
+  const isLate = (withinMs: number): boolean => withinMs < 1_000;
+  const again = await startTalk({
+    folder,
+    provider,
+    strict,
+    settings: { recallMs: 300 },
+    wrapLedger: (ledger) => ({
+      generation: () => ledger.generation(),
+      record: (entries) => ledger.record(entries),
+      commit: (entries) => ledger.commit(entries),
+      isShared: false,
+      find: async (addresses, withinMs) =>
+        isLate(withinMs) ? new FoundEntries([], 'late') : ledger.find(addresses, withinMs),
+    }),
+  });
+  const items = [...own, bound.item, said('user', 'Thank you.')];
+  const next = await again.ask(items, { headers: { 'session-id': 'one' } });
+  expect(next.sent.split(STUB).length - 1).toBe(LEFT);
   expect([strict.refusals, strict.lost]).toEqual([[], []]);
 });

@@ -128,6 +128,8 @@ export interface StoryOptions {
   readonly memory?: Memory;
   /** Replaces the ledger. */
   readonly ledger?: Ledger;
+  /** Stands between the proxy and the store's ledger. */
+  readonly wrapLedger?: (ledger: Ledger) => Ledger;
   readonly folder?: string;
   readonly settings?: Partial<ProxySettings>;
   readonly dialects?: readonly Dialect[];
@@ -243,14 +245,14 @@ interface OpenedParts {
 }
 
 function openParts(
-  { memory, ledger }: StoryOptions,
+  { memory, ledger, wrapLedger = (one) => one }: StoryOptions,
   folder: string,
   report: (line: string) => void,
 ): OpenedParts {
   if (memory === undefined) {
     const store = openEmbeddedStore({ folder, report });
     return {
-      parts: { ...store, ledger: ledger ?? store.ledger },
+      parts: { ...store, ledger: wrapLedger(ledger ?? store.ledger) },
       code: { reader: new CodeFiles(), provenance: store.provenance },
       log: (row) => store.requestLog.add(row),
       close: () => store.close(),
