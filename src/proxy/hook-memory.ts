@@ -14,6 +14,7 @@ import {
   BRIEF_TOKENS_MAX,
   limitsOfBlock,
 } from '../core/recall/injections.ts';
+import { quietShareAt } from '../core/recall/running-share.ts';
 import { wordsOf } from '../core/recall/second-look.ts';
 import { estimateTextTokens } from '../core/bytes/tokens.ts';
 import type { Project } from '../ports/projects.ts';
@@ -227,7 +228,7 @@ export class HookMemory {
       conversation,
       branch,
       files,
-      quietShare: recallQuietPercent / 100,
+      quietShare: quietShareAt(recallQuietPercent / 100, session.prompts),
       briefTokensMax,
       ...(action !== undefined && { action }),
     };

@@ -46,6 +46,7 @@ import { contentForm } from '../core/plan/item-edits.ts';
 import type { Modes } from '../core/http/modes.ts';
 import { markBlock } from '../core/recall/own-blocks.ts';
 import { isOpening, offersTools } from '../core/recall/openings.ts';
+import { quietShareAt } from '../core/recall/running-share.ts';
 import type { RecallBlock } from '../core/recall/recall-block.ts';
 import {
   type Action,
@@ -538,7 +539,9 @@ export class Recaller {
     const briefTokensMax = sessionBrief && isOpening(view) ? BRIEF_TOKENS_MAX : 0;
     const { conversation } = place;
     const files = this.#dependencies.texts.filesOfSession(view);
-    return { conversation, branch, files, quietShare: recallQuietPercent / 100, briefTokensMax };
+    const prompts = view.items.at(-1)?.soFar.humanCount ?? 0;
+    const quietShare = quietShareAt(recallQuietPercent / 100, Math.max(0, prompts - 1));
+    return { conversation, branch, files, quietShare, briefTokensMax };
   }
 }
 

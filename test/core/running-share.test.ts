@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { SIGNALS_MAX, speaks } from '../../src/core/recall/running-share.ts';
+import { quietShareAt, SIGNALS_MAX, speaks } from '../../src/core/recall/running-share.ts';
 
 const earlier = Array.from({ length: 100 }, (_, place) => place + 1);
 
@@ -21,4 +21,20 @@ test('a young project has no share of its own yet: a fixed signal decides', () =
   expect(speaks(1, [], 0.7)).toBe(false);
   expect(speaks(9, [], 0.7)).toBe(true);
   expect(SIGNALS_MAX).toBe(200);
+});
+
+test('a session begins with a lower share than the setting, and goes on with a higher one', () => {
+  const shares = [0, 1, 2, 5, 20].map((prompts) => quietShareAt(0.5, prompts));
+  expect(shares).toEqual(shares.toSorted((a, b) => a - b));
+  expect(shares[0]).toBe(0.25);
+  expect(shares[1]).toBeLessThan(0.5);
+  expect(shares[2]).toBeGreaterThan(0.5);
+  expect(shares[4]).toBeLessThan(1);
+});
+
+test('never and always stay what they are at every prompt of a session', () => {
+  for (const prompts of [0, 1, 7, 1000]) {
+    expect(quietShareAt(0, prompts)).toBe(0);
+    expect(quietShareAt(1, prompts)).toBe(1);
+  }
 });

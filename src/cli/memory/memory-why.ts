@@ -73,7 +73,7 @@ function print(
     look.prompts < YOUNG && quietShare > 0
       ? `${match}. This project is young: recall speaks from ${YOUNG_SIGNAL_MIN} on.`
       : `${match}: more than ${percent(look.shareBelow)} of the last ${count(look.prompts, 'prompt')} here. ` +
-          `Recall speaks from ${percent(quietShare)} on.`,
+          `As the first prompt of a session it is answered from ${percent(quietShare)} on.`,
   );
   terminal.out(GATES[gate]);
   for (const { ref, at, score, text, verdict } of candidates) {

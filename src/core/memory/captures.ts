@@ -6,6 +6,7 @@ import { isFiller, isOrder } from './orders.ts';
 import { withoutReminders } from '../conversation/human-text.ts';
 import { NO_BLOCKS, type OwnBlocks, withoutOwnBlocks } from '../recall/own-blocks.ts';
 import { maskSecrets, stripPrivate } from '../redaction/redaction.ts';
+import { quietShareAt } from '../recall/running-share.ts';
 import { hasTerms } from '../recall/terms.ts';
 import type { ProxySettings } from '../settings/settings.ts';
 import { announcesStep, offersWork, SAYS_WHY } from './next-steps.ts';
@@ -60,7 +61,7 @@ export function questionText(text: string, charsMax: number): string {
   return `${startOf(visible, half)}\n${endOf(visible, half)}`;
 }
 
-/** Returns the question for a preview of recall: without the list of sessions, and on no branch. */
+/** Returns the question for a preview of recall: at the start of a session, without the list of sessions, on no branch. */
 export function lookQuestion(
   prompt: string,
   {
@@ -80,7 +81,7 @@ export function lookQuestion(
   const agent = {
     conversation,
     branch: '',
-    quietShare: recallQuietPercent / 100,
+    quietShare: quietShareAt(recallQuietPercent / 100, 0),
     briefTokensMax: 0,
   };
   return { ...place, humanText, assistantText: '', excludeDigests: [], tokensMax, agent };
