@@ -16,7 +16,7 @@ export interface Texts {
   /**
    * Returns the masked record of a whole visible answer, without what repeats `heard`; undefined if nothing is left.
    */
-  captureAssistant(assistantText: string, heard?: Heard): RecordText | undefined;
+  captureAssistant(assistantText: string, heard?: Heard, lastText?: string): RecordText | undefined;
   /** Returns the masked question for a recall; of a longer text its beginning and its end. */
   questionText(text: string, charsMax: number): string;
   /** Returns the texts of an exchange as records have them. Slow, because it masks both. */

@@ -100,7 +100,7 @@ export class CaptureKeeper {
     const { texts: kept } = this.#dependencies;
     const texts = [
       kept.captureHuman(exchange.humanText, heard),
-      kept.captureAssistant(answer, heard),
+      kept.captureAssistant(answer, heard, isWhole ? exchange.lastText : ''),
     ];
     this.#outbox(recordsOf(reading, place, { texts, at: this.#dependencies.clock.now() }));
   }
@@ -126,7 +126,7 @@ export class CaptureKeeper {
       return captured;
     }
     const said = closedText(exchange, answer);
-    const answered = this.#dependencies.texts.captureAssistant(said, heard);
+    const answered = this.#dependencies.texts.captureAssistant(said, heard, answer.text);
     const { records, captured } = this.#keep(reading, place, [human, answered]);
     this.#onFinished(reading, { exchange, records: records.toReversed() });
     const id = reading.view.items[exchange.start]?.fingerprint ?? '';

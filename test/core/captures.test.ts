@@ -259,3 +259,34 @@ test.each([
 ])('announcements leave an answer by the sentence: %j', (answer, kept) => {
   expect(captureAssistant(answer)?.text).toBe(kept ?? answer);
 });
+
+const ON_THE_WAY = 'The tail of the stream is lost in `flushTail()`.';
+const LAST = 'The decoder returned before the last chunk, because the buffer was reused.';
+
+test.each([
+  ['one text', LAST, LAST, undefined],
+  ['earlier words', `${ON_THE_WAY}\n\n${LAST}`, LAST, ON_THE_WAY.length + 2],
+  ['a step that is announced', `${ON_THE_WAY}\n\nNow let me run the tests.\n\n${LAST}`, LAST, 50],
+  // A short remark is kept alone, and not beside other paragraphs.
+  ['a remark at the end', `${ON_THE_WAY}\n\nIt does now.`, 'It does now.', ON_THE_WAY.length],
+  ['a remark before it', `${ON_THE_WAY}\n\nSo it is.\n\n${LAST}`, `So it is.\n\n${LAST}`, 50],
+  ['nothing of the last text is kept', `${ON_THE_WAY}\n\nDone.`, 'Done.', ON_THE_WAY.length],
+  ['earlier words that are not kept', `Let me look.\n\n${LAST}`, LAST, undefined],
+])('where the last text of an answer begins: %s', (_, answer, last, lastFrom) => {
+  const kept = captureAssistant(answer, undefined, last);
+  expect(kept?.lastFrom).toBe(lastFrom);
+  expect(captureAssistant(answer)).toEqual({ ...kept, lastFrom: undefined });
+});
+
+test('the last text is found behind masked secrets and echoes, and not in a text that was cut', () => {
+  const key = `sk-ant-api03-${'aB3'.repeat(30)}`;
+  const lastIn = (answer: string, last: string, blocks: readonly string[] = []) => {
+    const kept = captureAssistant(answer, { blocks, key: '', question: 'why?' }, last);
+    return kept?.lastFrom === undefined ? undefined : kept.text.slice(kept.lastFrom);
+  };
+  expect(lastIn(`The key is ${key} here.\n\n${LAST}`, LAST)).toBe(LAST);
+  const told = 'The deploy code word of the walrus shop is marmalade.';
+  const block = `<svc-memory>\n- ${told}\n</svc-memory>`;
+  expect(lastIn(`${ON_THE_WAY}\n\n${told} ${LAST}`, `${told} ${LAST}`, [block])).toBe(LAST);
+  expect(lastIn(`${ON_THE_WAY.repeat(1000)}\n\n${LAST}`, LAST)).toBeUndefined();
+});

@@ -64,6 +64,19 @@ describe('Messages', () => {
     ]);
   });
 
+  test('the last text is what the model said after its last call', () => {
+    const wordsAndCall = {
+      role: 'assistant',
+      content: [...said('Let me look.').content, ...calls('1').content],
+    };
+    const lastOf = (...list: readonly unknown[]) => groupOf(user('a'), ...list)[0]?.lastText;
+    expect(lastOf(wordsAndCall, answers('1'), said('The tail is lost.'), said('Fixed.'))).toBe(
+      'The tail is lost.\n\nFixed.',
+    );
+    expect(lastOf(said('A.'))).toBe('A.');
+    expect(lastOf(wordsAndCall, answers('1'))).toBe('');
+  });
+
   test('what precedes the first person’s message is a group of its own', () => {
     const reminder = user('<system-reminder>\nx\n</system-reminder>');
     expect(groupOf(reminder, user('a'))).toMatchObject([

@@ -14,6 +14,7 @@ test('a memory that is exported and imported is the same memory', () => {
       exchange: 3,
     }),
     recordOf('ok', { role: 'assistant' }),
+    recordOf('Let me see.\n\nThe tail is lost.', { role: 'assistant', lastFrom: 13 }),
     recordOf('  indented\n', { at: 1 }),
   ]) {
     const line = writeLine({ ...record, ref: referenceOf(record.digest) });
@@ -67,4 +68,20 @@ test('a text that somebody wrote with the fence of a block is a memory word for 
   const { text: block } = writeRecallBlock([recordOf(written)], 512);
   expect(block.split('<svc-memory')).toHaveLength(2);
   expect(block.split('</svc-memory>')).toHaveLength(2);
+});
+
+test('a place of the last text that is none in the text is not taken over', () => {
+  const lastFromOf = (fields: object) => {
+    const read = readLine(
+      JSON.stringify({ text: 'The tail is lost.', space: 'project', ...fields }),
+      { now },
+    );
+    return read.kind === 'record' ? read.record.lastFrom : read;
+  };
+  expect(lastFromOf({ role: 'assistant', last_from: 4 })).toBe(4);
+  expect(lastFromOf({ role: 'assistant', last_from: 99 })).toBeUndefined();
+  expect(lastFromOf({ role: 'assistant', last_from: '4' })).toBeUndefined();
+  expect(lastFromOf({ role: 'user', last_from: 4 })).toBeUndefined();
+  const text = `My key is sk-ant-api03-${'aB3'.repeat(30)} here.\n\nThe tail is lost.`;
+  expect(lastFromOf({ role: 'assistant', text, last_from: text.length - 17 })).toBeUndefined();
 });

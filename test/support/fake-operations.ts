@@ -157,6 +157,7 @@ export class FakeOperations {
     const more = {
       ...(item.branch === undefined ? {} : { branch: item.branch }),
       ...(item.source === undefined ? {} : { source: item.source }),
+      ...(item.last_from === undefined ? {} : { lastFrom: item.last_from }),
       ...(item.timed === true ? { isTimed: true as const } : {}),
     };
     const [kept] = await this.memory.capture([{ ...common, role, ...rest, ...more }], patience());
@@ -316,6 +317,9 @@ function itemOf(
         fingerprint: stored.fingerprint,
         ...('branch' in stored && stored.branch !== undefined ? { branch: stored.branch } : {}),
         ...(stored.source === undefined ? {} : { source: stored.source }),
+        ...('lastFrom' in stored && stored.lastFrom !== undefined
+          ? { last_from: stored.lastFrom }
+          : {}),
       },
     ],
   };

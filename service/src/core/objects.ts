@@ -43,6 +43,8 @@ export interface NewObject {
   /** Who wrote the text; only in a record of one text: see core/memory/record.ts. */
   readonly source?: MemoryRecord['source'];
   readonly isTimed?: true;
+  /** Where the answer's last text begins; only in a record of one text: see core/memory/record.ts. */
+  readonly lastFrom?: number;
 }
 
 export type Refusal = 'digest_mismatch' | 'invalid_record' | 'too_large';
@@ -76,6 +78,9 @@ export function objectOfItem(item: CaptureItem, session: string): NewObject | Re
     redactions: item.redactions ?? 0,
     ...(item.source === undefined ? {} : { source: item.source }),
     ...(item.timed === true ? { isTimed: true } : {}),
+    ...(one !== undefined && item.last_from !== undefined && item.last_from <= one.said.length
+      ? { lastFrom: item.last_from }
+      : {}),
   };
 }
 

@@ -48,6 +48,7 @@ describe.skipIf(missing !== undefined)('a service that moves from its file to Po
             observedAt: 1000 + at + place,
             ...(place % 3 === 0 ? { branch: 'main' } : {}),
             ...(place % 7 === 0 ? { source: 'unverified' as const } : {}),
+            ...(place % 2 === 1 && place % 10 !== 9 ? { lastFrom: 4 } : {}),
           }),
         );
         const space = at % 100 === 0 ? 'project/one' : 'project/two';

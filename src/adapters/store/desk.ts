@@ -372,7 +372,8 @@ function edit({ records, forget }: DeskParts, desk: Desk, change: DeskEdit): Edi
   if (old.digest === text.digest) return 'same';
   desk.takeBack(space, text.digest);
   // Clear the fingerprint: a proof of the new words must not let an exchange with the old words be left out.
-  const [state] = records.capture([{ ...recordOf(old), ...text, fingerprint: '' }]);
+  const { lastFrom: _, ...place } = recordOf(old);
+  const [state] = records.capture([{ ...place, ...text, fingerprint: '' }]);
   if (state === 'forgotten') return 'forgotten';
   if (state !== 'stored' && state !== 'duplicate') return 'rejected';
   desk.putMarks([{ ...old, digest: text.digest, ref: referenceOf(text.digest), editedAt: at }]);

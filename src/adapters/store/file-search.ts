@@ -387,7 +387,7 @@ function partsOf(lines: string | null): ExchangePart[] {
 }
 
 const RECORDS = `SELECT r.id, r.role, r.ref, s.name AS space, r.client, r.at, r.text, r.is_utf16,
-    r.source, v.root, v.files
+    r.source, r.last_from AS lastFrom, v.root, v.files
   FROM json_each(?) e CROSS JOIN records r ON r.id = e.value JOIN spaces s ON s.id = r.space
   LEFT JOIN provenance v ON v.record = r.id`;
 

@@ -142,6 +142,8 @@ export interface SpokenText {
   readonly client: string;
   readonly at: number;
   readonly text: string;
+  /** Where the text after the last tool call begins; null if it is the whole text. */
+  readonly lastFrom: number | null;
   /** The folder in which the text was said; null if unknown. */
   readonly root: string | null;
   readonly files: string | null;

@@ -32,8 +32,10 @@ const LIST_CHARS_MAX = 4096;
 /** Records deleted per transaction, about 100 ms, so that another process can write in between. */
 const FORGET_BATCH = 256;
 
-export interface RecordRow extends Omit<SpokenRecord, 'branch' | 'source' | 'text'>, StoredText {
+export interface RecordRow
+  extends Omit<SpokenRecord, 'branch' | 'source' | 'lastFrom' | 'text'>, StoredText {
   readonly branch: string | null;
+  readonly last_from: number | null;
   readonly source: 'unverified' | null;
 }
 
@@ -45,7 +47,7 @@ interface PageRow extends RecordRow {
 }
 
 export const RECORD_COLUMNS = `r.digest, s.name AS space, r.role, r.text, r.is_utf16, r.conversation, r.client, r.at,
-  r.fingerprint, r.exchange, r.branch, r.source, r.ref`;
+  r.fingerprint, r.exchange, r.branch, r.source, r.last_from, r.ref`;
 const RECORDS = 'FROM records r JOIN spaces s ON s.id = r.space';
 
 export class Records implements Holder {
@@ -324,12 +326,13 @@ export function spaceId(database: Database, name: string): number | undefined {
 }
 
 export function storedRecord(row: RecordRow): SpokenRecord {
-  const { branch, source, text, is_utf16, ...rest } = row;
+  const { branch, source, last_from: lastFrom, text, is_utf16, ...rest } = row;
   return {
     ...rest,
     text: textOf({ text, is_utf16 }),
     ...(branch === null ? {} : { branch }),
     ...(source === null ? {} : { source }),
+    ...(lastFrom === null ? {} : { lastFrom }),
   };
 }
 
@@ -425,8 +428,8 @@ export function addRecord(database: Database, row: NewRow, { space, add }: RowPl
   const made = database.get<{ id: number }>(
     `INSERT INTO records
       (space, digest, ref, role, text, is_utf16, conversation, client, at, fingerprint, exchange, branch,
-       source)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+       source, last_from)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
     space,
     row.digest,
     row.ref,
@@ -440,6 +443,7 @@ export function addRecord(database: Database, row: NewRow, { space, add }: RowPl
     row.exchange,
     row.branch ?? null,
     row.source ?? null,
+    row.lastFrom ?? null,
   );
   const record = made?.id ?? 0;
   add({ ...row, conversation: row.thread }, { space, record });

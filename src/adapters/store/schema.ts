@@ -18,7 +18,8 @@ export const SPACES_MAX = 2 ** 20;
 export const POSITIONS_PER_EXCHANGE = 2 ** 17;
 
 // Texts are blobs: SQLite's strings would end at a NUL and lose half a surrogate pair, and svc must return exactly
-// the stored text. `source` says where the text comes from; NULL for a user's or an assistant's own.
+// the stored text. `source` says where the text comes from; NULL for a user's or an assistant's own. `last_from`: see
+// `lastFrom` in core/memory/record.ts.
 //
 // `records_by_conversation` contains the exchange, so that forgetting a record reads only its exchange and not the
 // whole conversation. `records_by_space_time` finds a space's newest records, from which recall lists sessions.
@@ -45,6 +46,7 @@ CREATE TABLE records (
   exchange INTEGER NOT NULL,
   branch TEXT,
   source TEXT,
+  last_from INTEGER,
   UNIQUE (space, digest)
 );
 CREATE INDEX records_by_ref ON records(ref);

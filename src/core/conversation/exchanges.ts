@@ -18,6 +18,8 @@ export interface Exchange {
   readonly isUnverified: boolean;
   /** The assistant's visible texts, joined by a blank line. */
   readonly assistantText: string;
+  /** The part of assistantText after the last tool call: the answer itself, without words on the way to it. */
+  readonly lastText: string;
   /** True if no answer has come since the human text or the last tool result. */
   readonly isOpen: boolean;
   /** True if the user stopped the answer, so that the text so far is incomplete. */
@@ -106,6 +108,8 @@ interface Draft {
   humanTexts: string[];
   isUnverified: boolean;
   assistantTexts: string[];
+  /** The number of texts up to the last tool call. */
+  textsBefore: number;
   isOpen: boolean;
   wasInterrupted: boolean;
   hasToolState: boolean;
@@ -122,6 +126,7 @@ function newDraft(start: number): Draft {
     humanTexts: [],
     isUnverified: false,
     assistantTexts: [],
+    textsBefore: 0,
     isOpen: false,
     wasInterrupted: false,
     hasToolState: false,
@@ -146,7 +151,10 @@ function readInto(draft: Draft, item: ItemTraits, index: number): void {
     draft.isOpen = false;
   }
   // Text beside a tool call is not the final answer, unless the same item answers the call.
-  if (item.toolCalls.some(({ id }) => !item.toolResultIds.includes(id))) draft.isOpen = true;
+  if (item.toolCalls.some(({ id }) => !item.toolResultIds.includes(id))) {
+    draft.isOpen = true;
+    draft.textsBefore = draft.assistantTexts.length;
+  }
   draft.hasToolState ||= item.toolCalls.length > 0 || item.toolResultIds.length > 0;
   draft.hasReasoning ||= item.hasReasoning;
   draft.isAnswered ||= isModelWork(item);
@@ -161,6 +169,7 @@ function finished(draft: Draft, end: number): Exchange {
     humanText: draft.humanTexts.join('\n\n'),
     isUnverified: draft.isUnverified,
     assistantText: draft.assistantTexts.join('\n\n'),
+    lastText: draft.assistantTexts.slice(draft.textsBefore).join('\n\n'),
     isOpen: draft.isOpen,
     wasInterrupted: draft.wasInterrupted,
     hasToolState: draft.hasToolState,

@@ -39,6 +39,7 @@ import {
   fingerprint,
   generation,
   hash,
+  lastFrom,
   itemKind,
   mark,
   name,
@@ -147,6 +148,7 @@ const provenance = members(
     fingerprint,
     branch,
     source: mark,
+    last_from: lastFrom,
   },
 );
 export type Provenance = Infer<typeof provenance>;
@@ -244,6 +246,7 @@ const captureItem = members(
     redactions: integer(0),
     priority: integer(0, 9),
     source: mark,
+    last_from: lastFrom,
     timed: flag,
   },
 );

@@ -55,9 +55,10 @@ export function outgoingRecord(record: MemoryRecord): Outgoing | undefined {
 }
 
 /** Returns a record's place. An output has no position in a conversation: it belongs to its call. */
-function placeOf({ exchange, fingerprint, branch, source, isTimed }: MemoryRecord) {
+function placeOf({ exchange, fingerprint, branch, source, lastFrom, isTimed }: MemoryRecord) {
   return {
     ...(source === undefined ? {} : { source }),
+    ...(lastFrom === undefined ? {} : { last_from: lastFrom }),
     ...(isTimed === true ? { timed: true } : {}),
     position: exchange,
     fingerprint: fingerprint.slice(0, FINGERPRINT_CHARS_MAX),
@@ -133,6 +134,7 @@ function storedText<Role extends TextRole>(told: Told<Role>): StoredRecord<Role>
     exchange: source.position ?? 0,
     ...(source.branch === undefined ? {} : { branch: source.branch }),
     ...(source.source === undefined ? {} : { source: source.source }),
+    ...(source.last_from === undefined ? {} : { lastFrom: source.last_from }),
   };
 }
 

@@ -6,6 +6,7 @@ import {
   FINGERPRINT_CHARS_MAX,
   SESSION_CHARS_MAX,
 } from './limits.ts';
+import { RECORD_CHARS_MAX } from '../memory/record.ts';
 import { integer, oneOf, text } from './shape.ts';
 
 /** The shapes of names, digests and counts in the memory API. */
@@ -21,6 +22,7 @@ export const itemKind = oneOf('exchange', 'tool_output', 'note', 'fact', 'summar
 export const name = text({ max: SESSION_CHARS_MAX });
 export const program = text({ max: CLIENT_CHARS_MAX });
 export const position = integer(0, 4_294_967_295);
+export const lastFrom = integer(0, RECORD_CHARS_MAX);
 export const fingerprint = text({ max: FINGERPRINT_CHARS_MAX });
 export const branch = text({ max: BRANCH_CHARS_MAX });
 export const dialect = oneOf(...DIALECTS);

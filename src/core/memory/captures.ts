@@ -1,4 +1,4 @@
-import type { RecordText } from './record.ts';
+import type { MemoryRecord, RecordText } from './record.ts';
 import { textDigest } from './reference.ts';
 import { type Heard, withoutEchoes } from './echoes.ts';
 import type { Exchange } from '../conversation/exchanges.ts';
@@ -32,14 +32,31 @@ export function captureHuman(
 
 /**
  * Returns the assistant's visible text of a whole exchange; undefined if there is nothing to store. `heard`: the
- * memories in the request, because an answer that only repeats them is not stored.
+ * memories in the request, because an answer that only repeats them is not stored. `lastText`: its part after the
+ * last tool call.
  */
 export function captureAssistant(
   assistantText: string,
   heard: Heard = NOTHING_HEARD,
-): RecordText | undefined {
+  lastText: string = assistantText,
+): AnswerText | undefined {
   const text = withoutEchoes(cleanAnswer(assistantText, heard), heard);
-  return saysLittle(text) ? undefined : captured('assistant', text);
+  if (saysLittle(text)) return undefined;
+  const lastFrom = lastText === assistantText ? 0 : lastFromIn(text, lastText, heard);
+  return { ...captured('assistant', text), ...(lastFrom > 0 && { lastFrom }) };
+}
+
+type AnswerText = RecordText & Pick<MemoryRecord, 'lastFrom'>;
+
+/** Returns where the last text begins in the stored one; 0 if that is not certain. */
+function lastFromIn(text: string, lastText: string, heard: Heard): number {
+  const clean = cleanAnswer(lastText, heard);
+  // A short remark stays if it is the whole text, and goes from between other paragraphs.
+  for (const kept of [clean, withoutShortRemarks(clean)]) {
+    const last = withoutEchoes(kept, heard);
+    if (text.endsWith(last) && (last !== '' || kept === '')) return text.length - last.length;
+  }
+  return 0;
 }
 
 /**
@@ -247,9 +264,12 @@ const NO_ANSWERS: ReadonlySet<string> = new Set(['No response requested.', '(no 
  */
 function withoutAnnouncements(text: string): string {
   const kept = proseKept(text, (sentence) => !isAnnouncement(sentence)).trim();
-  const paragraphs = kept.split(/\n{2,}/);
-  if (paragraphs.length === 1 || !kept.includes('\n\n')) return kept;
-  return paragraphs
+  return kept.includes('\n\n') ? withoutShortRemarks(kept) : kept;
+}
+
+function withoutShortRemarks(text: string): string {
+  return text
+    .split(/\n{2,}/)
     .filter((paragraph) => !isShortRemark(paragraph))
     .join('\n\n')
     .trim();

@@ -3,6 +3,7 @@ import { parseJson, recordOrNone } from '../bytes/json-fields.ts';
 import { captureStored } from './captures.ts';
 import {
   isExchange,
+  isLastFrom,
   isName,
   isPin,
   isRuleMark,
@@ -27,11 +28,11 @@ export type ReadLine =
 /** Writes a line. U+2028 and U+2029 are escaped, because some programs end a line there. */
 export function writeLine(record: MemoryRecord<SpeakerRole> & { readonly ref?: string }): string {
   const { ref, space, role, text, at, conversation, exchange, client, branch } = record;
-  const { fingerprint, source, pin, editedAt, rules } = record;
+  const { fingerprint, source, lastFrom: last_from, pin, editedAt, rules } = record;
   const time = isoTime(at);
   const edited = editedAt === undefined ? undefined : isoTime(editedAt);
   const line = { ref, space, role, text, at: time, conversation, exchange, client, branch };
-  return JSON.stringify({ ...line, fingerprint, source, pin, edited, rules })
+  return JSON.stringify({ ...line, fingerprint, source, last_from, pin, edited, rules })
     .replaceAll('\u2028', String.raw`\u2028`)
     .replaceAll('\u2029', String.raw`\u2029`);
 }
@@ -42,6 +43,7 @@ export function readLine(line: string, given: { space?: string; now: number }): 
   const fields = recordOrNone(parseJson(line));
   if (fields === undefined) return wrong('it is not a JSON object');
   const { text, role = 'user', at = given.now, exchange = 0, branch } = fields;
+  const { last_from: lastFrom } = fields;
   if (typeof text !== 'string') return wrong('text is missing');
   if (role !== 'user' && role !== 'assistant') return wrong('role must be user or assistant');
   const time = timeIn(at);
@@ -65,6 +67,10 @@ export function readLine(line: string, given: { space?: string; now: number }): 
     ...(nameIn(branch) === undefined ? {} : { branch: String(branch) }),
     ...(fields['at'] === undefined ? {} : { isTimed: true as const }),
     ...(fields['source'] === undefined ? {} : { source: 'unverified' as const }),
+    // Masking may have moved the place in the text.
+    ...(captured.text === text && isLastFrom(lastFrom, captured) && lastFrom !== undefined
+      ? { lastFrom }
+      : {}),
     ...marks,
   };
   return { kind: 'record', record };

@@ -33,6 +33,11 @@ export interface MemoryRecord<Role extends TextRole = TextRole> extends MemoryMa
   /** The number of the exchange in the conversation, counted from 0; 0 for an output. */
   readonly exchange: number;
   readonly branch?: string;
+  /**
+   * The index of the first character of the text after the last tool call, in an answer with earlier words. If it is
+   * not set, all of the text counts as the answer.
+   */
+  readonly lastFrom?: number;
   /** 'unverified' if svc is not certain that the user wrote the text. It ranks lower then, and is never a rule. */
   readonly source?: 'unverified';
   /** True if `at` is when the text was said, not when it was found. Repeating the text then renews the date. */
@@ -117,9 +122,19 @@ export function isStorable(record: MemoryRecord): boolean {
     isName(record.conversation) &&
     isExchange(exchange) &&
     isTime(record.at) &&
+    isLastFrom(record.lastFrom, record) &&
     record.digest === textDigest(role, text) &&
     isKept(role, text)
   );
+}
+
+/** Says whether a value can be `lastFrom` of an answer. */
+export function isLastFrom(
+  value: unknown,
+  { role, text }: Pick<MemoryRecord, 'role' | 'text'>,
+): value is number | undefined {
+  if (value === undefined) return true;
+  return role === 'assistant' && isExchange(value) && value <= text.length;
 }
 
 export function isSpoken(record: MemoryRecord): record is MemoryRecord<SpeakerRole> {

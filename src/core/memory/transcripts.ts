@@ -247,7 +247,8 @@ export class TranscriptReader {
     const blocks = this.#blocksBefore(exchange, place);
     const heard = { key: this.#own.key, blocks, question: exchange.humanText };
     const human = captureHuman(exchange.humanText, heard);
-    const answer = isWhole ? captureAssistant(exchange.assistantText, heard) : undefined;
+    const { assistantText, lastText } = exchange;
+    const answer = isWhole ? captureAssistant(assistantText, heard, lastText) : undefined;
     return [
       ...this.#record(human, place, timeOf(place.entries, exchange.human)).map((record) =>
         exchange.isUnverified ? { ...record, source: 'unverified' as const } : record,

@@ -119,6 +119,7 @@ export interface OriginRow {
   readonly fingerprint: string;
   readonly branch: string | null;
   readonly mark: 'unverified' | null;
+  readonly last_from: number | null;
 }
 
 export function provenanceOf(row: OriginRow, role: Provenance['role']): Provenance {
@@ -136,6 +137,7 @@ export function provenanceOf(row: OriginRow, role: Provenance['role']): Provenan
     ...(row.fingerprint === '' ? {} : { fingerprint: row.fingerprint }),
     ...(row.branch === null ? {} : { branch: row.branch }),
     ...(row.mark === null ? {} : { source: row.mark }),
+    ...(row.last_from === null ? {} : { last_from: row.last_from }),
   };
 }
 

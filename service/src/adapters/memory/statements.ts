@@ -7,7 +7,9 @@
 const ORIGIN = `r.digest, r.ref, s.name AS space, r.text_digest, r.source_id AS source, c.session, c.client,
   r.observed_at, r.position, r.fingerprint, r.branch,
   (SELECT m.source FROM texts m WHERE m.tenant_id = $1 AND m.space_id = r.space_id
-    AND m.record_id = r.id ORDER BY m.n LIMIT 1) AS mark`;
+    AND m.record_id = r.id ORDER BY m.n LIMIT 1) AS mark,
+  (SELECT m.last_from FROM texts m WHERE m.tenant_id = $1 AND m.space_id = r.space_id
+    AND m.record_id = r.id ORDER BY m.n LIMIT 1) AS last_from`;
 
 const ORIGIN_JOINS = `JOIN tenant_spaces s ON s.tenant_id = $1 AND s.id = r.space_id
   JOIN sources c ON c.tenant_id = $1 AND c.space_id = r.space_id AND c.id = r.source_id`;

@@ -257,6 +257,7 @@ class BatchWriter {
         texts.map(({ object }) => object.observedAt),
         texts.map(({ object }) => object.branch ?? null),
         texts.map(({ object }) => object.source ?? null),
+        texts.map(({ object }) => object.lastFrom ?? null),
       ),
       this.#run(
         INDEX.addPassages,

@@ -328,10 +328,18 @@ export class PostgresSource implements RecallSource {
     const rows = await this.#all<SaidRow>(RECALL.records, ...placesOf(records));
     const texts = this.#said.add(rows);
     return rows.map((row, place) => {
-      const { role, said_ref: ref, space, at, said_source: source, client } = row;
+      const {
+        role,
+        said_ref: ref,
+        space,
+        at,
+        said_source: source,
+        client,
+        last_from: lastFrom,
+      } = row;
       const text = texts[place] ?? '';
       const id = idOf(row.space_id, row.n);
-      return { id, role, ref, space, at, source, client, text, root: null, files: null };
+      return { id, role, ref, space, at, source, client, text, lastFrom, root: null, files: null };
     });
   }
 

@@ -258,7 +258,7 @@ function addObject(
 }
 
 function placeOf(object: NewObject) {
-  const { session, client, observedAt, fingerprint, position, branch, source } = object;
+  const { session, client, observedAt, fingerprint, position, branch, source, lastFrom } = object;
   return {
     conversation: session,
     thread: threadOf(object),
@@ -268,5 +268,6 @@ function placeOf(object: NewObject) {
     exchange: position,
     ...(branch === undefined ? {} : { branch }),
     ...(source === undefined ? {} : { source }),
+    ...(lastFrom === undefined ? {} : { lastFrom }),
   };
 }

@@ -60,7 +60,8 @@ const RECORD_BYTES_AT_ONCE = 4 * 1024 * 1024;
 
 const RECORDS = `SELECT o.digest, o.ref, o.kind, o.text_digest, o.observed_at, o.created_at, o.position,
     o.fingerprint, o.branch, o.dialect, o.tool_name, o.redactions, o.seq, o.id, o.bytes, c.session, c.client,
-    (SELECT m.source FROM texts m WHERE m.record_id = o.id ORDER BY m.n LIMIT 1) AS mark
+    (SELECT m.source FROM texts m WHERE m.record_id = o.id ORDER BY m.n LIMIT 1) AS mark,
+    (SELECT m.last_from FROM texts m WHERE m.record_id = o.id ORDER BY m.n LIMIT 1) AS last_from
   FROM objects o JOIN tenant_spaces s ON s.tenant_id = o.tenant_id AND s.id = o.space_id
   JOIN sources c ON c.id = o.source_id
   WHERE s.tenant_id = ? AND s.name = ? AND (o.seq, o.id) > (?, ?) ORDER BY o.seq, o.id
@@ -89,6 +90,7 @@ interface RecordRow {
   readonly session: string;
   readonly client: string;
   readonly mark: 'unverified' | null;
+  readonly last_from: number | null;
 }
 
 /** Throws ServiceFileError where there is no file. */
@@ -201,6 +203,7 @@ function objectOf(row: RecordRow): NewObject {
     ...(row.dialect === null ? {} : { dialect: row.dialect }),
     ...(row.tool_name === null ? {} : { toolName: row.tool_name }),
     ...(row.mark === null ? {} : { source: row.mark }),
+    ...(row.last_from === null ? {} : { lastFrom: row.last_from }),
   };
 }
 

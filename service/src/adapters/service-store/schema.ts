@@ -36,7 +36,7 @@ const OWN: readonly string[] = [
   )`,
   'CREATE INDEX object_texts_by_object ON object_texts(object)',
   `CREATE VIEW texts AS SELECT t.tenant_id, r.space AS space_id, r.id AS n, t.object AS record_id,
-      t.message, r.digest, r.ref, r.role, r.conversation AS session, r.at, r.branch, r.source
+      t.message, r.digest, r.ref, r.role, r.conversation AS session, r.at, r.branch, r.source, r.last_from
     FROM records r JOIN object_texts t ON t.record = r.id`,
 ];
 

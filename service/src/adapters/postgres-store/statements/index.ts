@@ -44,13 +44,14 @@ export const INDEX = {
     SELECT $1, $2, n.* FROM unnest($3::bigint[], $4::text[]) AS n(id, key)`,
   /** Finds the records that addRecords has made. */
   addTexts: `INSERT INTO texts (tenant_id, space_id, n, record_id, message, digest, ref, role,
-      session, conversation_id, at, branch, source)
+      session, conversation_id, at, branch, source, last_from)
     SELECT $1, $2, n.n,
       (SELECT r.id FROM objects r WHERE r.tenant_id = $1 AND r.space_id = $2 AND r.digest = n.record),
-      n.message, n.digest, n.ref, n.role, n.session, n.conversation_id, n.at, n.branch, n.source
+      n.message, n.digest, n.ref, n.role, n.session, n.conversation_id, n.at, n.branch, n.source,
+      n.last_from
     FROM unnest($3::bigint[], $4::text[], $5::integer[], $6::text[], $7::text[], $8::text[], $9::text[],
-      $10::bigint[], $11::bigint[], $12::text[], $13::text[]) AS n(n, record, message, digest, ref,
-      role, session, conversation_id, at, branch, source)`,
+      $10::bigint[], $11::bigint[], $12::text[], $13::text[], $14::integer[]) AS n(n, record, message, digest, ref,
+      role, session, conversation_id, at, branch, source, last_from)`,
   /** The keys of all passages are in one array: a passage has the next n.words of them. */
   addPassages: `INSERT INTO passages (tenant_id, space_id, n, text_n, conversation_id, position,
       start_at, end_at, keys)

@@ -36,7 +36,7 @@ function passage(columns: string): string {
 }
 
 const TEXT = `t.ref AS said_ref, t.digest AS said_digest, t.role, t.at, t.source AS said_source,
-  t.message, t.record_id`;
+  t.last_from, t.message, t.record_id`;
 const RECORD = `r.kind, r.created_at, r.digest, r.ref, r.text_digest, r.source_id AS source, r.observed_at,
   r.position, r.fingerprint, r.branch, r.bytes,
   (SELECT m.source FROM texts m WHERE m.tenant_id = $1 AND m.space_id = r.space_id
@@ -44,7 +44,7 @@ const RECORD = `r.kind, r.created_at, r.digest, r.ref, r.text_digest, r.source_i
 
 /** Returns columns and tables for the text `number`, its record and origin. Only one row per record has the bytes. */
 function said(number: string): { readonly columns: string; readonly from: string } {
-  const columns = `e.space_id, t.said_ref, t.said_digest, t.role, t.at, t.said_source, t.message,
+  const columns = `e.space_id, t.said_ref, t.said_digest, t.role, t.at, t.said_source, t.last_from, t.message,
     t.record_id, r.kind, r.created_at, r.digest, r.ref, r.text_digest, r.source, r.observed_at,
     r.position, r.fingerprint, r.branch, r.mark, s.space, c.session, c.client,
     CASE WHEN row_number() OVER (PARTITION BY e.space_id, t.record_id) = 1 THEN r.bytes END AS bytes`;

@@ -45,6 +45,7 @@ const VERSION_1: readonly string[] = [
     at bigint NOT NULL,
     branch text,
     source text,
+    last_from integer,
     PRIMARY KEY (tenant_id, space_id, n),
     UNIQUE (tenant_id, space_id, digest)
   )`,
