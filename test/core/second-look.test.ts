@@ -97,17 +97,29 @@ const CONTEXT = new Map([
   ['write', 2],
 ]);
 
-function told(answered: string, { context = CONTEXT, copies = 1 } = {}): string[] {
+function told(answered: string, { context = CONTEXT, copies = 1, lastFrom = 0 } = {}): string[] {
   const cues = cuesOf(ACTION, 'Make it work.').map((cue) => ({ ...cue, value: 5 }));
   const exchanges = Array.from({ length: copies }, (_, at) => ({
     asked: 'Why does it wait?',
     answered,
+    lastFrom,
     at,
   }));
   return tellAbout(exchanges, cues, context).flatMap(({ quotes }) =>
     quotes.map(({ text }) => text),
   );
 }
+
+test('a line comes from the text after the last call, and only without one from a cause before it', () => {
+  const before = RULE.replace('must never', 'cannot');
+  const about = (last: string) => {
+    const answered = `${before}\n\n${last}`;
+    return told(answered, { lastFrom: before.length + 2 });
+  };
+  expect(about(RULE)).toEqual([RULE]);
+  expect(about('It is done.')).toEqual([before]);
+  expect(about('').concat(told('It waits.', { lastFrom: 3 }))).toEqual([before]);
+});
 
 test.each([
   ['a rule about the file', RULE, true],

@@ -194,6 +194,20 @@ export function memorySuite(
       expect(await memory.retrieve({ ref: 'm_nothing' }, patience())).toBe(undefined);
     });
 
+    whole('a record says where the last text of its answer begins', async () => {
+      const before = 'The quay gateway loses its port because it trims the tail.';
+      const last = 'The quay gateway kept the wrong port because `flushTail()` came late.';
+      const at = { exchange: 1, fingerprint: 'f1' };
+      const asked = recordOf('why does the quay gateway lose its port?', at);
+      const record = recordOf(`${before}\n\n${last}`, {
+        ...at,
+        role: 'assistant',
+        lastFrom: before.length + 2,
+      });
+      await memory.capture([asked, record], patience());
+      expect(await memory.retrieve(record, patience())).toMatchObject(record);
+    });
+
     whole('the beginning of a reference finds the whole ones, in their order', async () => {
       const [first, second] = sharedStarts(4);
       await memory.capture([first, second], patience());

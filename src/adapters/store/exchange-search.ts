@@ -1,5 +1,6 @@
 import { shortReference } from '../../core/memory/reference.ts';
 import {
+  type Answer,
   isUnanswered,
   type Quote,
   quoteExchange,
@@ -562,9 +563,8 @@ interface Exchange extends RememberedExchange {
   readonly words: string;
 }
 
-interface ExchangeTexts {
+interface ExchangeTexts extends Answer {
   readonly asked: string;
-  readonly answered: string;
   /** True if svc cannot be certain that the user wrote `asked`. */
   readonly isUnverified: boolean;
   /** The reference of the answer, or of the request if there is no answer. */
@@ -731,13 +731,16 @@ function hashOf(numbers: readonly number[]): number {
 
 function textsOf(rows: readonly SpokenText[]): ExchangeTexts | undefined {
   const request = rows.find(({ role }) => role === 'user');
-  const answer = rows.find(({ role }) => role === 'assistant');
+  const answers = rows.filter(({ role }) => role === 'assistant');
+  const [answer] = answers;
   const main = answer ?? request;
   if (main === undefined) return undefined;
   const { ref, space, client, at } = main;
   return {
     asked: saidBy('user', rows),
     answered: saidBy('assistant', rows),
+    // Of several answers each is the answer to a prompt that was sent anew.
+    lastFrom: answers.length === 1 ? (answer?.lastFrom ?? undefined) : undefined,
     isUnverified: rows.some(({ source }) => source === 'unverified'),
     ref,
     records: rows.map((row) => row.ref),

@@ -63,6 +63,12 @@ export interface QuoteLimits {
   readonly said?: Pick<SaidLines, 'has'>;
 }
 
+export interface Answer {
+  readonly answered: string;
+  /** Where the text after the last tool call begins: see core/memory/record.ts. */
+  readonly lastFrom?: number | undefined;
+}
+
 /** Quotes at most `tokensMax` tokens of the request and the conclusion; empty if nothing is worth quoting. */
 export function quoteExchange(
   exchange: { readonly asked: string; readonly answered: string },
@@ -119,6 +125,19 @@ export function soleSentences(answer: string): string[] {
   return linesIn(answer).flatMap(({ head, text }) =>
     head === undefined ? sentencesOf(text).slice(0, 1) : [],
   );
+}
+
+/**
+ * Returns what `tell` finds in the last text of an answer. Only if that has nothing, it returns what `tell` finds in
+ * the words before, of which only causes and decisions may be told: most of them announce a step, or say what later
+ * calls disproved. `isTold` says whether a line of the part may be told.
+ */
+export function firstTold<Told>(
+  { answered, lastFrom = 0 }: Answer,
+  tell: (part: string, isTold: (line: string) => boolean) => readonly Told[],
+): readonly Told[] {
+  const told = tell(answered.slice(lastFrom), () => true);
+  return told.length > 0 || lastFrom === 0 ? told : tell(answered.slice(0, lastFrom), concludes);
 }
 
 function linesIn(answer: string): Line[] {

@@ -1,5 +1,5 @@
 import { estimateTextTokens } from '../bytes/tokens.ts';
-import { conclusionLines, plainLine, type Quote } from './conclusions.ts';
+import { type Answer, conclusionLines, firstTold, plainLine, type Quote } from './conclusions.ts';
 import { saysNothing } from './saying.ts';
 import { isPiece, sentencesOf } from './sentences.ts';
 import { isTelling } from './own-words.ts';
@@ -115,22 +115,28 @@ const TELLING_MIN = 4;
 const LINE_CHARS_MAX = 600;
 
 /** Returns the lines of an exchange that state something about a cue. */
-function linesAbout({ asked, answered }: Spoken, cues: readonly ValuedCue[]): readonly ToldLine[] {
-  const held = cues.filter((cue) => cue.kind === 'error' || mentions({ asked, answered }, cue));
+function linesAbout(spoken: Spoken, cues: readonly ValuedCue[]): readonly ToldLine[] {
+  const held = cues.filter((cue) => cue.kind === 'error' || mentions(spoken, cue));
   if (held.length === 0) return [];
-  const lines = [
-    ...sentencesOf(asked).map((text) => ({ role: 'user' as const, text: plainLine(text) })),
-    ...conclusionLines(answered).map((text) => ({ role: 'assistant' as const, text })),
+  const asked = sentencesOf(spoken.asked).map(plainLine);
+  return [
+    ...toldIn('user', asked, held),
+    ...firstTold(spoken, (part, isTold) =>
+      toldIn('assistant', conclusionLines(part).filter(isTold), held),
+    ),
   ];
-  const whole = lines.flatMap(({ role, text }) =>
-    fittingParts(text).map((part) => ({ role, text: part })),
-  );
-  return whole.flatMap((line): ToldLine[] => {
-    const { text } = line;
+}
+
+function toldIn(
+  role: Quote['role'],
+  lines: readonly string[],
+  held: readonly ValuedCue[],
+): readonly ToldLine[] {
+  return lines.flatMap(fittingParts).flatMap((text): ToldLine[] => {
     if (text.length > LINE_CHARS_MAX || !STATES.test(text) || SAYS_NOTHING.test(text)) return [];
     const terms = new Set(termsOf(text));
     const told = held.filter((cue) => speaksOf(text, terms, cue));
-    return told.length === 0 ? [] : [{ ...line, terms, cues: told }];
+    return told.length === 0 ? [] : [{ role, text, terms, cues: told }];
   });
 }
 
@@ -165,9 +171,8 @@ function isWordPart(character: string | undefined): boolean {
   return character !== undefined && /[\w-]/.test(character);
 }
 
-interface Spoken {
+interface Spoken extends Answer {
   readonly asked: string;
-  readonly answered: string;
 }
 
 /** For each term of the prompt, or of the text around it, the value that it adds to a line. */
