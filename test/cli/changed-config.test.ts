@@ -26,7 +26,14 @@ interface Change {
 
 async function running(url: string, first: Change = {}) {
   const settingsOf = ({ proxy = {}, token = TOKEN, header = '0' }: Change): Settings => ({
-    proxy: { ...PROXY_SETTINGS, sessionBrief: false, recallQuietPercent: 0, ...proxy },
+    // A busy machine opens a store late.
+    proxy: {
+      ...PROXY_SETTINGS,
+      sessionBrief: false,
+      recallQuietPercent: 0,
+      recallMs: 10_000,
+      ...proxy,
+    },
     memory: { kind: 'embedded' },
     upstreams: [
       upstreamSettings({ baseUrl: url, allowPrivate: true, headers: { 'x-release': header } }),
