@@ -349,3 +349,21 @@ test('R26: a block that quotes a forgotten exchange, or names its session, is em
   expect(await foundBlock(ledger, 'brief')).toBe('');
   expect(await foundBlock(ledger, 'other')).toBe(blocks.other);
 });
+
+test.each(PLACES)('%s quotes the text after the last tool call', async (_, open) => {
+  const { memory } = await open(tempFolder());
+  const before = 'The quay gateway loses its port because it trims the tail.';
+  const last = 'The quay gateway kept the wrong port because `flushTail()` came late.';
+  const place = { conversation: 'c1', exchange: 0 };
+  const answer = recordOf<'assistant'>(`${before}\n\n${last}`, {
+    ...place,
+    role: 'assistant',
+    lastFrom: before.length + 2,
+  });
+  const prompt = recordOf('why does the quay gateway lose its port?', place);
+  await memory.capture([prompt, answer], patience());
+  const question = questionOf('the port of the quay gateway is wrong again', { agent });
+  const quotes = quotesOf(await memory.recall(question, patience()));
+  expect(quotes).toContain(last);
+  expect(quotes).not.toContain(before);
+});

@@ -319,3 +319,20 @@ test.each([
 ])('a row, a drawn line and half a piece of code are fragments: %s', (told) => {
   expect(conclusionLines(told)).toEqual([]);
 });
+
+test('words before a further call are quoted only where the last text says nothing, and only a finding', () => {
+  const before =
+    'The gateway has a quay.\n\nThe port of the quay is lost because the gateway trims it.\n\n';
+  const quoted = (last: string) =>
+    quoteExchange(
+      { asked: 'fix the quay', answered: `${before}${last}`, lastFrom: before.length },
+      valuesOf('port of the quay gateway'),
+      { tokensMax: 80 },
+    ).flatMap(({ role, text }) => (role === 'assistant' ? text : []));
+  expect(quoted('The gateway keeps the port `6431` of the quay now.')).toEqual([
+    'The gateway keeps the port `6431` of the quay now.',
+  ]);
+  const cause = 'The port of the quay is lost because the gateway trims it.';
+  expect(quoted('All tests pass.')).toEqual([cause]);
+  expect(quoted('')).toEqual([cause]);
+});

@@ -71,11 +71,15 @@ export interface Answer {
 
 /** Quotes at most `tokensMax` tokens of the request and the conclusion; empty if nothing is worth quoting. */
 export function quoteExchange(
-  exchange: { readonly asked: string; readonly answered: string },
+  exchange: Answer & { readonly asked: string },
   values: TermValues,
   { tokensMax, said = new SaidLines('') }: QuoteLimits,
 ): readonly Quote[] {
-  const lines = linesIn(exchange.answered).filter(({ text }) => !said.has(text));
+  const lines = firstTold(exchange, (part, isTold) =>
+    linesIn(part).filter(
+      ({ text }) => isTold(text) && scoreOf(factsOf(text), values) > 0 && !said.has(text),
+    ),
+  );
   const texts = lines.map(({ text }) => text);
   const request = requestSentence(exchange.asked, { values, said, tokensMax, lines: texts });
   const left = request === undefined ? tokensMax : tokensMax - MARK_TOKENS - tokensOf(request.text);
