@@ -280,6 +280,35 @@ test('an item that goes on with the head of its list is quoted behind it, or not
   ]);
 });
 
+test('an item with a label that names nothing is quoted with the head of its list', () => {
+  const answer = [
+    'The crane of the quay has two modes:',
+    '- Nightly: loads the boats of the harbour one by one',
+    '- `--fast`: loads the boats of the harbour at once',
+    '',
+    'Modes:',
+    '- Weekly: loads the boats of the harbour by hand',
+  ].join('\n');
+  expect(conclusionLines(answer)).toEqual([
+    'The crane of the quay has two modes: Nightly: loads the boats of the harbour one by one',
+    '`--fast`: loads the boats of the harbour at once',
+    'Weekly: loads the boats of the harbour by hand',
+  ]);
+});
+
+test.each([
+  'Options:',
+  'There are two approaches to the quay:',
+  '## Alternatives',
+  'We could do one of these with the quay:',
+  '**Scenario 1**: two boats moor at the quay at once:',
+])('of a list of what may be done nothing is quoted: %s', (head) => {
+  const items =
+    '- Adopt the crane: let it load `6431` boats.\n\n- Reset: remove the crane of the quay.';
+  const chosen = 'The crane of the quay loads three boats a night.';
+  expect(conclusionLines(`${head}\n\n${items}\n\n${chosen}`)).toEqual([chosen]);
+});
+
 test.each([
   'Pros:',
   '**Cons:**',
@@ -318,6 +347,7 @@ test('ticks are taken off, and menus, logs and quotations are no lines', () => {
     '- ✅ Build passes',
     '- Commit: `e94d2718` - "add the boats of the quay, small refactor"',
     '- `/quay:check` — review the pending boats of the quay',
+    '`/clear` first → a fresh context for the boats of the quay',
     'DEBUG quay skipped: failed to find the boat',
     '"I want to restore the boats of the quay to this point"',
     '...does not make sense for the boats of a quay.',

@@ -60,6 +60,7 @@ test('a question is no title; a statement beside it is, or what was answered', (
 test.each([
   'mend the planner so we do not break these again',
   'split the planner of tides, and keep this',
+  'add the newest tide of the planner there',
 ])('%j names its object by what was said before, and is no title', (text) => {
   expect(titleOf(asked(text), VALUES)).toBe('');
 });

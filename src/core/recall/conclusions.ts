@@ -153,6 +153,7 @@ function linesIn(answer: string): Line[] {
   const found = new Map<string, Line>();
   let head = '';
   let headIndent = -1;
+  let isOpen = false;
   for (const raw of conclusionOf(spoken).split('\n')) {
     const plain = plainLine(raw);
     if (plain === '') continue;
@@ -160,23 +161,30 @@ function linesIn(answer: string): Line[] {
     const indent = raw.search(/\S/);
     if (HEADING_OR_ROW.test(raw) || /[:：]$/.test(plain)) {
       head = sayingPart(plain);
+      isOpen = OPTIONS.test(plain);
       headIndent = isItem ? indent : -1;
       continue;
     }
     // The head of a list applies only to the items within it.
     if (!isItem || indent <= headIndent) head = '';
+    if (isItem && isOpen) continue;
+    isOpen = false;
     const text = sayingPart(plain);
     const isHalf = HALF.test(text) || HALF.test(head);
     if (text === '' || isHalf) continue;
     if (NO_STATEMENT.test(text) || isFragment(text) || isWeak(text)) continue;
     if (!isItem || !needsHead(text)) found.set(text, { text });
     else if (isTellingHead(head)) found.set(text, { text, head });
+    else if (HAS_LABEL.test(text)) found.set(text, { text });
     else if (!LACKS_SUBJECT.test(text) && (hasValue(text) || concludes(text)))
       found.set(text, { text });
   }
   return [...found.values()].slice(-LINES_MAX);
 }
 
+/** Matches the line above a list of what may be done. Which of it was chosen, the list does not say. */
+const OPTIONS =
+  /\b(?:alternatives|approaches|choices|options|possibilities|scenarios?)\b|\b(?:could|might|would you|you can|should (?:i|we))\b.*[:：]$/i;
 const ITEM = /^\s*(?:[-*•]|\d{1,3}[.)])\s/;
 
 /**
@@ -184,7 +192,9 @@ const ITEM = /^\s*(?:[-*•]|\d{1,3}[.)])\s/;
  * ("Verifies the message"), begins in the middle ("when the lock is held"), or has only a few words.
  */
 function needsHead(item: string): boolean {
-  if (/[.!。！]["'”’)\]`]*$/u.test(item) || HAS_LABEL.test(item)) return false;
+  const [label] = HAS_LABEL.exec(item) ?? [];
+  if (label !== undefined) return !hasValue(label);
+  if (/[.!。！]["'”’)\]`]*$/u.test(item)) return false;
   return (
     IS_PREDICATE.test(item) || BEGINS_INSIDE.test(item) || item.split(/\s+/).length <= ITEM_WORDS
   );
@@ -199,7 +209,7 @@ const IS_PREDICATE = /^(?:[A-Z]?[a-z]+(?<!s|thi|it)s (?!are\b|is\b)|[A-Za-z]+ing
  * Matches "Verifies a message", whose subject is in the heading above the list. A path or a number makes other items
  * clear, but not this kind.
  */
-const LACKS_SUBJECT = /^[A-Z]?[a-z]+(?<!s|thi|it|alway)s (?:(?:a|all|an|each|if|it|the)\b|`)/;
+const LACKS_SUBJECT = /^[A-Z]?[a-z]+(?<!s|thi|it|alway)s (?:(?:a|all|an|back|each|if|it|the)\b|`)/;
 const BEGINS_INSIDE =
   /^(?:when|during|while|if|for|in|on|at|to|from|with|without|after|before|because|as|via|only|not|no|and|or|but|used?)\b/i;
 

@@ -193,7 +193,7 @@ export function pointsBack(sentence: string): boolean {
 const OBJECT_BACK = [
   /^(?:\S+ ){1,4}?(?:this|that|it|these|those|them)(?=$|[,.!?;…]|\s(?:and|again|also|as|at|by|down|for|here|in|instead|into|now|on|or|out|please|so|to|too|up|with|work)\b)/i,
   /\s(?:this|these|those)(?=$|[,.!?;…]|\s(?:again|also|at|by|for|here|in|instead|next|now|on|too)\b)/i,
-  /\s(?:that|them)(?=$|[,.!?;…]|\s(?:again|also|instead|now|please|too)\b)|^do the same\b/i,
+  /\s(?:that|them|there)(?=$|[,.!?;…]|\s(?:again|also|instead|now|please|too)\b)|^do the same\b/i,
   // Something that only the conversation has shown: "this option", "that rule", "the points you mentioned".
   /\s(?:this|these|those) (?!(?:app|branch|codebase|file|folder|machine|package|prs?|project|repo|repository|service|way|week|year)\b)\p{L}|\sthat (?:bug|case|change|comment|feedback|issue|one|part|problem|rule|stuff|task|thing|way)\b/iu,
   /\byou (?:just |already )?(?:described|listed|mentioned|proposed|said|suggested)\b|\b(?:last|previous) (?:answer|comment|message|response)s?\b|\bfurther up\b/i,
@@ -272,7 +272,7 @@ export const HALF =
 
 /** Matches lines that state nothing: a client's menu, a log line, a commit, a quotation, the state of a task. */
 export const NO_STATEMENT =
-  /^`?\/[a-z][\w:-]*(?: [^`]*)?`?\s*(?:[—–-]|$)|^[Cc]ommit:? `?[\da-f]{7,40}\b|^(?:DEBUG|INFO|WARN(?:ING)?|ERROR|TRACE|FATAL)\b[: ]|^["“«][^"”»]*["”»][.!?]?$|^(?:\.\.\.|…)/;
+  /^`?\/[a-z][\w:-]*(?: [^`]*)?`?\s*(?:[—–-]|$)|^`\/[a-z][\w:-]*(?: [^`]*)?` first\b|^[Cc]ommit:? `?[\da-f]{7,40}\b|^(?:DEBUG|INFO|WARN(?:ING)?|ERROR|TRACE|FATAL)\b[: ]|^["“«][^"”»]*["”»][.!?]?$|^(?:\.\.\.|…)/;
 
 const MARK_OF_LIST = /^(?:(?:\p{Extended_Pictographic}|[✓✔✗✘☐]|\u{FE0F}|\u{200D})\s*)+/u;
 
