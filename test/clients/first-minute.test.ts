@@ -98,7 +98,7 @@ function stable(text: string, home: string): string {
     .replaceAll(/127\.0\.0\.1:\d+/g, '127.0.0.1:8765')
     .replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/g, '2026-11-27 09:00:00')
     .replaceAll(
-      /process \d+, version \S+, build \w+/g,
+      /process \d+, version \S+, build [\w-]+/g,
       'process 4711, version 0.1.2, build 1a2b3c',
     );
 }

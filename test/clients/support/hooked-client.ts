@@ -102,6 +102,8 @@ export async function ask(
 }
 
 export const CLAUDE_MODEL = 'claude-opus-5-5';
+/** Binds thinking too. This release of pi asks for thinking in a form that Opus 5.5 refuses. */
+const PI_MODEL = 'claude-opus-5';
 export const CODEX_MODEL = 'gpt-6';
 
 type Ask = (stage: HookedStage, clients: Clients, asked: Asked) => Promise<ProgramEnd>;
@@ -148,7 +150,7 @@ const ASK: Readonly<Record<HookedName, Ask>> = {
     const cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
     const size = { contextWindow: 200_000, maxTokens: 8_000 };
     const model = {
-      id: CLAUDE_MODEL,
+      id: PI_MODEL,
       name: 'own',
       reasoning: true,
       input: ['text'],
@@ -164,7 +166,7 @@ const ASK: Readonly<Record<HookedName, Ask>> = {
       '--provider',
       'own',
       '--model',
-      CLAUDE_MODEL,
+      PI_MODEL,
       ...(session === undefined ? [] : [isForked === true ? '--fork' : '--session', session]),
       ...args,
       prompt,
