@@ -145,7 +145,7 @@ export type ServiceChange =
   | {
       readonly what: 'admin.revoke';
       readonly adminId: string;
-      /** The tenant of the admins; undefined means all tenants, and operators. */
+      /** The tenant to which the admin must belong. Undefined: any tenant, or none, as for an operator. */
       readonly tenant: string | undefined;
       readonly at: number;
     };

@@ -21,9 +21,9 @@ import { replaceFile } from '../files/replace-file.ts';
 import { withFile } from '../projects/bounded-read.ts';
 
 /**
- * Returns the catalog of providers at once, without a network. A copy of the last 24 hours is used as it is.
- * Otherwise an older copy or the package's snapshot is used while a newer one is downloaded in the background.
- * Nothing here fails: without a network the snapshot is enough.
+ * The catalog of providers, which openCatalog() returns at once, without a network. A copy that was checked in the
+ * last 24 hours is used as it is. Otherwise an older copy or the package's snapshot is used while a newer one is
+ * downloaded in the background. Nothing here fails: without a network the snapshot is enough.
  */
 export interface OpenCatalog {
   /** Returns the newest catalog that has been loaded. */

@@ -6,7 +6,7 @@ import { join } from 'node:path';
  * For example, `svc memory forget` tells a running proxy to drop its cached blocks.
  */
 
-/** Name of a file. Its time says when something was forgotten or the database replaced: cached blocks are invalid. */
+/** Name of a file whose time says when records were last purged. Blocks that were cached before are invalid. */
 const FORGOTTEN = 'forgotten';
 /** Name of a file whose time says when the database was deleted or replaced while a process had it open. */
 const REPLACED = 'replaced';

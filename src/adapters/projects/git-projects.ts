@@ -294,9 +294,10 @@ async function knownAs(
 }
 
 /**
- * Says whether one of the project's folders still has its commit in another repository. Then a repository with the
- * same commit is a copy, such as a second project from one template, and not the moved project. A clone of one of
- * these folders does not count, because it stays when the folder moves.
+ * Says whether the project is still in one of its folders: the repository there is another one than `common`, and
+ * has the project's commit `head`. Then the repository `common` is not the moved project but a copy, such as a second
+ * project from one template. A folder with a clone of another of these folders does not count, because a clone stays
+ * when its origin moves.
  */
 async function isInUse({ folders, head }: KnownProject, common: string): Promise<boolean> {
   for (const folder of folders) {

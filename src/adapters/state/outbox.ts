@@ -251,7 +251,7 @@ export class StateOutbox implements Outbox {
       this.#waitingBytes = file.use((rows) => rows.get<{ bytes: number }>(sql, name)?.bytes ?? 0);
       this.#areBytesCounted = true;
     } catch {
-      // The next failed delivery tries again.
+      // The bytes are counted after the next failed delivery.
     }
   }
 }

@@ -218,7 +218,10 @@ export function beingWritten(): MemoryError {
 
 /** Thrown if the file is broken and another program has just written to it, so it may be half of a copy. */
 class BeingWrittenError extends MemoryError {
-  /** Closes the connection. SQLite then deletes the log, and a broken file must be renamed with its log. */
+  /**
+   * Closes the connection. Call it after the next attempt to open the file: SQLite deletes the log on closing, but
+   * that attempt may rename the broken file, and must rename its log too.
+   */
   readonly close: () => void;
 
   constructor(close: () => void) {

@@ -118,7 +118,7 @@ export class SpacePostings {
     return digests.flatMap((digest) => this.#lists.held(digest) ?? []);
   }
 
-  /** Returns counts by index of the term, among the newest `newest` passages of the space. */
+  /** Returns for each term, in order, the numbers of its passages among the newest `newest` ones of the space. */
   *places(terms: readonly string[], newest: number): Steps<readonly Places[]> {
     const from = Math.max(0, this.space.next - newest);
     if (from > 0) return yield* this.#source.placesOf(this.space, terms, from);

@@ -171,7 +171,10 @@ export function codexName({ openaiName }: CodexOptions): string {
   return openaiName === true ? 'OpenAI' : CODEX_NAME;
 }
 
-// With this name codex marks what a user typed, and makes compactions that only OpenAI can read.
+/**
+ * Throws CliError if the upstream is not OpenAI itself. For a provider named OpenAI, codex marks what a user typed and
+ * makes compactions that only OpenAI can read.
+ */
 export function requireOpenAi(upstream: Draft | undefined): void {
   if (isAt('api.openai.com', upstream)) return;
   throw new CliError(

@@ -24,7 +24,10 @@ interface MoveOptions {
   readonly json?: boolean;
 }
 
-/** Longest text. A longer one is a file, which agents read themselves. */
+/**
+ * Bound on the text of a memory that a user adds, in UTF-16 units. A longer text belongs in a file, which agents read
+ * themselves.
+ */
 const TEXT_CHARS_MAX = 32_768;
 
 export async function addMemory({ args, options, context }: Call<AddOptions>): Promise<void> {

@@ -136,7 +136,10 @@ function managerFor(
   );
 }
 
-/** Returns variables that name the folders: they must not depend on who starts the proxy. */
+/**
+ * Returns the variables that name the configuration and data folders and a file of certificates. The unit sets them,
+ * because they must not depend on who starts the proxy.
+ */
 function keptVariables(environment: Environment): readonly (readonly [string, string])[] {
   const names = [
     'SVC_CONFIG_HOME',

@@ -23,8 +23,8 @@ import { configError, warnOf } from './load-config.ts';
 import type { Terminal } from '../terminal.ts';
 
 /**
- * Writes changes from flags or answers. The result is validated as a whole before anything is written, and members
- * that a change does not name stay unchanged.
+ * Changes to the configuration file, from flags or answers. Members that they do not name stay unchanged. saveConfig()
+ * validates the result as a whole before it writes anything.
  */
 export interface Changes {
   readonly upstreams: readonly UpstreamDraft[];

@@ -102,7 +102,7 @@ export abstract class DialectAnswer implements AnswerParser {
     this.#usageTold = asRecord(usageNumbers({ ...this.#usageTold, ...told }));
   }
 
-  /** Says whether an event needs no parsing; it may note facts in passing. */
+  /** Says whether an event needs no parsing. A dialect may also note here that the answer has ended. */
   protected abstract passesBy(data: string): boolean;
   protected abstract readParsed(event: Fields): void;
   /** Says whether the client will call tools and send their results without the user. */

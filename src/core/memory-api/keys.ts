@@ -17,7 +17,10 @@ export interface StoredKey {
   readonly scopes: readonly Scope[];
   /** Globs of the spaces that the key may use; undefined means all. */
   readonly spaces?: readonly string[];
-  /** Restricts the providers' model lists: names, or names with a star at the end. Undefined means all models. */
+  /**
+   * Models that the key may use, if a provider offers them: whole names, or beginnings of names with a star at the
+   * end. Undefined means all models.
+   */
   readonly allowedModels?: readonly string[];
   readonly tokensPerDay?: number;
   readonly tokensPerMonth?: number;

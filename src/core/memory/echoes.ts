@@ -92,7 +92,7 @@ function saysNews(sentence: string, { tokens, negates }: KnownWords): boolean {
   return false;
 }
 
-/** Matches words that precede a noun, in the languages of the stop words. */
+/** Matches English and German words that precede a noun, such as articles, possessives and prepositions. */
 const BEFORE_NOUN =
   /^(?:an?|the|this|that|these|those|my|our|your|his|her|its|their|of|for|in|on|at|to|from|with|about|der|die|das|den|dem|des|ein\p{L}{0,2}|für|von|mit|bei|im|am)$/iu;
 

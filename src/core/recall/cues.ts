@@ -227,7 +227,10 @@ function scoreOf({ cues, terms }: ToldLine, context: ContextValues): number {
   return isSure && isShared ? named + Math.min(shared, SHARED_MAX) : 0;
 }
 
-/** Says whether an exchange contains a cue. Error lines vary, so they are compared by terms, line by line. */
+/**
+ * Says whether an exchange contains the text of a cue. False for an error: error lines vary, so speaksOf() compares
+ * their terms with those of each line.
+ */
 function mentions({ asked, answered }: Spoken, { kind, text }: Cue): boolean {
   return kind !== 'error' && (asked.includes(text) || answered.includes(text));
 }

@@ -57,7 +57,7 @@ export interface Corpus {
 export interface Ranked<Kind extends Candidate> {
   readonly candidate: Kind;
   readonly score: number;
-  /** For each part, its share of the score, from 0 to 1. */
+  /** The factors that turn `score` into the score of each of the candidate's `parts`; [1] if it has none. */
   readonly shares: readonly number[];
   readonly evidence: Evidence;
 }

@@ -86,7 +86,7 @@ export function findKubernetesValues(headEnd: number, text: string): FoundAll {
   return { secrets, end: headEnd + DATA_AFTER_CHARS };
 }
 
-/** Longest head of a table, in characters. */
+/** Bound on the characters of a table's heading row up to the end of the password column's name. */
 const HEAD_CHARS_MAX = 400;
 const ROW_CHARS_MAX = 4096;
 /** Matches the line below the head of a Markdown, psql or MySQL table. */

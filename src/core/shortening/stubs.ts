@@ -107,7 +107,10 @@ export function writeNote(folder: string | undefined, objectsUrl?: string): stri
   return ` [svc keeps every output that it left out, word for word. ${HOW_TO_READ}${file}${call}]`;
 }
 
-/** Writes the call of the service, with the variable that `svc print-config --service` sets. */
+/**
+ * Writes the shell command with which a model reads a text from the service. The command takes the service's key from
+ * the variable that `svc print-config --service` names.
+ */
 function callFor(objectsUrl: string): string {
   const header = 'authorization: Bearer $SVC_SERVICE_KEY';
   return `curl -sH "${header}" "${objectsUrl}REFERENCE?format=text&lines=1-200"`;

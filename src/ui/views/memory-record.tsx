@@ -203,8 +203,8 @@ function Pins({ answer: { record }, reload }: OpenedProps) {
 }
 
 /**
- * Texts that a user is typing, by memory. They survive the end of a session: restarting the proxy ends it, and the
- * user continues with a new link.
+ * Unsaved texts of the edit form, by the memory's reference. They stay when the proxy ends the session, for example by
+ * a restart, because the user may continue with a new link. They are deleted when the user closes the session.
  */
 const drafts = new Map<string, string>();
 

@@ -29,7 +29,10 @@ import { ServiceFault } from '../fault.ts';
 
 /** Bytes of an answer if the call names no bound: the contract's default. */
 const BYTES_FALLBACK = 1_048_576;
-/** Bytes reserved for the rest of an answer, in addition to its 256 records. */
+/**
+ * Bytes of an answer that are reserved for what surrounds its records, such as references, digests and provenance:
+ * 1 kB for each of at most 256 records.
+ */
 const AROUND_BYTES = 256 * 1024;
 const LINES_MAX = 20_000;
 const LINES_FALLBACK = 2000;

@@ -13,8 +13,8 @@ export const POSTGRES_NOW = `CAST(extract(epoch FROM clock_timestamp()) * 1000 A
 export const SERVER = {
   isStandby: `SELECT pg_is_in_recovery() AS standby`,
   /**
-   * Identifies this database. A copy of its files has the same system identifier, but a restored dump has another
-   * table `service_meta`.
+   * Reads the server's state and the identity of its database, `system`: the system identifier and the OID of the
+   * table `service_meta`. A copy of the files, such as a standby, has the same identity. A restored dump has another.
    */
   origin: `SELECT pg_is_in_recovery() AS standby, ${TIMELINE},
       (SELECT system_identifier FROM pg_control_system())::text || '.'

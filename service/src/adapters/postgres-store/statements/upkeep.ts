@@ -35,7 +35,10 @@ export const DAYS = {
 /** Matches the names of svc's tables and partitions, which need no quotes. */
 const TABLE = /^[a-z][a-z0-9_]{0,62}$/;
 
-/** Writes the statement for a table. It waits for no lock: whoever holds it is changing the table. */
+/**
+ * Writes the statement that updates the planner's statistics of a table. It skips a table that another session has
+ * locked, and a later check tries again.
+ */
 export function analyze(table: string): string {
   if (!TABLE.test(table)) throw new TypeError('That is no table of svc.');
   return `ANALYZE (SKIP_LOCKED) ${table}`;
