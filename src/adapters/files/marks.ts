@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 /**
  * Empty files in the data folder. The modification time of each tells other processes when an event last happened.
- * For example, `svc memory forget` tells a running proxy to drop its cached blocks.
+ * For example, a purge tells the running service to drop its cached blocks.
  */
 
 /** Name of a file whose time says when records were last purged. Blocks that were cached before are invalid. */

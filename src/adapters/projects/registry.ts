@@ -25,7 +25,7 @@ export interface KnownProject {
   readonly space: string;
   /** The identities of its origin, newest last; empty for a project without an origin. */
   readonly identities: readonly string[];
-  /** The branch or commit of HEAD at svc's last check. */
+  /** The newest commit that svc read at its last check; '' if the repository had none. */
   readonly head: string;
   /** Some of its commits, newest last. */
   readonly commits: readonly string[];
