@@ -6,6 +6,7 @@ import { FAULTS, faultsOf } from './coding-faults.mjs';
 import { lookAgain } from './acting.mjs';
 import { answerOf, entriesOf, readCoding, sourcesIn } from './coding-labels.mjs';
 import { replay } from './coding-replay.mjs';
+import { usedFigures, usedNext } from './used-next.mjs';
 
 /** Undefined when it was skipped, which it says. */
 export async function measureCoding(modules, options) {
@@ -24,6 +25,7 @@ export async function measureCoding(modules, options) {
     const briefs = new Map();
     /** By session: the newest sessions at its first prompt, as many as a brief has lines. */
     const newest = new Map();
+    const valueOf = usedNext(modules, exchanges);
     const isBaselineAsked = ({ id }) => options.isQuiet !== true && labels.has(id);
     const look = ({ prompt, prior, isFirst, block, earlier, plain }) => {
       const sources = sourcesIn(prior);
@@ -32,7 +34,9 @@ export async function measureCoding(modules, options) {
       const { id, human, session } = prompt;
       const texts = block === '' ? [] : prior.flatMap((one) => [one.human, answerOf(one)]);
       const faults = faultsOf(block, { prompt: human, earlier, sources: texts });
-      const row = { id, repo, session, prompt: human, block, isFirst, faults };
+      const { lines } = entriesOf(block);
+      const used = lines.length === 0 ? undefined : valueOf(prompt, lines);
+      const row = { id, repo, session, prompt: human, block, isFirst, faults, used };
       const label = labels.get(prompt.id);
       if (label === undefined) return rows.push(row);
       const given = { label, facts: facts?.get(prompt.id), pool: pools.get(prompt.id) };
@@ -135,6 +139,7 @@ function report(rows, name, hasFacts) {
     plain: figuresOf(labelled, 'plain'),
     newest: figuresOf(labelled, 'newest'),
     faults: sumOfFaults(rows),
+    used: usedOf(rows),
   };
   if (name === undefined) return { ...figures, hasFacts };
   const repos = byRepo(rows);
@@ -175,6 +180,7 @@ function report(rows, name, hasFacts) {
     )}\n`,
   );
   reportFaults(rows);
+  reportUsed(rows);
   return { ...figures, intervals, hasFacts, prompts: labelled.map(promptOf) };
 }
 
@@ -286,6 +292,30 @@ function carriedOf(yes, share) {
     byCarried: share(yes, ({ carried }) => carried.hasRelevant),
     factCarried: share(yes.filter(isJudged), ({ carried }) => carried.hasFact),
   };
+}
+
+function usedOf(rows) {
+  const values = rows.flatMap(({ used }) => (used === undefined ? [] : [used]));
+  return usedFigures(values, rows.length);
+}
+
+function reportUsed(rows) {
+  const repos = [...new Set(rows.map(({ repo }) => repo))];
+  const lists = [
+    ['svc', rows],
+    ...repos.map((repo) => [`svc, ${repo}`, rows.filter((row) => row.repo === repo)]),
+  ];
+  const cells = ({ blocks, usedShare, valueAPrompt }) => [
+    String(blocks),
+    percentOf(usedShare),
+    valueAPrompt.toFixed(3),
+  ];
+  process.stdout.write(
+    `\nWhat the agent used next, and had not met in the session: all ${rows.length} prompts\n\n${drawTable(
+      ['', 'blocks with lines', 'of them used, %', 'value a prompt'],
+      lists.map(([who, list]) => [who, ...cells(usedOf(list))]),
+    )}\n`,
+  );
 }
 
 const READ = { blocks: 30, briefs: 15, looks: 15, silences: 30 };

@@ -16,9 +16,9 @@ export const YOUNG_SIGNAL_MIN = 4.5;
 
 /**
  * The number of earlier prompts at which the share of a prompt is the setting itself. Early prompts need memory more
- * often: for 117 labelled prompts the AUC of "early" is 0.64, that of the signal 0.69. Measured on 1,977 prompts of
- * four projects, with as many needless blocks: quoted lines hold 25 % more names and values that the agent used next
- * and had not met in the session.
+ * often: for 117 labelled prompts the AUC of "early" is 0.64, that of the signal 0.69. Of 90 blocks that were placed
+ * only with or only without this rule, two readers found 14 and 10 of 45 beside prompts in need with it, and 6 and 5
+ * of 45 without it.
  */
 const USUAL_AT = 1.5;
 
