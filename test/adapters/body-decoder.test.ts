@@ -288,15 +288,20 @@ describe('the other encodings', () => {
       const encoded = encode?.(large) ?? Buffer.alloc(0);
       const client = new AbortController();
       const whole = await cpuOf(() => decoder.decode(encoded, encoding, limits));
-      const stopped = await cpuOf(async () => {
-        const decoding = decoder.decode(encoded, encoding, { ...limits, signal: client.signal });
-        client.abort(new Error('gone'));
-        await expectGone(decoding);
-        // Long enough that the rest of the body would have been decoded.
-        await new Promise((resolve) => setTimeout(resolve, 300));
-      });
-      // What is under way is one chunk of 500.
+      const stop = (): Promise<number> =>
+        cpuOf(async () => {
+          const leaving = new AbortController();
+          const { signal } = leaving;
+          const decoding = decoder.decode(encoded, encoding, { ...limits, signal });
+          leaving.abort(new Error('gone'));
+          await expectGone(decoding);
+          // Long enough that the rest of the body would have been decoded.
+          await new Promise((resolve) => setTimeout(resolve, 300));
+        });
+      // What is under way is one chunk of 500. Other work of the process counts too, but seldom three times.
+      const stopped = Math.min(await stop(), await stop(), await stop());
       expect(stopped).toBeLessThan(whole / 2);
+      client.abort(new Error('gone'));
       const already = { ...limits, signal: client.signal };
       await expectGone(decoder.decode(encoded, encoding, already));
     },
