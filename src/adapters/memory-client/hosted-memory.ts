@@ -1,4 +1,3 @@
-import { setImmediate as nextRound } from 'node:timers/promises';
 import {
   EXCLUDED_MAX,
   OLDER_SPACES_MAX,
@@ -49,11 +48,11 @@ import type { Acknowledgements } from './acknowledgements.ts';
 import type { ServiceGate } from './gate.ts';
 import type { KeyIdentity } from './key-identity.ts';
 import type { Operations } from './operations.ts';
+import { outgoingRecords } from './outgoing-records.ts';
 import type { PlacedBlocks, PlacedRecords } from './placed-records.ts';
 import { ServiceFault, malformed, type ServiceLink } from './service-link.ts';
 import { isoTime } from '../../core/memory/times.ts';
 import {
-  outgoingRecord,
   passageIn,
   type Outgoing,
   recordInItem,
@@ -155,14 +154,7 @@ export class HostedMemory implements Memory {
     records: readonly MemoryRecord[],
     signal: AbortSignal,
   ): Promise<readonly CaptureState[]> {
-    const outgoing: (Outgoing | undefined)[] = [];
-    for (const record of records) {
-      // Search one output for secrets in each round of the event loop: 100 kB take 25 ms.
-      // oxlint-disable-next-line no-await-in-loop
-      await nextRound();
-      outgoing.push(outgoingRecord(record));
-    }
-    const states = await this.#sender.send(outgoing, signal);
+    const states = await this.#sender.send(await outgoingRecords(records), signal);
     await this.#mirrorOutputs(records, states, signal);
     return states;
   }

@@ -1,13 +1,9 @@
-import { setImmediate as nextRound } from 'node:timers/promises';
 import { batchesOf, groupBy } from '../../../../src/core/bytes/batches.ts';
 import { MemoryError } from '../../../../src/core/errors.ts';
 import { mayUse } from '../../../../src/core/memory-api/keys.ts';
 import { CAPTURE_ITEMS_MAX } from '../../../../src/core/memory-api/limits.ts';
-import {
-  type Outgoing,
-  outgoingRecord,
-  passageIn,
-} from '../../../../src/core/memory-api/record-items.ts';
+import { outgoingRecords } from '../../../../src/adapters/memory-client/outgoing-records.ts';
+import { type Outgoing, passageIn } from '../../../../src/core/memory-api/record-items.ts';
 import { GLOBAL_SPACE, isSpace } from '../../../../src/core/request/space.ts';
 import type { Clock } from '../../../../src/ports/clock.ts';
 import type {
@@ -92,14 +88,9 @@ export class ServiceMemory implements RequestMemory {
     signal: AbortSignal,
   ): Promise<readonly CaptureState[]> {
     const states: CaptureState[] = records.map(() => 'rejected');
-    const outgoing: Placed[] = [];
-    for (const [place, record] of records.entries()) {
-      // Search one output for secrets in each round of the event loop: 100 kB take 25 ms.
-      // oxlint-disable-next-line no-await-in-loop
-      await nextRound();
-      const one = outgoingRecord(record);
-      if (one !== undefined) outgoing.push({ ...one, place });
-    }
+    const outgoing = (await outgoingRecords(records)).flatMap((one, place) =>
+      one === undefined ? [] : [{ ...one, place }],
+    );
     for (const [space, some] of groupBy(outgoing, (one) => one.space)) {
       for (const batch of batchesOf(some, BATCHES)) {
         // oxlint-disable-next-line no-await-in-loop -- In their order, each a transaction.
