@@ -1,8 +1,8 @@
 /**
- * Does the agent use what a block says? A measure without labels: the names, values and rare words of the quoted
- * lines that stand in the agent's texts and calls of this exchange or the next one, and in nothing before them in the
- * session. It tells relevant from other exchanges with an AUC of 0.88 on the labelled prompts. It says nothing of
- * lines that would have changed what the agent did.
+ * Measures without labels whether the agent uses what a block quotes. It counts the names, values and rare words of
+ * the lines that occur in the agent's texts and calls of this exchange or the next one, and nowhere earlier in the
+ * session. On the labelled prompts a relevant exchange has a higher value than another one in 88 of 100 pairs (AUC
+ * 0.885). The measure does not see what a line would have changed.
  */
 
 /** A term in more exchanges of the project than this share is no sign: its value is 0. */

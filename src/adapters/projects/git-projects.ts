@@ -232,7 +232,10 @@ function offIn(registry: Registry, space: string): Pick<Project, 'isMemoryOff'> 
   return isMemoryOff(registry, space) ? { isMemoryOff: true } : {};
 }
 
-/** Says whether memory is off for a folder whose project is found late: for it, or for a project that was seen there. */
+/**
+ * Says whether memory is off for a folder whose project is found late. It is off if the user switched it off for the
+ * folder, or for a project that svc has seen there.
+ */
 function offAt(folder: string, registry: Registry | undefined): Pick<Project, 'isMemoryOff'> {
   if (registry === undefined) return {};
   const { projects, joined } = registry;
@@ -294,10 +297,9 @@ async function knownAs(
 }
 
 /**
- * Says whether the project is still in one of its folders: the repository there is another one than `common`, and
- * has the project's commit `head`. Then the repository `common` is not the moved project but a copy, such as a second
- * project from one template. A folder with a clone of another of these folders does not count, because a clone stays
- * when its origin moves.
+ * Says whether the project is still in one of its folders. Then the repository `common` is not the project in a new
+ * place, but a copy of it. A folder counts if its repository is not `common` and has the project's commit `head`. A
+ * clone of another of these folders does not count: it stays where it is when the project moves.
  */
 async function isInUse({ folders, head }: KnownProject, common: string): Promise<boolean> {
   for (const folder of folders) {

@@ -739,7 +739,7 @@ function textsOf(rows: readonly SpokenText[]): ExchangeTexts | undefined {
   return {
     asked: saidBy('user', rows),
     answered: saidBy('assistant', rows),
-    // Of several answers each is the answer to a prompt that was sent anew.
+    // An exchange has several answers if the prompt was sent again. Then no index fits their joined texts.
     lastFrom: answers.length === 1 ? (answer?.lastFrom ?? undefined) : undefined,
     isUnverified: rows.some(({ source }) => source === 'unverified'),
     ref,

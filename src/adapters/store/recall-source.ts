@@ -142,7 +142,7 @@ export interface SpokenText {
   readonly client: string;
   readonly at: number;
   readonly text: string;
-  /** Where the text after the last tool call begins; null if it is the whole text. */
+  /** Index in `text`, see `lastFrom` in core/memory/record.ts. Null if it is not set. */
   readonly lastFrom: number | null;
   /** The folder in which the text was said; null if unknown. */
   readonly root: string | null;

@@ -57,8 +57,10 @@ export async function runProgram(
   }
 }
 
-// Returns the context of this process, with stdin opened only on use: a command that only starts a client must not
-// touch it.
+/**
+ * Returns the context of this process. It opens stdin only on use, because a command that only starts a client must
+ * not touch it.
+ */
 export function ofProcess(abilities: Pick<CommandContext, 'asker'> = {}): CommandContext {
   const { env: environment, stdout, stderr } = process;
   bearBrokenOutput();

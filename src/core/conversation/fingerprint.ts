@@ -89,7 +89,7 @@ export function digestTextInput(bytes: Buffer, span: Span): string {
   return hash('sha256', Buffer.concat([TEXT_INPUT_OPEN, text, TEXT_INPUT_CLOSE]), 'base64url');
 }
 
-/** Returns the base64url sha256 over all digests so far. `previous`: '' for the first item and a compaction. */
+/** Returns the base64url sha256 over all digests so far. `previous`: '' for the first item, and for a compaction. */
 export function chainFingerprint(previous: string, digest: string): string {
   return hash('sha256', previous + digest, 'base64url');
 }

@@ -66,7 +66,10 @@ export interface ItemTraits {
 export interface Item extends ItemTraits, Span {
   /** base64url sha256 of the item's content. Thinking, cache marks and the form of a single text block do not count. */
   readonly digest: string;
-  /** base64url sha256 over the digests up to and including this item, since the newest compaction: the conversation so far. */
+  /**
+   * base64url sha256 over the digests from the newest compaction, or else the first item, up to this item: the
+   * conversation so far.
+   */
   readonly fingerprint: string;
   /** Estimated tokens of the item's bytes. */
   readonly tokens: number;

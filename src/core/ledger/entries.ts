@@ -88,11 +88,11 @@ export interface ThoughtFact {
   /** True if earlier batches were left out of its request. */
   readonly isShortened: boolean;
   /**
-   * The items with the batches of its request; see markOf. A fork may add batches at other items later. Undefined if
-   * they are not known.
+   * The marks of the items that had a batch in its request; see markOf. Only these batches apply in front of it,
+   * because a fork may add batches at other items later. Undefined if they are not known.
    */
   readonly batches?: readonly string[] | undefined;
-  /** The texts of those batches that its request had whole again; see backMark. */
+  /** The texts that these batches name, and that its request nevertheless had whole; see backMark. */
   readonly whole?: readonly string[] | undefined;
   readonly blocks: readonly PlacedMark[];
 }

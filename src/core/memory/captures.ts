@@ -48,7 +48,7 @@ export function captureAssistant(
 
 type AnswerText = RecordText & Pick<MemoryRecord, 'lastFrom'>;
 
-/** Returns where the last text begins in the stored one; 0 if that is not certain. */
+/** Returns the index at which the last text begins in the stored text; 0 if the stored text does not end with it. */
 function lastFromIn(text: string, lastText: string, heard: Heard): number {
   const clean = cleanAnswer(lastText, heard);
   // A short remark stays if it is the whole text, and goes from between other paragraphs.
@@ -78,7 +78,10 @@ export function questionText(text: string, charsMax: number): string {
   return `${startOf(visible, half)}\n${endOf(visible, half)}`;
 }
 
-/** Returns the question for a preview of recall: at the start of a session, without the list of sessions, on no branch. */
+/**
+ * Returns the question for a preview of recall: for the first prompt of a session, without the list of sessions, and
+ * on no branch.
+ */
 export function lookQuestion(
   prompt: string,
   {

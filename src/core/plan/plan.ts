@@ -29,7 +29,7 @@ export interface Shortening {
   readonly added?: ReadonlySet<ToolOutput | Omission>;
   /** Marks of the items with the batches that were left out; undefined if they are not known. */
   readonly batches?: readonly string[] | undefined;
-  /** The texts of batches that are in the request again; see backMark. */
+  /** The texts that batches name, and that are whole in the request; see backMark. */
   readonly whole?: readonly string[];
   /** The ledger entries of `added`, so that a refusal can take them back. */
   readonly recorded?: readonly LedgerEntry[];

@@ -63,9 +63,10 @@ export interface QuoteLimits {
   readonly said?: Pick<SaidLines, 'has'>;
 }
 
+/** The stored answer of an exchange. */
 export interface Answer {
   readonly answered: string;
-  /** Where the text after the last tool call begins: see core/memory/record.ts. */
+  /** Index in `answered`: see `lastFrom` in core/memory/record.ts. */
   readonly lastFrom?: number | undefined;
 }
 
@@ -132,9 +133,9 @@ export function soleSentences(answer: string): string[] {
 }
 
 /**
- * Returns what `tell` finds in the last text of an answer. Only if that has nothing, it returns what `tell` finds in
- * the words before, of which only causes and decisions may be told: most of them announce a step, or say what later
- * calls disproved. `isTold` says whether a line of the part may be told.
+ * Calls `tell` with the text after the last tool call, and returns its lines. If there are none, calls it with the
+ * text before. There `isTold` accepts only causes and decisions, because most other lines announce a step, or state
+ * what a later call disproved.
  */
 export function firstTold<Told>(
   { answered, lastFrom = 0 }: Answer,
@@ -153,7 +154,7 @@ function linesIn(answer: string): Line[] {
   const found = new Map<string, Line>();
   let head = '';
   let headIndent = -1;
-  let isOpen = false;
+  let areOptions = false;
   for (const raw of conclusionOf(spoken).split('\n')) {
     const plain = plainLine(raw);
     if (plain === '') continue;
@@ -161,14 +162,14 @@ function linesIn(answer: string): Line[] {
     const indent = raw.search(/\S/);
     if (HEADING_OR_ROW.test(raw) || /[:：]$/.test(plain)) {
       head = sayingPart(plain);
-      isOpen = OPTIONS.test(plain);
+      areOptions = OPTIONS.test(plain);
       headIndent = isItem ? indent : -1;
       continue;
     }
     // The head of a list applies only to the items within it.
     if (!isItem || indent <= headIndent) head = '';
-    if (isItem && isOpen) continue;
-    isOpen = false;
+    if (isItem && areOptions) continue;
+    areOptions = false;
     const text = sayingPart(plain);
     const isHalf = HALF.test(text) || HALF.test(head);
     if (text === '' || isHalf) continue;
@@ -182,7 +183,7 @@ function linesIn(answer: string): Line[] {
   return [...found.values()].slice(-LINES_MAX);
 }
 
-/** Matches the line above a list of what may be done. Which of it was chosen, the list does not say. */
+/** Matches the line above a list of options. Their lines are not quoted, because none says which one was chosen. */
 const OPTIONS =
   /\b(?:alternatives|approaches|choices|options|possibilities|scenarios?)\b|\b(?:could|might|would you|you can|should (?:i|we))\b.*[:：]$/i;
 const ITEM = /^\s*(?:[-*•]|\d{1,3}[.)])\s/;

@@ -267,7 +267,7 @@ export interface Bond {
    * that are found apply.
    */
   readonly batches?: readonly string[] | undefined;
-  /** Texts of these batches that the bound thinking had whole; see backMark. */
+  /** Texts that these batches name, and that were whole when the thinking was made; see backMark. */
   readonly whole?: readonly string[] | undefined;
   /**
    * The blocks that the provider's cache can hold, if the client has left its bound thinking out. Undefined: they are
@@ -508,8 +508,8 @@ export function roomLeft(placements: readonly Placed[], recalledTokensMax: numbe
 export const BRIEF_TOKENS_MAX = 125;
 
 /**
- * Returns the limits of a new block, without the tokens of svc's mark. `tokensMax`: its share of the room, in tokens.
- * `left`: what the placed blocks leave of the whole room.
+ * Returns the token limits with which a new block is written; svc's mark, which is added afterwards, is subtracted.
+ * `tokensMax`: the tokens that roomForBlock() or roomForLook() allows. `left`: the tokens that roomLeft() returns.
  */
 export function limitsOfBlock({
   tokensMax,

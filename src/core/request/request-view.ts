@@ -47,7 +47,10 @@ export const READ_LIMITS = {
   items: 20_000,
   /** Messages that a user typed: each is looked up in the ledger. */
   humans: 4_000,
-  /** Bytes of one item: a message with a PDF file may be as long as the longest request that Anthropic accepts. */
+  /**
+   * Bytes of one item. A message with a PDF file may take nearly a whole request, of at most 32 MB (Anthropic's API
+   * overview, "Request size limits", read 2026-11-29).
+   */
   itemBytes: 32 << 20,
   /** Bytes outside the list: instructions and tools. */
   shellBytes: 8 << 20,

@@ -40,7 +40,7 @@ export interface RequestFacts {
    */
   readonly takesNew: boolean;
   readonly isBound: boolean;
-  /** Texts of batches that stay whole in front of bound thinking; see backMark. */
+  /** Texts that a batch names, and that stay whole in front of bound thinking; see backMark. */
   readonly whole?: readonly string[] | undefined;
   readonly isCacheCold: boolean;
   readonly keepRounds: number;
