@@ -1,6 +1,8 @@
 import { estimateTextTokens } from '../bytes/tokens.ts';
+import type { RecalledExchange, RecalledSession } from './agent-facts.ts';
 import { isUnanswered, plainLine } from './conclusions.ts';
 import { SESSIONS_LINE } from './own-blocks.ts';
+import type { Said } from './rules-in-force.ts';
 import { isSameLine } from './said-lines.ts';
 import { isStatement } from './sentences.ts';
 import {
@@ -10,6 +12,7 @@ import {
   lineOf,
   LineSizes,
   quoteOf,
+  type RecallBlock,
   WHOLE,
 } from './recall-block.ts';
 
@@ -20,55 +23,30 @@ import {
  */
 
 export interface AgentMemories {
-  /** The rules that apply, in the user's words. Where a block dates its rules, each has the day it was stated. */
-  readonly standing: readonly Rule[];
+  /** The rules that apply, in the user's words. */
+  readonly standing: readonly Said[];
   /** The exchanges, best first. */
   readonly exchanges: readonly AgentExchange[];
   /** The earlier sessions, the likeliest to matter first. */
   readonly sessions: readonly AgentSession[];
 }
 
-interface Rule {
-  readonly text: string;
-  /** Milliseconds since 1970. */
-  readonly at: number;
-}
+type AgentSession = Pick<RecalledSession, 'at' | 'title'>;
 
-interface AgentSession {
-  /** Milliseconds since 1970. */
-  readonly at: number;
-  readonly title: string;
-}
-
-export interface AgentExchange {
-  readonly ref: string;
-  readonly space: string;
-  /** Milliseconds since 1970. */
-  readonly at: number;
+interface AgentExchange extends Pick<RecalledExchange, 'ref' | 'space' | 'at' | 'quotes'> {
   /** True if one of the files that the exchange is about has changed since. */
   readonly isOutgrown?: true;
-  readonly quotes: readonly {
-    readonly role: 'user' | 'assistant';
-    readonly text: string;
-    readonly source?: 'unverified';
-  }[];
-}
-
-export interface AgentBlock {
-  /** The block; '' if nothing fits. */
-  readonly text: string;
-  readonly tokens: number;
 }
 
 export interface AgentLimits {
-  /** Limit of the whole block, as it is counted. */
+  /** Limit of the whole block in tokens, by estimateTextTokens(). */
   readonly tokensMax: number;
   /**
-   * Limit of the block by its upper estimate: what the request has room for, with the part that is kept for second
-   * looks. If it is not set, `tokensMax` is the limit.
+   * Limit of the whole block in tokens, by the upper estimate of block-tokens.ts: all that the request has room for,
+   * including what it keeps for second looks. Default: `tokensMax`.
    */
   readonly upperTokensMax?: number | undefined;
-  /** Limit of the brief, the fence included. */
+  /** Token limit of the list of earlier sessions, including the fence. */
   readonly briefTokensMax: number;
   /**
    * Set for a second look. The model is already working, so the block states a rule as a fact with its day, never as
@@ -85,8 +63,8 @@ const OPEN =
 const FENCE_TOKENS = 24;
 const ANSWERS = "The assistant's words: ";
 /**
- * Token limit of a prompt's lines without the fence: two to four exchanges, the first quoted at length. With 200 a
- * session's first block left no room for a second one, and half of the prompts in need were never asked.
+ * Token limit of a prompt's lines without the fence: two to four exchanges, the first quoted at length. With 200 the
+ * first block of a session left no room for a second one, and half of the prompts that needed memory got none.
  */
 const LINES_TOKENS_MAX = 150;
 
@@ -101,7 +79,7 @@ export function writeAgentBlock(
   memories: AgentMemories,
   limits: AgentLimits,
   earlier: readonly string[] = [],
-): AgentBlock {
+): RecallBlock {
   const news = withoutTold(memories, earlier);
   const first = packed(news, limits, earlier);
   const isRepeated = first.listed.some((session) => isQuoted(session, first.kept));
@@ -124,7 +102,7 @@ function withoutTold(memories: AgentMemories, earlier: readonly string[]): Agent
     ...memories.standing.map(({ text }) => text),
   ];
   const isTold = (text: string): boolean => lines.some((line) => isSameLine(line, quoteOf(text)));
-  // A shortened title does not contain the rest of its sentence, so it does not count as said.
+  // A shortened title lacks the rest of its sentence, so the whole sentence is no repeat of it.
   const whole = lines.filter((line) => !line.endsWith('…'));
   const isToldWhole = (text: string): boolean =>
     whole.some((line) => isSameLine(line, quoteOf(text)));
@@ -134,16 +112,14 @@ function withoutTold(memories: AgentMemories, earlier: readonly string[]): Agent
     // Drop the request if its answer is gone: it would read as if it were never answered.
     return isUnanswered(quotes) ? [] : { ...exchange, quotes };
   });
-  const sessions = memories.sessions.filter(
-    ({ title }) => !isTold(readTitle({ at: 0, title }).text),
-  );
+  const sessions = memories.sessions.filter(({ title }) => !isTold(readTitle(title).text));
   return { ...memories, exchanges, sessions };
 }
 
 const LINE_MARK = /^(?:\d{4}-\d\d-\d\d|assistant|unverified): /;
 
 function isQuoted({ title }: AgentSession, exchanges: readonly AgentExchange[]): boolean {
-  const { text: named } = readTitle({ at: 0, title });
+  const { text: named } = readTitle(title);
   return exchanges.some(({ quotes }) =>
     quotes.some(({ text }) => text.split('\n').some((line) => isSameLine(line, named))),
   );
@@ -167,7 +143,7 @@ function withEachLineOnce(
   return { ...memories, exchanges, sessions };
 }
 
-interface Packed extends AgentBlock {
+interface Packed extends RecallBlock {
   readonly kept: readonly AgentExchange[];
   readonly listed: readonly AgentSession[];
 }
@@ -247,7 +223,9 @@ function briefLines(memories: AgentMemories, { limits, earlier }: BriefGiven): B
  */
 function sessionLines(sessions: readonly AgentSession[]): string[] {
   if (sessions.length === 0) return [];
-  const shown = sessions.toSorted((a, b) => b.at - a.at).map(readTitle);
+  const shown = sessions
+    .toSorted((a, b) => b.at - a.at)
+    .map(({ at, title }) => ({ at, ...readTitle(title) }));
   const days = shown.map(({ at }) => dayOf(at));
   // State each day once, because a day costs as much as a short title.
   const lines = shown.map(({ text }, place) =>
@@ -265,10 +243,11 @@ function sessionLines(sessions: readonly AgentSession[]): string[] {
   ];
 }
 
-function readTitle({ at, title }: AgentSession) {
+/** Returns the parts of a title that titleOf() of session-brief.ts made. */
+export function readTitle(title: string) {
   const isAnswer = title.startsWith(ANSWER_MARK);
   const said = isAnswer ? title.slice(ANSWER_MARK.length) : title;
-  return { at, isAnswer, text: said.replace(CUT_TITLE, '…'), reference: CUT_TITLE.exec(said)?.[1] };
+  return { isAnswer, text: said.replace(CUT_TITLE, '…'), reference: CUT_TITLE.exec(said)?.[1] };
 }
 
 function written(brief: readonly string[]): string {

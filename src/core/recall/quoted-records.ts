@@ -1,11 +1,12 @@
 import type { QuotedRecord } from '../ledger/entries.ts';
 import type { RecalledPassage } from '../memory/record.ts';
 import type { RecalledExchange, RecalledSession } from './agent-facts.ts';
-import { ANSWER_MARK, CUT_TITLE, lineOf, quoteOf } from './recall-block.ts';
+import { readTitle } from './agent-block.ts';
+import { lineOf, quoteOf } from './recall-block.ts';
 
 /**
- * Finds the records that a block quotes among those that it was written from. The ledger stores them with the block,
- * so that a forget of a record finds the block.
+ * Returns the records that a block quotes, of those from which it was written. The ledger stores them with the block,
+ * so that svc finds the block when the user forgets a record.
  */
 export function quotedRecords(
   block: string,
@@ -19,16 +20,10 @@ export function quotedRecords(
       )
       .map(({ space, ref }) => ({ space, records: [ref] })),
     ...exchanges.filter(({ ref }) => block.includes(ref)),
-    ...sessions.filter(({ title }) => block.includes(quoteOf(titleText(title)))),
+    ...sessions.filter(({ title }) => block.includes(quoteOf(readTitle(title).text))),
   ];
   const records = quoted.flatMap(({ space, records: refs }) => refs.map((ref) => ({ ref, space })));
   return [...new Map(records.map((one) => [[one.ref, one.space].join(' '), one])).values()];
-}
-
-/** Removes from a title the mark of the assistant's words and the note that it was shortened. */
-function titleText(title: string): string {
-  const said = title.startsWith(ANSWER_MARK) ? title.slice(ANSWER_MARK.length) : title;
-  return said.replace(CUT_TITLE, '…');
 }
 
 interface Recalled {
