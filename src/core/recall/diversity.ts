@@ -1,5 +1,6 @@
 import type { Candidate, Ranked, RankedQuestion } from './ranked.ts';
-import type { RankingWeights } from './ranking-weights.ts';
+import { RANKING } from './ranking-weights.ts';
+import { Vocabulary } from './vocabulary.ts';
 
 /**
  * Orders passages, best first. A passage ranks lower if it repeats an earlier one or comes from the same record. Of
@@ -8,16 +9,15 @@ import type { RankingWeights } from './ranking-weights.ts';
 export function diversify<Kind extends Candidate>(
   scored: readonly Ranked<Kind>[],
   { asksForNow }: Pick<RankedQuestion, 'asksForNow'>,
-  weights: RankingWeights,
 ): Ranked<Kind>[] {
   const likeness = new Likeness();
-  const change = asksForNow ? weights.changeNow : weights.change;
+  const change = asksForNow ? RANKING.changeNow : RANKING.change;
   const waiting = scored
     .toSorted(
       (a, b) =>
         b.score - a.score || b.candidate.at - a.candidate.at || b.candidate.id - a.candidate.id,
     )
-    .slice(0, weights.orderedMax)
+    .slice(0, RANKING.orderedMax)
     .map((one) => ({
       one,
       words: likeness.read(one.candidate.terms),
@@ -26,7 +26,7 @@ export function diversify<Kind extends Candidate>(
     }));
   const chosen: Ranked<Kind>[] = [];
   while (waiting.length > 0) {
-    const { best, bestScore } = bestOf(waiting, weights);
+    const { best, bestScore } = bestOf(waiting);
     likeness.mark(waiting[best]?.words ?? []);
     const latest = latestOf(waiting, best, { change, likeness });
     const [taken] = waiting.splice(latest, 1);
@@ -49,13 +49,13 @@ interface Waiting {
   readonly repeats: number;
 }
 
-function bestOf(waiting: readonly Waiting[], weights: RankingWeights) {
+function bestOf(waiting: readonly Waiting[]) {
   let best = 0;
   let bestScore = -1;
   for (const [index, { one, likeness, repeats }] of waiting.entries()) {
     // The list is sorted by score, so nothing further down can win.
     if (one.score <= bestScore) break;
-    const score = one.score * (1 - weights.similar * likeness) * weights.sameRecord ** repeats;
+    const score = one.score * (1 - RANKING.similar * likeness) * RANKING.sameRecord ** repeats;
     if (score <= bestScore) continue;
     best = index;
     bestScore = score;
@@ -64,7 +64,7 @@ function bestOf(waiting: readonly Waiting[], weights: RankingWeights) {
 }
 
 interface Comparing {
-  readonly change: RankingWeights['change'];
+  readonly change: typeof RANKING.change;
   readonly likeness: Likeness;
 }
 
@@ -98,7 +98,7 @@ type Words = readonly number[];
  * here, because every candidate is compared with every chosen one and that takes a tenth of the time.
  */
 class Likeness {
-  readonly #numbers = new Map<string, number>();
+  readonly #vocabulary = new Vocabulary();
   /** Indexed by the number of a word: the number of the last comparison that counted the word. */
   readonly #marks: number[] = [];
   #mark = 0;
@@ -108,7 +108,7 @@ class Likeness {
     this.#mark += 1;
     const words: number[] = [];
     for (const term of terms) {
-      const number = this.#numberOf(term);
+      const number = this.#vocabulary.numberOf(term);
       if (this.#marks[number] === this.#mark) continue;
       this.#marks[number] = this.#mark;
       words.push(number);
@@ -122,18 +122,10 @@ class Likeness {
     for (const word of words) this.#marks[word] = this.#mark;
   }
 
-  /** Returns the similarity to what was marked last, from 0 to 1. */
+  /** Returns the similarity to the passage of the last mark(), from 0 to 1. */
   of(words: Words): number {
     let shared = 0;
     for (const word of words) if (this.#marks[word] === this.#mark) shared += 1;
     return shared === 0 ? 0 : shared / (this.#marked + words.length - shared);
-  }
-
-  #numberOf(term: string): number {
-    const known = this.#numbers.get(term);
-    if (known !== undefined) return known;
-    const number = this.#marks.push(0) - 1;
-    this.#numbers.set(term, number);
-    return number;
   }
 }

@@ -1,7 +1,7 @@
 import { datesOf, isTimeWord, wasIn } from './dates.ts';
 import { diversify } from './diversity.ts';
 import type { Candidate, Corpus, Evidence, Ranked, RankedQuestion } from './ranked.ts';
-import { RANKING, type RankingWeights } from './ranking-weights.ts';
+import { RANKING } from './ranking-weights.ts';
 import { valueOf } from './term-value.ts';
 
 /**
@@ -15,14 +15,14 @@ export function rankCandidates<Kind extends Candidate>(
   candidates: readonly Kind[],
   corpus: Corpus,
 ): Ranked<Kind>[] {
-  const scorer = new Scorer(question, corpus, RANKING);
+  const scorer = new Scorer(question, corpus);
   const scored = candidates.map((candidate) => ({ candidate, ...scorer.score(candidate) }));
-  return diversify(scored, question, RANKING);
+  return diversify(scored, question);
 }
 
 /**
- * Ranks the passages of the results (units), best first: in a pair of question and answer, one passage may contain
- * everything.
+ * Ranks the single passages of the candidates, best first. A candidate may be a question with its answer, of which one
+ * passage contains everything.
  */
 export function orderParts<Kind extends Candidate>(
   ranked: readonly Ranked<Kind>[],
@@ -36,23 +36,21 @@ export function orderParts<Kind extends Candidate>(
 
 class Scorer {
   readonly #question: RankedQuestion;
-  readonly #weights: RankingWeights;
   readonly #averageTerms: number;
   /** The index of each term in the lists below. */
   readonly #places = new Map<string, number>();
   /** For each term: its weight times its damped inverse document frequency. */
   readonly #values: readonly number[];
   readonly #asked: number;
-  /** The score of a passage that contains every evidence term once. */
+  /** The score of a passage that contains once every term with a rarity above 0. */
   readonly #worth: number;
   /** First words of the question's pairs, for a quick test: most words begin no pair. */
   readonly #firsts: ReadonlySet<string>;
-  /** Word counts, by the list of texts: the earlier text of one passage is the own or later text of another. */
+  /** Counts by the list of terms. Neighbouring candidates share lists: the next text of one is another's own. */
   readonly #counts = new Map<readonly string[], Counts>();
 
-  constructor(question: RankedQuestion, corpus: Corpus, weights: RankingWeights) {
+  constructor(question: RankedQuestion, corpus: Corpus) {
     this.#question = question;
-    this.#weights = weights;
     this.#averageTerms = Math.max(1, corpus.averageTerms);
     this.#values = question.terms.map((term) => valueOf(term, corpus.passages));
     this.#asked = question.terms.reduce((sum, { rarity }) => sum + rarity, 0);
@@ -66,7 +64,7 @@ class Scorer {
   }
 
   score(candidate: Candidate): Omit<Ranked<Candidate>, 'candidate'> {
-    const { previousScore, nextScore, furtherScore } = this.#weights;
+    const { previousScore, nextScore, furtherScore } = RANKING;
     const own = this.#countsOf(candidate.terms);
     const before = this.#countsOf(candidate.previous);
     const after = this.#countsOf(candidate.next);
@@ -92,7 +90,7 @@ class Scorer {
   #sharesOf(candidate: Candidate): number[] {
     const { parts } = candidate;
     if (parts.length < 2) return ONE_PART;
-    const { partShare } = this.#weights;
+    const { partShare } = RANKING;
     const trusted = this.#trustIn(candidate);
     const scores = parts.map(({ terms }) => this.#plainScoreOf(terms));
     const best = Math.max(...scores);
@@ -103,7 +101,7 @@ class Scorer {
   }
 
   #trustIn({ role, isOfLongAnswer }: Pick<Candidate, 'role' | 'isOfLongAnswer'>): number {
-    const { userRole, shortAnswer } = this.#weights;
+    const { userRole, shortAnswer } = RANKING;
     if (role === 'user') return userRole;
     return isOfLongAnswer === true ? 1 : shortAnswer;
   }
@@ -129,7 +127,7 @@ class Scorer {
   }
 
   #fieldScore(candidate: Candidate, { own, before, after }: Fields): number {
-    const { previousField, nextField, dateField } = this.#weights;
+    const { previousField, nextField, dateField } = RANKING;
     const norm = this.#normOf(candidate.terms.length);
     const dated = this.#datesAt(candidate.at);
     let sum = 0;
@@ -144,7 +142,7 @@ class Scorer {
     return sum;
   }
 
-  /** Returns the places of the question's date words that name the month or year of this moment. */
+  /** Returns the indexes of the question's date terms that name the month or the year of `at`. */
   #datesAt(at: number): ReadonlySet<number> {
     if (this.#question.dates.length === 0) return NO_PLACES;
     const said = datesOf(at);
@@ -162,12 +160,12 @@ class Scorer {
   }
 
   #normOf(length: number): number {
-    const { b } = this.#weights;
+    const { b } = RANKING;
     return 1 - b + (b * length) / this.#averageTerms;
   }
 
   #saturate(frequency: number, norm: number): number {
-    const { k1 } = this.#weights;
+    const { k1 } = RANKING;
     return (frequency * (k1 + 1)) / (frequency + k1 * norm);
   }
 
@@ -183,7 +181,7 @@ class Scorer {
       }
       last = term;
     }
-    return this.#weights.pair * sum;
+    return RANKING.pair * sum;
   }
 
   #valueOf(term: string): number {
@@ -192,7 +190,7 @@ class Scorer {
   }
 
   #factor(candidate: Candidate): number {
-    const { when, date } = this.#weights;
+    const { when, date } = RANKING;
     let factor = this.#trustIn(candidate);
     if (this.#question.asksWhen && candidate.terms.some(isTimeWord)) {
       factor *= 1 + when;
@@ -219,7 +217,7 @@ class Scorer {
       if ((own.times[place] ?? 0) > 0) {
         held += rarity;
       } else if ((before.times[place] ?? 0) + (after.times[place] ?? 0) > 0) {
-        held += rarity * this.#weights.neighbourCoverage;
+        held += rarity * RANKING.neighbourCoverage;
       }
     }
     return { held, asked: this.#asked + (isDated ? DATE_RARITY : 0) };
