@@ -1,7 +1,7 @@
 import type { SpeakerRole } from '../memory/record.ts';
 import type { Action } from './second-look.ts';
 
-/** The facts about an agent that recall needs, and its answer to an agent besides passages. */
+/** What recall needs to know about an agent, and what it returns to an agent besides passages. */
 
 export interface AgentFacts {
   /** The key of the session that asks. */
@@ -10,9 +10,12 @@ export interface AgentFacts {
   readonly branch: string;
   /** Names of the files that the session worked on, without their folders, the newest first. */
   readonly files?: readonly string[];
-  /** From 0 to 1: recall answers if the prompt's signal is higher than this share of the project's last prompts. */
+  /**
+   * A share from 0 to 1. Recall answers if at least this share of the project's last prompts had a lower signal than
+   * this prompt; see running-share.ts.
+   */
   readonly quietShare: number;
-  /** The token limit of a list of earlier sessions; 0 for no list. */
+  /** The token limit of the list of earlier sessions; 0 for no list. */
   readonly briefTokensMax: number;
   /** Set for a second look: recall only what concerns these files, names and errors. */
   readonly action?: Action;

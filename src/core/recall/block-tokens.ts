@@ -24,10 +24,14 @@ const PRICE = {
    */
   english: [0.99, 1.16, 1.9, 2.37],
   englishLetter: 0.2,
-  /** The base price and the price per letter of a string that looks like no word, such as random letters. */
+  /**
+   * For a string that looks like no word, such as random letters: the base price, the price of each letter, and what
+   * a sign in front instead of a space adds.
+   */
   odd: 0.7,
   oddLetter: 0.55,
   oddGlued: 0.25,
+  /** The extra price of a word's first capital letter, and of each further one. */
   capital: 0.18,
   furtherCapital: 0.6,
   /** In other languages: the least price of a word, and the price of each letter. */
@@ -61,8 +65,8 @@ const PRICE = {
 /** Least share of stop words in English prose; normally nearly every second word is one. */
 const STOP_SHARE_MIN = 0.2;
 /**
- * Least share of odd words. Names and abbreviations are up to a tenth of the words of prose and a fifth of those of
- * code.
+ * Least share of odd words (see oddnessOf) in an odd text. Names and abbreviations are up to a tenth of the words of
+ * prose and a fifth of those of code.
  */
 const ODD_SHARE_MIN = 0.45;
 const ODD_MIN = 3;
@@ -148,7 +152,7 @@ const PAIRS = new Map(
 );
 const REPEATED = /([a-z])\1\1/;
 
-/** Says how odd a word of ASCII letters is: 1 as many names and abbreviations are, 2 as hardly any of them is. */
+/** Says how odd a word of ASCII letters is: 0 like an English word, 1 like many names, 2 like random letters. */
 function oddnessOf(piece: string, from: number): 0 | 1 | 2 {
   const word = piece.slice(from).toLowerCase();
   if (REPEATED.test(word)) return 2;
@@ -202,7 +206,7 @@ function priceOfForeign(piece: string): number {
 
 interface Judged {
   readonly price: number;
-  /** The script, if it is normally written without other scripts beside it. */
+  /** The script; '' for a sign, which may be beside any script. Kana count as Han, because Japanese mixes both. */
   readonly kind: string;
 }
 
@@ -228,7 +232,7 @@ function bytesOf(code: number): number {
 const { letter, accent, cyrillic, han, kana, hangul, known, printed, symbol, arrow, emoji } = PRICE;
 const wide = letter + accent;
 
-/** Common characters: first, last, script and price of each. */
+/** Ranges of common characters: the first, the last, their script, and the price of each. */
 const USUAL: readonly (readonly [number, number, string, number])[] = [
   [0xa0, 0xbf, '', symbol],
   [0xc0, 0x17f, 'latin', wide],

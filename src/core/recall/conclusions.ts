@@ -33,7 +33,7 @@ export interface Quote {
 /** For each term, the value that it adds to a line. */
 export type TermValues = ReadonlyMap<string, number>;
 
-/** Length of an answer's end, in characters. Text before it is progress reports. */
+/** Number of characters at an answer's end in which svc looks for its conclusion. The text before reports progress. */
 const CONCLUSION_CHARS = 4000;
 const CONCLUSION_CHARS_MIN = 200;
 const LINES_MAX = 80;
@@ -91,7 +91,7 @@ export function quoteExchange(
   ];
 }
 
-/** Says whether the quotes are only an order, or a remark without a value or a decision, and no answer. */
+/** Says whether the quotes have no answer, and a request that says little alone: it has no value and no decision. */
 export function isUnanswered(quotes: readonly Quote[]): boolean {
   return quotes.every(({ role, text }) => role === 'user' && !holdsAlone(text));
 }
@@ -214,7 +214,7 @@ const LACKS_SUBJECT = /^[A-Z]?[a-z]+(?<!s|thi|it|alway)s (?:(?:a|all|an|back|eac
 const BEGINS_INSIDE =
   /^(?:when|during|while|if|for|in|on|at|to|from|with|without|after|before|because|as|via|only|not|no|and|or|but|used?)\b/i;
 
-/** Says whether a heading is informative; one of a few words ("Changes:") is not. */
+/** Says whether the heading of a list is informative; "Changes:" is not. */
 function isTellingHead(head: string): boolean {
   return (
     /[:：]$/.test(head) &&
@@ -432,7 +432,7 @@ function requestSentence(
         : Math.min(REQUEST_TOKENS_MAX, tokensMax - MARK_TOKENS);
     if (text.length > most * TOKEN_CHARS_MAX || tokensOf(text) > most) continue;
     const score = RANK_VALUE * rank + match - 0.1 * at;
-    // What the model has is looked up last, because that costs most.
+    // Checks last whether the model already has the sentence, because that costs most.
     if ((best === undefined || score > best.score) && !said.has(text)) best = { text, score };
   }
   return best;

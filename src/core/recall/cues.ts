@@ -18,7 +18,7 @@ export interface Cue {
   readonly kind: 'file' | 'name' | 'error';
   /** The terms of the cue in the index. A text that mentions the cue has all of them. */
   readonly terms: readonly string[];
-  /** Whole forms in the index. A text with the cue has them, unless it names a file with its folders. */
+  /** Whole forms in the index; see Terms. A text with the cue has them, unless it names a file with its folders. */
   readonly wholes: readonly string[];
 }
 
@@ -110,7 +110,7 @@ const STATES =
  */
 const SAYS_NOTHING =
   /\([+-]\d+|^\W*[\w./@-]+\W*(?::\d+)?\W*$|^\W*(?:files?|line|location)\W|\.\w+:\d+:\d+|\d\d:\d\d:\d\d|\|.*\||^\S+ \| |[{;]\s*$|^(?:let me|i['’]ll|now|good|great|perfect|done\W*$|all tests)|^[{[]|https?:\/\/\S+$|[?？:]\s*$/i;
-/** Least informative terms of such a line, besides its cues. */
+/** Fewest informative terms of a quoted line, besides those of its cues. */
 const TELLING_MIN = 4;
 const LINE_CHARS_MAX = 600;
 
@@ -166,7 +166,7 @@ function speaksOf(line: string, held: ReadonlySet<string>, { kind, text, terms }
   return false;
 }
 
-/** Says whether a character would make the name a longer one. */
+/** Says whether a character before or after a name belongs to it, so that the name is a longer one. */
 function isWordPart(character: string | undefined): boolean {
   return character !== undefined && /[\w-]/.test(character);
 }
@@ -237,6 +237,7 @@ function mentions({ asked, answered }: Spoken, { kind, text }: Cue): boolean {
 
 /** The weight of an error cue: the same error again is the surest sign of the same work. */
 const ERROR_WEIGHT = 1.5;
+/** Least sum of the values of a line's cues. */
 const NAMED_MIN = 2;
 /** Like NAMED_MIN, for a line with only one cue. */
 const ONLY_NAMED_MIN = 3;

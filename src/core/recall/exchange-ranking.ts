@@ -7,7 +7,7 @@ import type { Vocabulary } from './vocabulary.ts';
  */
 
 export interface RememberedExchange {
-  /** The words of request and answer, as numbers; either may be empty. */
+  /** The words of request and answer, as numbers of a Vocabulary; either may be empty. */
   readonly asked: Uint32Array;
   readonly answered: Uint32Array;
   /** Index of the first word of the answer's conclusion. */
@@ -63,7 +63,7 @@ const B = 0.75;
 const ASKED_TIMES = 2;
 /** Weight of a word from the text around the prompt; the prompt's own words weigh 1. */
 const AROUND_WEIGHT = 0.5;
-/** Weight of the score with surroundings, relative to the score by own words alone. */
+/** Weight of `wide` relative to `own`; see Scores. */
 const WIDE_SHARE = 2;
 /** Weight of the conclusion: a prompt's word there is rarely a coincidence. */
 const CONCLUSION_SHARE = 1;
@@ -80,8 +80,8 @@ const SHORT_ANSWER_PENALTY = 0.3;
 /** The number of best scores whose mean is the signal: one lucky match proves nothing. */
 const SIGNAL_OF = 3;
 /**
- * Factors on the signal: if all best exchanges were on other branches, and per exchange on the same branch. Chance
- * matches occur on any branch.
+ * The factor of the branch on the signal: 0.75, and 0.15 more for each of the five best exchanges that is on the
+ * prompt's branch. Chance matches occur on any branch.
  */
 const SIGNAL_ELSEWHERE = 0.75;
 const SIGNAL_ON_BRANCH = 0.15;
@@ -190,7 +190,7 @@ function scaleOf({ exchanges }: ExchangeQuestion): number {
 }
 
 interface Scores {
-  /** Score by the prompt's words: in the exchange, and once more in its request alone. */
+  /** Score by the prompt's words: in the whole exchange, plus the same in its request alone. */
   readonly own: number;
   /** Score by the words of the prompt and of the text around it, in the whole exchange. */
   readonly wide: number;
@@ -204,7 +204,7 @@ class Scorer {
   readonly #question: ExchangeQuestion;
   /** Indexed by the number of a word: the position of that word in the question, from 1 on; 0 if it is not in it. */
   readonly #places: Uint8Array;
-  /** Score of a phrase, by the places of its two terms. */
+  /** The score of each phrase, by its number; see phraseOf(). */
   readonly #phrases = new Map<number, number>();
   readonly #said: Uint32Array;
   readonly #answered: Uint32Array;

@@ -38,7 +38,7 @@ export interface BlockItem {
   readonly own: AddressOf<'own-block'>;
   /** Address by the item and its answer; undefined while there is no answer. */
   readonly answered: AddressOf<'answered-block'> | undefined;
-  /** Address by the words of the whole answer; only for an opening, because conversations may begin alike. */
+  /** Address by the item and the visible words of its answer; only if `isOpening`, see spokenEntries(). */
   readonly spoken: AddressOf<'answered-block'> | undefined;
   /** Address shared by all conversations of the scope with the same words so far. */
   readonly shared: AddressOf<'shared-block'>;
@@ -56,7 +56,7 @@ export interface Placement {
   readonly isNew?: true;
 }
 
-/** Tokens of all second looks of a request, and tokens of the newest one. */
+/** Tokens of a request's blocks from second looks (see second-look.ts): of all, and of those that are new in it. */
 export interface SecondLooks {
   readonly tokens: number;
   readonly written: number;
@@ -70,7 +70,7 @@ export function secondLooksIn(placements: readonly Placement[]): SecondLooks {
   };
 }
 
-/** Returns the human items of a request, in their order. */
+/** Returns the items with text of the user, in order. */
 export function humanItems(view: RequestView, place: ConversationPlace): readonly BlockItem[] {
   const humans: BlockItem[] = [];
   const firstWork = view.items.findIndex(isModelWork);
@@ -97,12 +97,12 @@ export function humanItems(view: RequestView, place: ConversationPlace): readonl
 type ItemAddresses = Pick<BlockItem, 'own' | 'answered' | 'shared'>;
 
 /**
- * Cache by item. Each question looks up all items, and the ledger caches the key of an address object: that saves
- * 0.8 ms for 1,000 prompts and results.
+ * Caches the addresses of each item. The ledger caches a key for each address object, so the same objects save 0.8 ms
+ * in a request with 1,000 prompts and results.
  */
 const ADDRESSES = new WeakMap<Item, ItemAddresses>();
 
-/** Makes the addresses of an item. `answer` is the fingerprint of its answer. */
+/** Returns the addresses of an item. `answer`: the fingerprint of its answer. */
 function addressesOf(
   item: Item,
   { tenant, scope, conversation }: ConversationPlace,
@@ -128,7 +128,7 @@ function addressesOf(
   return addresses;
 }
 
-/** Returns the human items and tool results, in order. */
+/** Returns the items that may carry a block, in order: those of the user, and tool results. */
 export function blockItems(view: RequestView, place: ConversationPlace): readonly BlockItem[] {
   return [...humanItems(view, place), ...resultItems(view, place)].toSorted(
     (a, b) => a.index - b.index,
@@ -153,7 +153,7 @@ export function resultItems(
   });
 }
 
-/** Returns the address of the newest human item with its answer, as humanItems() does. */
+/** Returns the same address of the newest user item with its answer as humanItems(). Undefined before the answer. */
 export function newestAnswered(
   { items }: RequestView,
   { tenant, scope }: ConversationPlace,
@@ -177,16 +177,15 @@ export function blockAddresses(humans: readonly BlockItem[]): readonly LedgerAdd
     .filter((address) => address !== undefined);
 }
 
-/** Names an answer by its visible words when it ends. The prefix keeps it apart from fingerprints. */
+/** Returns a name for an answer, made of its visible words. The prefix tells it from a fingerprint. */
 function spokenAnswer(text: string): string {
   return `said-${textDigest('assistant', text.trim())}`;
 }
 
 /**
- * Returns entries for the blocks in front of a first answer that just ended, so that a fork finds them before a
- * request brings that answer. A client may continue under another name at once, from a conversation that begins like
- * others. `placements`: the blocks that the request carried. A block that the ledger has forgotten meanwhile is left
- * out.
+ * Returns entries by which a fork finds the blocks in front of a first answer as soon as the answer ends. A client may
+ * at once continue under another conversation id, and until then no request has contained the answer. `placements`:
+ * the blocks that the request carried. It leaves out a block that the ledger no longer has.
  */
 export function spokenEntries(
   humans: readonly BlockItem[],
@@ -258,13 +257,13 @@ export interface Bond {
   /** The index of the item with the newest thinking; -1 if there is none. */
   readonly thoughtAt: number;
   /**
-   * The blocks that were sent in front of that thinking. 'foreign': it was made without svc, so without blocks.
-   * Undefined if it is not bound.
+   * The blocks that were sent in front of the newest thinking. 'foreign': the thinking was made without svc, so
+   * without blocks. Undefined if the thinking is not bound.
    */
   readonly placed: readonly PlacedMark[] | 'foreign' | undefined;
   /**
-   * Marks of the items whose batches apply; none if nothing was left out before the bound thinking. Undefined: all
-   * that are found apply.
+   * Marks (see markOf) of the items whose batches apply; a batch is what svc left out at one item. Empty if nothing
+   * was left out before the bound thinking. Undefined: all known batches apply.
    */
   readonly batches?: readonly string[] | undefined;
   /** Texts that these batches name, and that were whole when the thinking was made; see backMark. */
@@ -289,9 +288,9 @@ export interface Replay {
   readonly placements: readonly Placement[];
   /** True if the ledger has an entry for the unanswered item, so that no recall is needed. */
   readonly isSettled: boolean;
-  /** True if every answered item has its final entry, so that a late ledger changes nothing. */
+  /** True if every answered item has its final entry, so that entries which the ledger returns late change nothing. */
   readonly isWhole: boolean;
-  /** True if the key may not read the space of a block, so that the block is not sent. */
+  /** True if the caller's key may not read the space of a block, so that the block is not sent. */
   readonly isDenied: boolean;
   /** True if blocks are not sent because the conversation was continued without svc. */
   readonly isForeign: boolean;
@@ -307,7 +306,9 @@ type DatedFact = BlockFact & { readonly at: number };
 export const NO_BLOCK: BlockFact = { block: '', form: 'text', space: '' };
 
 export interface ReplayFacts {
+  /** What unansweredItem() returned. */
   readonly unanswered: Item | undefined;
+  /** True if the client states an id of the conversation. */
   readonly isStated: boolean;
   readonly now: number;
   readonly bond: Bond;
@@ -364,7 +365,7 @@ export function replayBlocks(
   return { placements, isSettled, isWhole, isDenied, isForeign, pins };
 }
 
-/** Says whether the newest answer was made without a block at this item, so that one would break the cached prefix. */
+/** Says whether the newest answer was made without a block at this item. Then a block would break the cached prefix. */
 function isKeptAway({ index, item }: BlockItem, { cached }: Bond): boolean {
   if (cached === undefined || index > cached.answerAt) return false;
   const name = markOf(item.fingerprint);
@@ -423,7 +424,7 @@ function entryOf(
     const answeredSo = [answered, spoken].flatMap((address) =>
       address === undefined ? [] : (found.get(address) ?? []),
     )[0];
-    // A stated name belongs to one conversation. A derived name is shared by all that begin alike.
+    // A stated id belongs to one conversation. Conversations that begin alike share a derived one.
     if (facts.isStated && used !== undefined) return used;
     if (answeredSo !== undefined) return answeredSo;
     const alike = [used, found.get(shared)];
@@ -443,7 +444,7 @@ function decided(entry: BlockEntry | undefined): BlockEntry | undefined {
   return entry?.isOpen === true ? undefined : entry;
 }
 
-/** Returns entries that make an item's block findable by name and by answer, where they are missing. */
+/** Returns the missing ones of the entries by which requests find an item's block: by conversation and by answer. */
 function pinsOf(
   { own, answered }: BlockItem,
   known: DatedFact,
@@ -499,12 +500,12 @@ export function roomForLook(
   return left >= LOOK_TOKENS_MIN ? left : undefined;
 }
 
-/** Returns the tokens that the placed blocks leave of the whole room. */
+/** Returns the tokens that the placed blocks leave of `recalledTokensMax`. */
 export function roomLeft(placements: readonly Placed[], recalledTokensMax: number): number {
   return recalledTokensMax - tokensOf(placements);
 }
 
-/** Token limit of the brief: four sessions, with the fence and svc's mark. */
+/** Token limit of the brief, the list of earlier sessions: four of them, with the fence and svc's mark. */
 export const BRIEF_TOKENS_MAX = 125;
 
 /**

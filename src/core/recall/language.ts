@@ -3,7 +3,7 @@ import { STOP_WORDS, termsOf } from './terms.ts';
 /**
  * Separates the words of a question that only ask from those that name its subject. Stop words are English. In other
  * languages, question words would look like rare words that the memory does not know, and recall would return
- * nothing. So they count in the ranking but prove nothing, found or not.
+ * nothing. So question words count in the ranking, but are no evidence for or against a passage.
  */
 export interface Wording {
   /** Terms that form the question and do not name its subject. */

@@ -3,21 +3,25 @@ import { sentencesOf } from './sentences.ts';
 import { termsOf } from './terms.ts';
 
 /**
- * Extracts the words with which a prompt asks something. A prompt to an agent is often half pasted output, and often
- * only an answer to the agent's question ("yes", "9", "option 2 seems best").
+ * Separates the user's own words in a prompt from pasted text. Half of a prompt to an agent may be pasted output.
+ * Other prompts only answer the agent's question ("yes", "9", "option 2 seems best").
  */
 
-/** Characters by which the beginnings of two paragraphs are compared: an edited prompt repeats its beginning. */
+/**
+ * A paragraph repeats an earlier one if it begins with the earlier one's first 40 characters. A prompt that was
+ * edited and sent again has both versions. Paragraphs of under 20 characters may begin alike by chance.
+ */
 const REPEAT_CHARS = 40;
 const REPEAT_CHARS_MIN = 20;
 
 // Matches pasted lines: quotes, shell prompts, frames of a terminal, stack traces, compiler messages, indented code.
 // A list item may be indented.
 const PASTED_LINE = /^\s*(?:[>⏺⎿│╰❯$|]|at \S|[\w./-]+:\d+:)|^\s{2,}(?![-*•] )\S/;
-/** Tells a diff from a user's list, which has single marks and no header of a file or hunk. */
+/** Matches a changed line of a diff. An item of a user's list looks the same, so DIFF must match too. */
 const DIFF_LINE = /^[+-]{1,3}(?:\s|$)/;
+/** Matches the header of a file or hunk in a diff. */
 const DIFF = /^(?:diff --git |@@ |\+\+\+ \S|--- \S)/m;
-/** Matches the prompt sign with which a client shows typed text; users paste it back. */
+/** Matches the sign with which a client shows a typed prompt. Users paste it together with the prompt. */
 const TYPED = /^\s*❯ /;
 const ADDRESS_OR_PATH = /https?:\/\/\S+|(?:\/[\w.-]+){2,}/g;
 
@@ -26,7 +30,7 @@ export function ownWordsOf(prompt: string): string {
   return ownLinesOf(prompt).replaceAll(ADDRESS_OR_PATH, ' ');
 }
 
-/** Returns the user's own lines, with addresses and paths, because a sentence is quoted whole. */
+/** Returns the lines that the user typed. They keep addresses and paths, because svc quotes whole sentences. */
 export function ownLinesOf(prompt: string): string {
   const kept: string[] = [];
   for (const block of prompt.split(/\n{2,}/)) {
@@ -44,16 +48,16 @@ export function ownLinesOf(prompt: string): string {
     .join('\n');
 }
 
-/** Matches a heading of Markdown. */
 const HEADING = /^ {0,3}#{1,6}\s+(.+)$/;
-/** Matches a label in front of the subject: "Plan: ". */
+/** Matches a label at the beginning of a heading: "Plan: ". */
 const HEADING_LABEL = /^(?:\p{L}+ )?(?:bug|feature|issue|plan|spec|task)(?: \d+)?: /iu;
-/** Matches the opening of a template: it gives the agent a role, and says nothing of the project. */
+/** Matches the opening of a prompt template that gives the agent a role. It says nothing of the project. */
 const ROLE = /^\s*you are (?:an?|the) /i;
 
 /**
- * Returns the sentences of a request that may say what it is about. For a pasted document ("Implement the following
- * plan:" and a heading) that is its heading alone. Other headings are labels, and left out.
+ * Returns the sentences that may name the subject of a request. If the request begins with a pasted document
+ * ("Implement the following plan:" and a heading), it returns only the document's heading. Other headings are mere
+ * labels, so it leaves them out.
  */
 export function sentencesAsked(asked: string): string[] {
   if (ROLE.test(asked)) return [];
@@ -66,7 +70,7 @@ export function sentencesAsked(asked: string): string[] {
   return sentencesOf(lines.filter((line) => !HEADING.test(line)).join('\n'));
 }
 
-/** Stems of words that steer a session and name no subject, besides those of everyday work. */
+/** Stems of words that only steer a session ("approve", "commit", "yup"). EVERYDAY_WORDS has those of everyday work. */
 const STEERING_WORDS: ReadonlySet<string> = new Set(
   `agre ahead approv button choic choos commit confirm correct done draft els enter exact finish fine
   got guess hmm lgtm mayb merg never perfect pick prefer proceed pr push readi recommend respons right
@@ -75,9 +79,9 @@ const STEERING_WORDS: ReadonlySet<string> = new Set(
   ),
 );
 
-/** Fewest informative words with which the subject of a prompt is known. */
+/** A prompt with fewer informative words names no subject. */
 const TELLING_WORDS_MIN = 2;
-/** A number alone answers a menu. One of three or more digits names a ticket, a port or an error. */
+/** Matches a number that answers a menu. A number of three or more digits names a ticket, a port or an error. */
 const MENU_NUMBER = /^\d{1,2}$/;
 
 /** Says whether a prompt only answers or steers: "yes", "commit", "9", "option 2 seems best". */
@@ -90,7 +94,7 @@ export function isReply(ownWords: string): boolean {
   return true;
 }
 
-/** Says whether a term names something: it is neither everyday work nor steering. */
+/** Says whether a term may name a subject: it is no word of everyday work and does not steer the session. */
 export function isTelling(term: string): boolean {
   return !EVERYDAY_WORDS.has(term) && !STEERING_WORDS.has(term) && !MENU_NUMBER.test(term);
 }

@@ -13,12 +13,11 @@ export interface Candidate {
   readonly terms: readonly string[];
   /** The passages of which the candidate consists, in the order they were said, if there is more than one. */
   readonly parts: readonly Part[];
-  /**
-   * The texts directly before the candidate in the same conversation, and `next` those after it; empty at its ends.
-   */
+  /** The terms of the text directly before the candidate in its conversation; empty if there is none. */
   readonly previous: readonly string[];
+  /** The terms of the text directly after it. */
   readonly next: readonly string[];
-  /** The texts before `previous` and after `next`. */
+  /** The terms of the texts before `previous` and after `next`. */
   readonly earlier: readonly string[];
   readonly later: readonly string[];
 }
@@ -62,12 +61,12 @@ export interface Ranked<Kind extends Candidate> {
   readonly evidence: Evidence;
 }
 
-/** How much of a question a unit contains. */
+/** How much of a question a candidate contains. */
 export interface Evidence {
-  /** Sum over the question's terms that were found, each from 0 (in all passages) to 1 (in no other). */
+  /** Sum of the rarities (see QuestionTerm) of the question's terms that the candidate or a neighbour contains. */
   readonly held: number;
-  /** The same sum over all words of the question. */
+  /** The same sum over all terms of the question. */
   readonly asked: number;
-  /** The score relative to that of a passage that contains every counted term once. */
+  /** The score, divided by that of a passage that contains once every term with a rarity above 0. */
   readonly strength: number;
 }

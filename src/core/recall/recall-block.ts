@@ -98,8 +98,10 @@ function linesOf(passages: readonly BlockPassage[]): string[] {
   return lines;
 }
 
-// Writes a line. Only the assistant's lines have a label, because the user said most of what is recalled: that saves
-// two tokens a line. A user's text that begins like the label is only taken for the assistant's.
+/**
+ * Writes a line. Only the assistant's lines have a label, which saves two tokens for each line of the user. If a
+ * user's text begins like the label, the model takes it for the assistant's words; that is the worst case.
+ */
 export function lineOf({
   role,
   text,

@@ -24,7 +24,7 @@ const REFERENCES = /\bm_[a-z2-7]{8,16}\b/g;
 // Bound on words, because each costs one scan of the request.
 const WORDS_MAX = 50;
 
-/** Returns the use of the newest prompt's block; undefined if it carries none. */
+/** Returns the use of the newest prompt's block; undefined if that prompt has no block. */
 export function recallUse(
   view: RequestView,
   placements: readonly Placement[],

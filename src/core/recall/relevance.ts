@@ -7,41 +7,42 @@ import { inverseFrequency } from './term-value.ts';
  */
 
 /**
- * Least score of the best passage, relative to one that contains every word of the question once. On the even half
- * of LoCoMo 0.35 loses 0.1 % of the evidence and answers 12 % of the questions of other conversations, 0.4 loses 0.4
- * % and answers 10 %, 0.45 loses 0.6 %. The dialogues lose 1 % with 0.35 and 0.4, and 3 % with 0.45. A share of the
- * words alone answered 50 % for 0.1 % of the evidence.
+ * Least strength (see Evidence) of a passage that answers a question. Measured on LoCoMo and the dialogues (see
+ * ranking-weights.ts): on LoCoMo 0.35 loses 0.1 % of the evidence and answers 12 % of the questions about other
+ * conversations, 0.4 loses 0.4 % and answers 10 %, 0.45 loses 0.6 %. The dialogues lose 1 % with 0.35 and 0.4, and
+ * 3 % with 0.45. A threshold on the share of matching words, with a loss of 0.1 %, answers 50 %.
  */
 const STRENGTH_MIN = 0.35;
 /**
- * Like STRENGTH_MIN, for an order: it does not ask the memory, so only texts about the same thing help. The
- * dialogues' stores answered 2.7 % of foreign prompts with 0.45 and 1.7 % with 0.55.
+ * Like STRENGTH_MIN, for a prompt that gives an order ("fix the test"). It asks for no knowledge, so only texts about
+ * the same thing help. With 0.45, memories of the dialogues answered 2.7 % of the prompts of other dialogues, with
+ * 0.55 1.7 %.
  */
 const STRENGTH_OF_ORDER_MIN = 0.55;
 /**
- * Minimum share of the question's words that a passage must contain, weighted by rarity. A single word does not
- * suffice, even if it is repeated or its neighbours fit well. On the even half of LoCoMo 0.2 removes a fourth of the
- * answers to questions of other conversations and loses no evidence.
+ * Minimum share of the question's words, weighted by rarity, that a passage must contain. A single word does not
+ * suffice, even if it is repeated or the passages around it fit well. On LoCoMo 0.2 removes a fourth of the answers
+ * to questions about other conversations, and loses no evidence.
  */
 const COVERAGE_MIN = 0.2;
-/** Minimum share for further results, once one result answers the question. */
+/** Minimum of `held * held / asked` (see Evidence) for further results, once one result answers the question. */
 const SHARE_OTHERS_MIN = 0.02;
-/** Least evidence: words that nearly every passage holds prove nothing, however many of them match. */
+/** Least `held` (see Evidence) of an answer. Words that nearly every passage has prove nothing, however many match. */
 const HELD_MIN = 0.35;
 /**
- * The number of first results that are tested. The real answer may rank below its neighbours and the user's own
- * words.
+ * Number of best results of which one must answer the question. The answer may rank below the passages around it, and
+ * below earlier questions of the user.
  */
 const JUDGED_FIRST = 5;
 /**
- * Rarity of an unknown name, in words that no passage holds. It silences half of LoCoMo's questions to the wrong
- * store: 3 answers 15 % of them, 5 answers 12 %, with the same loss of evidence.
+ * Rarity of a name that the memory does not know: it counts as much as five other unknown words. Of LoCoMo's
+ * questions about other conversations, 3 answers 15 % and 5 answers 12 %, with the same loss of evidence.
  */
 const UNKNOWN_NAME_RARITY = 5;
-/** Weight of words of everyday work: "fix the code" is not a question about all code. */
+/** Factor on the rarity of words of everyday work: "fix the code" is not a question about all code. */
 const EVERYDAY_WEIGHT = 0.35;
 
-/** Returns the strength that one of the first results must have. */
+/** Returns the strength (see Evidence) that one of the best results must have. */
 export function strengthNeeded(isQuestion: boolean): number {
   return isQuestion ? STRENGTH_MIN : STRENGTH_OF_ORDER_MIN;
 }
@@ -62,15 +63,15 @@ export function keepRelevant<Kind extends { readonly evidence: Evidence }>(
   });
 }
 
-/** Returns how informative a word is, from 0 to 1; 1 if no passage holds it. */
+/** Returns how informative a word is: about 0 if every passage has it, 1 if none has it. Everyday words get less. */
 export function rarityOf(term: string, frequency: number, passages: number): number {
   const rarity = inverseFrequency(frequency, passages) / inverseFrequency(0, passages);
   return EVERYDAY_WORDS.has(term) ? rarity * EVERYDAY_WEIGHT : rarity;
 }
 
 /**
- * Raises the rarity of unknown names. Names have no synonyms, so a question about an unknown person is about
- * something else. One known name vouches for the others.
+ * Raises the rarity of names that the memory does not know. Names have no synonyms, so the memory has nothing about
+ * an unknown person. If it knows one name of the question, no rarity changes.
  */
 export function rarerNames(
   terms: readonly QuestionTerm[],

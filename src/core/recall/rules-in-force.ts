@@ -83,6 +83,7 @@ const CONSTRUCTS: readonly (readonly [string, RegExp])[] = [
   ['branch', /\bbranch(?:es)?\b/gi],
 ];
 
+/** The parts and properties of a name that a rule may be about. */
 const ASPECTS: readonly (readonly [string, RegExp])[] = [
   [
     'start',
@@ -326,8 +327,7 @@ function askedBy(text: string): Asked {
   return { constructs: constructsIn(text), terms: new Set(termsOf(text)), scopes };
 }
 
-// For each construct, what is usually written together with it. A rule about one then applies to a request for the
-// other.
+/** For each construct, others that are usually written with it. A rule about these applies to a request for it too. */
 const COMES_WITH: Readonly<Record<string, readonly string[]>> = {
   function: ['argument', 'variable'],
   method: ['argument', 'variable', 'attribute', 'class'],

@@ -3,7 +3,7 @@
  * one wastes tokens and another exchange's place.
  */
 export class SaidLines {
-  /** Its shape between spaces. */
+  /** The shape of the prompt's words (see shapeOf), with a space at both ends. */
   readonly #prompt: string;
   readonly #lines: Line[] = [];
 
@@ -32,7 +32,7 @@ export function isSameLine(one: string, other: string): boolean {
   return isSame(lineOf(one), lineOf(other));
 }
 
-/** What is compared of a line. */
+/** The words of a line, and whether an ellipsis shortens it. */
 interface Line {
   readonly words: string;
   readonly isCut: boolean;
@@ -55,6 +55,7 @@ function holdsFirst(line: string, start: string): boolean {
   return start.length >= CUT_CHARS_MIN && line.startsWith(start);
 }
 
+/** Replaces each number by '#'. */
 function shapeOf(words: string): string {
   return words.replaceAll(/\p{Nd}+/gu, '#');
 }

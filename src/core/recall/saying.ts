@@ -121,7 +121,7 @@ const PRAISES =
   /^(?:overall, |net assessment: |(?:the |this )?(?:current )?\S+(?: \S+){0,2} (?:is|are|looks?) (?:already )?(?:correct|fine|good|reasonable|right|solid|sound|surgical|well-\w+)(?: already| now)?(?:$|[.!]| [–—-]|,? (?:and|as|for)\b)|(?:clean|clear|comprehensive|excellent|good|great|nice|solid|strong|thorough)(?: [\w-]+){1,3}(?:$|[.!:]| [–—-]|,? (?:for|with)\b))/i;
 /** Matches a guess at how long work will take. */
 const ESTIMATES = /^(?:estimated|expected|total) (?:effort|time|duration|complexity)\b/i;
-/** Matches a process by its number, which is another one by now: "The gateway runs (PID 7231)". */
+/** Matches a process by its number, which later belongs to another process: "The gateway runs (PID 7231)". */
 const NAMES_PROCESS = /\bPID:? ?\d+/;
 /** Matches "The list output works." */
 const WORKS =
@@ -236,7 +236,7 @@ const NAMELESS =
 /** Matches references to text that is not quoted: "The most likely are #1 and #2", "Option 1 is longer", "see above". */
 const NAMES_ABSENT =
   /^option [A-D\d]\b(?!:)|^the P\d (?:issues|items)\b|(?:^|\s)#\d (?:and|or|&) #\d|^(?:this|that|these|those|the (?:following|above)) (?!(?:branch|repo|repository|project|package|codebase|service)\b)\p{L}|\b(?:(?:see|as|mentioned|listed|described) (?:above|below)|the (?:above|following))\b|^(?:dies|jene)[ers]{0,2} \p{L}|^(?:cette?|ces) \p{L}|^est[aeo]s? \p{L}/iu;
-/** Matches those who act in an example, which one line does not tell: "Session B tries to start". */
+/** Matches an actor of an example, "Session B tries to start". One line cannot explain who it is. */
 const IN_EXAMPLE =
   /\b(?:[Aa]gent|[Bb]ranch|[Cc]lient|[Cc]ommit|[Pp]rocess|[Pp]rompt|[Ss]ession|[Tt]hread|[Uu]ser|[Ww]orker) (?:[A-D]|[1-4])\b/g;
 

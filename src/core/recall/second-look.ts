@@ -32,7 +32,7 @@ const ITEM_BYTES_MAX = 128 * 1024;
 const EACH_MAX = 16;
 const ERROR_CHARS_MAX = 200;
 
-/** Says whether the agent did enough after the prompt at `prompt` for a second look. */
+/** Says whether the agent did enough after the prompt for a second look. `prompt`: the index of its item. */
 export function hasActed({ items }: RequestView, prompt: number): boolean {
   let calls = 0;
   for (let at = items.length - 1; at > prompt && calls < CALLS_MIN; at -= 1) {
@@ -41,7 +41,7 @@ export function hasActed({ items }: RequestView, prompt: number): boolean {
   return calls >= CALLS_MIN;
 }
 
-/** Returns the agent's action after the prompt at `prompt`; undefined if it did too little for a second look. */
+/** Returns what the agent did after the prompt at index `prompt`; undefined if too little for a second look. */
 export function actionOf(view: RequestView, prompt: number): Action | undefined {
   if (!hasActed(view, prompt)) return undefined;
   const loop = view.items.slice(prompt + 1);

@@ -180,7 +180,7 @@ const KNOWS_NOTHING =
 /** Score of each word of a title that names something and is not in the prompt. */
 const WORD_VALUE = 0.5;
 const WORDS_MAX = 8;
-/** Fewest naming words that make a sentence's subject clear; the second number if one of them is in the prompt. */
+/** Fewest naming words of a title; NAMING_SHARED_MIN if it shares a word with the prompt or has a value. */
 const NAMING_MIN = 3;
 const NAMING_SHARED_MIN = 2;
 /** Subtracted from a title's score: a cut title may end before its point, or lose a value. */
@@ -197,7 +197,7 @@ const VAGUE = new Set(
       'last little local lot more new nice nothing obvious other others part piece place plan point pretty proper quite ' +
       'remember second separate similar simple small smaller some something somehow step steps straight stuff task thing ' +
       'things third valid way whole wonder wondering ' +
-      // Of the way from a change to its merge, which is the same for all changes.
+      // Steps from a change to its merge, which are the same for all changes.
       'conflict feedback outstanding parent rebase reply respond skill spawn subagent together worker worktree',
   ),
 );

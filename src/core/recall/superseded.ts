@@ -1,7 +1,6 @@
 /**
- * Marks outdated exchanges: of two statements about a changed file the newer wins. An exchange is superseded if
- * newer ones among the found exchanges concern all its files, and one of these files changed in between. While a
- * file is unchanged, both statements describe the same text, so both may hold. Pure.
+ * Finds outdated exchanges: of two statements about a changed file the newer one holds. While the file is unchanged,
+ * both describe the same text, so both may hold.
  */
 
 export interface Statement {
@@ -12,6 +11,10 @@ export interface Statement {
     | undefined;
 }
 
+/**
+ * Removes superseded exchanges. An exchange is superseded if newer found ones concern all its files, and one of these
+ * files has changed in between.
+ */
 export function withoutSuperseded<Kind>(
   found: readonly Kind[],
   statementOf: (one: Kind) => Statement,

@@ -17,5 +17,8 @@ export function inverseFrequency(frequency: number, passages: number): number {
   return Math.log(1 + (all - frequency + 0.5) / (frequency + 0.5));
 }
 
-/** With 200 assumed passages, a word in one of one passages scores 4.9 and one in 50 of 50 still 1.7. */
+/**
+ * Number of assumed passages. With 200, a word in the only passage of a memory scores 4.9, and a word in all of 50
+ * passages still 1.6.
+ */
 const PRETENDED_PASSAGES = 200;

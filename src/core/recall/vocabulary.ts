@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 
-/** Numbers words, so that texts can be compared quickly: no letters, no hashing. */
+/** Gives each word a number, because numbers compare faster than texts. */
 export class Vocabulary {
   readonly #numbers = new Map<string, number>();
 

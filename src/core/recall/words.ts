@@ -26,7 +26,7 @@ export function wordsIn(text: string): string[] {
   }
 }
 
-/** Returns the start of the first word at or after this place; the text's length if there is none. */
+/** Returns the index of the first word that begins at or after `from`; the text's length if there is none. */
 export function wordStart(text: string, from: number): number {
   let at = from;
   while (at < text.length && wordUnitsAt(text, at) === 0) at += 1;
@@ -51,7 +51,7 @@ function isSeparatorAt(text: string, at: number): boolean {
   );
 }
 
-/** Returns how many UTF-16 units the word character at this place takes; 0 if it is none. */
+/** Returns the number of UTF-16 units of the character at `at`; 0 if it does not belong to a word. */
 function wordUnitsAt(text: string, at: number): number {
   if (at >= text.length) return 0;
   const kind = kindOf(text.charCodeAt(at));
