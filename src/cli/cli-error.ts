@@ -6,8 +6,8 @@ import type { MemoryError } from '../core/errors.ts';
 export type ExitCode = 0 | 1 | 2 | 130;
 
 /**
- * Ends a command. The message says what happened and why, the hint what to do next. Neither ever contains a secret,
- * or anything from the command line that may be one.
+ * An error that ends a command. The message says what happened and why, the hint what the user can do next. Neither
+ * contains a secret, or a part of the command line that may be one.
  */
 export class CliError extends Error {
   override readonly name = 'CliError';
@@ -28,7 +28,7 @@ export function memoryFailure({ reason, message }: MemoryError): CliError {
   return new CliError(`The memory cannot answer (${reason}). ${message}`, 'Check with: svc doctor');
 }
 
-/** Prints what ended a command, and returns the exit code. */
+/** Prints the error that ended a command, and returns the exit code. */
 export function reportError(error: unknown, terminal: Terminal): 1 | 2 {
   if (isNamed<CliError>(error, 'CliError')) {
     for (const line of error.lines) terminal.error(line);
@@ -42,14 +42,17 @@ export function reportError(error: unknown, terminal: Terminal): 1 | 2 {
   }
   if (isNamed<MemoryError>(error, 'MemoryError'))
     return reportError(memoryFailure(error), terminal);
-  // An unexpected error's message may quote anything, so only its kind is shown.
+  // The message of an unexpected error may quote anything, so print only its kind.
   const kind = error instanceof Error ? error.name : 'unknown error';
   terminal.error(`An unexpected error stopped this command (${kind}).`);
   terminal.note('  Run svc doctor, and report this with what you did.');
   return 1;
 }
 
-/** Compares by name: code that is loaded later is a separate bundle with its own classes. */
+/**
+ * Says whether an error is of this class. It compares the name, because code that is loaded later is another bundle,
+ * with a class of its own.
+ */
 function isNamed<T extends Error>(error: unknown, name: T['name']): error is T {
   return error instanceof Error && error.name === name;
 }

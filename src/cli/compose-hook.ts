@@ -16,7 +16,7 @@ import type { OwnBlocks } from '../core/recall/own-blocks.ts';
 import { HookMemory, type PlacedAt } from '../proxy/hook-memory.ts';
 import { systemClock } from './compose-common.ts';
 
-/** Builds the store of a hook that no proxy answers, opened for one event. */
+/** Opens the memory for one hook that no proxy answers. */
 
 export interface HookStore {
   readonly ledger: Ledger;
@@ -24,18 +24,21 @@ export interface HookStore {
   readonly projects: Projects;
   answer(request: HookRequest): Promise<string>;
   /**
-   * Stores a tool's output. Returns its reference once the memory has proven that it holds every character.
-   * Undefined if it does not, or if the text may not be stored: it has a secret, its project has no memory, or
-   * memories are in a service.
+   * Stores a tool's output, and returns its reference if the memory then returns the same text. Returns undefined if it
+   * does not, or if the text may not be stored: it has a secret, its project has no memory, or memories are in a
+   * service.
    */
   keepOutput(
     text: string,
     event: Pick<HookEvent, 'session' | 'folder'>,
     client: string,
   ): Promise<string | undefined>;
-  /** Returns how svc recognises its own blocks. `areListed`: include the session's, if its transcript lacks them. */
+  /**
+   * Returns what svc needs to recognise its own blocks. `areListed`: also the blocks of the session, for a client whose
+   * transcript lacks them.
+   */
   ownBlocks(session: string, areListed: boolean): Promise<OwnBlocks>;
-  /** Returns the blocks that the proxy placed in this session, by prompt. */
+  /** Returns which blocks the proxy has placed in this session, by prompt. */
   placedAt(session: string, prompts: readonly string[]): Promise<PlacedAt>;
   close(): Promise<void>;
 }
@@ -44,7 +47,7 @@ export interface HookStoreOptions {
   readonly dataFolder: string;
   readonly settings: ProxySettings;
   readonly memory: MemorySettings;
-  /** Deadline of an answer in milliseconds; undefined: the time that a user may wait. */
+  /** Deadline of an answer, in milliseconds; undefined: the default of HookMemory. */
   readonly answerMs?: number;
 }
 
@@ -112,8 +115,10 @@ export async function openHookStore(options: HookStoreOptions): Promise<HookStor
   };
 }
 
-/** Deadline of storing an output, while user and model wait. After that, the output is sent whole. */
+/**
+ * Deadline of storing an output, while user and model wait. After it, the client keeps the whole output in the prompt.
+ */
 const KEEP_MS = 600;
 
-/** Drops warnings, because a hook cannot show them to the user. */
+/** Ignores warnings, because a hook cannot show them to the user. */
 function report(): void {}

@@ -21,12 +21,12 @@ import type { Memory } from '../ports/memory.ts';
 import type { RequestLog } from '../ports/request-log.ts';
 import { configError } from './setup/load-config.ts';
 
-/** The store that commands use, while a proxy may be running on it. */
+/** The store as commands use it. A proxy may use it at the same time. */
 export interface CliStore {
   readonly memory: Memory;
   readonly requests: RequestLog;
   readonly ledger: Ledger;
-  /** Reads the files that memories are about; undefined with a memory service, which has no access to them. */
+  /** The files that memories are about; undefined with a memory service, which knows none. */
   readonly code?: { readonly reader: Code; readonly provenance: ProvenanceStore } | undefined;
   /** Calls for managing memories; undefined with a memory service. */
   readonly desk?: MemoryDesk | undefined;
@@ -36,11 +36,13 @@ export interface CliStore {
 }
 
 export interface StoreOptions {
-  /** The environment with the configuration that says where memories are; undefined: on this machine. */
+  /**
+   * The environment, with which svc finds the configuration that says where memories are; undefined: on this machine.
+   */
   readonly environment?: Environment;
-  /** True if the command changes nothing: then no store is created. */
+  /** True if the command only reads: then it creates no store. */
   readonly isReader?: boolean;
-  /** Reports to the user while the command continues, for example a damaged file that was renamed. */
+  /** Tells the user something while the command continues, for example that a damaged file was renamed. */
   readonly report: (line: string) => void;
 }
 
@@ -71,7 +73,7 @@ export async function openStoreForCli(
   };
 }
 
-/** Says whether the folder has no store. False if that cannot be known: the store itself reports the problem. */
+/** Says whether the folder has no store. False if that cannot be known; then opening the store reports the problem. */
 function hasNoStore(folder: string): boolean {
   try {
     if (!isThere(folder)) return true;
@@ -115,13 +117,13 @@ async function openHosted(
 }
 
 /**
- * Returns where memories are stored; undefined without a configuration. An unreadable configuration is an error,
- * because it may name a memory service.
+ * Returns the settings of the memory; undefined without a configuration. Throws CliError if the configuration cannot be
+ * read, because it may name a memory service.
  */
 async function memorySettings(environment: Environment): Promise<MemorySettings | undefined> {
   const file = await readConfigFile(configFolder(environment));
   if (file === undefined) return undefined;
-  // If the environment has no key for an upstream, there is nothing to mask.
+  // If a variable with a key is not set here, `settings` is undefined, and there is no key to mask.
   const { settings } = parseConfig(file.value, environment);
   const { access } = parseAccess(file.value, environment);
   const { memory, problems } = parseMemory(file.value, environment);

@@ -25,7 +25,7 @@ import { moveSpaceIn } from './memory/spaces.ts';
 import { systemClock } from './compose-common.ts';
 import type { LiveSettings } from '../proxy/upstream-choice.ts';
 
-/** Builds the page. It is a separate bundle, so a proxy without an open page loads none of it. */
+/** Builds the server of the page. It is a separate bundle, so that a proxy whose page nobody opens loads none of it. */
 export interface UiParts {
   readonly settings: Settings;
   readonly dataFolder: string;
@@ -71,12 +71,15 @@ export function openUi(parts: UiParts): UiDoor {
   });
 }
 
-/** Gives the keys to this bundle's own copy of the masker. */
+/** Lets this bundle mask the user's keys, because it has its own copy of the code that masks. */
 export function maskKeysOf(settings: Settings): void {
   rememberOwnSecrets(ownSecretsOf(settings));
 }
 
-/** Deadline of doctor's checks, which ask providers about their keys for some seconds each. */
+/**
+ * Deadlines of `svc doctor`, in milliseconds. It asks each provider about its key for some seconds; with --live it also
+ * sends model requests.
+ */
 const CHECK_MS = 45_000;
 const LIVE_MS = 140_000;
 
@@ -91,14 +94,14 @@ async function checkHealth(isLive: boolean): Promise<HealthAnswer> {
   throw new UiRefusal(503, 'late', 'The checks did not end in time. In a terminal: svc doctor');
 }
 
-/** Removes the ends of keys, which doctor shows in a terminal to tell keys apart; a page must not get them. */
+/** Removes the ends of keys, with which doctor tells keys apart in a terminal. A page must not get them. */
 function withoutKeys(check: HealthCheck): HealthCheck {
   return { ...check, found: check.found.replaceAll(/key: …\S+/g, 'a key is set') };
 }
 
 async function storeFacts({ store, settings, dataFolder }: UiParts): Promise<StoreAnswer> {
   const { records, passages, bytes, driver, sqliteVersion } = await store.health();
-  // Only projects with memories are shown.
+  // These are the spaces with at least one memory.
   const shelves = await store.desk.shelves();
   const waiting = findWaiting(dataFolder).reduce((sum, one) => sum + one.records, 0);
   return {
@@ -114,7 +117,7 @@ async function storeFacts({ store, settings, dataFolder }: UiParts): Promise<Sto
   };
 }
 
-/** Bound on pages, 5,000 exchanges in all, because a user waits. */
+/** Bound on the pages that are checked: 5,000 exchanges in all, because a user waits. */
 const STALE_PAGES_MAX = 25;
 
 /** Returns the references that `svc memory list --stale` would list. */
@@ -125,7 +128,9 @@ async function staleIn(space: string, { store, dataFolder }: UiParts): Promise<r
   return stale.map(({ ref }) => ref);
 }
 
-/** Moves memories as `svc memory spaces` does; its errors are written for users. */
+/**
+ * Moves the memories of a space as `svc memory spaces` does. The page shows its errors, which are written for users.
+ */
 async function moveInStore(change: SpaceChange, { dataFolder, store }: UiParts): Promise<void> {
   await moveSpaceIn(store.memory, dataFolder, change).catch((error: unknown) => {
     if (!(error instanceof CliError)) throw error;
@@ -133,9 +138,9 @@ async function moveInStore(change: SpaceChange, { dataFolder, store }: UiParts):
   });
 }
 
-/** Returns the page's folder beside the bundles, from any of them. */
+/** Returns the folder of the page's files. It is beside the bundles, in whichever of them this code is. */
 function pageFolder(): string {
-  // Keep this form: the bundler recognises no other.
+  // Keep this expression as it is, because the bundler replaces only this one.
   const url = import.meta.url;
   const built = url.endsWith('.cjs') ? '../ui' : './ui';
   return fileURLToPath(new URL(url.endsWith('.ts') ? '../../dist/ui' : built, url));

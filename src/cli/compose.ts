@@ -39,22 +39,22 @@ import type { UiParts } from './compose-ui.ts';
 import type { Terminal } from './terminal.ts';
 import { upstreamFor, findUpstream, type LiveSettings } from '../proxy/upstream-choice.ts';
 
-/** Builds the proxy: the only place where adapters meet ports. */
+/** Builds the proxy. Only this file gives adapters to its ports. */
 
-/** How long no request must be open before background work begins after the start, in milliseconds. */
+/** After the start no request must be open for this long, in milliseconds, before svc warms up. */
 const REST_MS = 100;
 /**
- * Time for the last captures at shutdown: at most 32 exchanges, which take a tenth of a second while the user waits.
+ * Longest time for the last captures at shutdown: at most 32 exchanges, which take a tenth of a second. The user waits.
  */
 const KEEP_LAST_MS = 500;
-/** Longest wait of an answer's end for its captures; users do not notice it. */
+/** Longest time that the end of an answer waits until its captures are on disk. A user does not notice it. */
 const HOLD_MS = 50;
 
 export interface StartProxyOptions {
   readonly settings: Settings;
   readonly dataFolder: string;
   readonly terminal: Terminal;
-  /** Where the catalog of models is cached; undefined: svc knows only the models in its own table. */
+  /** The folder in which the catalog of models is cached; undefined: svc knows only the models in its own table. */
   readonly catalog?: CatalogPlace;
   readonly onRow?: (row: RequestRow) => void;
 }
@@ -63,13 +63,13 @@ export interface RunningProxy {
   readonly host: string;
   /** The port. If the settings say 0, the system has chosen it. */
   readonly port: number;
-  /** Accepts no more requests, lets running answers finish, closes everything. */
+  /** Accepts no more requests, lets open answers finish, and closes everything. */
   stop(): Promise<void>;
-  /** Applies a changed file's settings from the next request on: the local token at once, host and port never. */
+  /** Applies the settings of a changed file from the next request on. Host and port never change. */
   apply(settings: Settings): void;
 }
 
-/** Starts the proxy. Throws the server's own error (EADDRINUSE, EACCES) if the address is not available. */
+/** Starts the proxy. Throws Node's error (EADDRINUSE, EACCES) if the address cannot be used. */
 export async function startProxy(options: StartProxyOptions): Promise<RunningProxy> {
   const opened = new Opened();
   try {
@@ -84,7 +84,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
   const { settings, dataFolder, terminal, onRow } = options;
   const runtime = opened.add(new Runtime(settings));
   const decoder = opened.add(createBodyDecoder());
-  // The worker opens the store while the listener starts.
+  // The store's thread opens it while the listener starts.
   const store = opened.add(
     openEmbeddedStore({ folder: dataFolder, report: (line) => terminal.warn(line) }),
   );
@@ -101,7 +101,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
     settings: () => runtime.now.live.proxy,
     projects: new GitProjects(dataFolder),
     texts: TEXTS,
-    // The reader is undefined with a service, whose records have no files on this machine.
+    // Undefined with a memory service, because it does not know the files of a record.
     code: isHere ? { reader: new CodeFiles(), provenance: store.provenance } : undefined,
   };
   const handler = new ProxyHandler({
@@ -116,7 +116,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
     outbox,
     accounts: accountsOf(factsOf),
     factsOf,
-    // Needed while another process locks the file, for a millisecond or two.
+    // Answers wait only while another process locks state.db, which takes a millisecond or two.
     holdBack: {
       ms: HOLD_MS,
       isNeeded: () => store.state.writer.isBehind,
@@ -157,7 +157,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
     version: VERSION,
   });
   const address = await server.listen();
-  // If a request comes right after the start, it is handled first and opens only the connection that it needs.
+  // Warm up only when no request is open, so that a request right after the start does not wait for that.
   const stopResting = onceIdle({ server, inFlight }, () => warmAll(runtime, store, terminal));
   return {
     ...address,
@@ -172,8 +172,8 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
       }
       runtime.apply(next);
       void ui.apply(next);
-      // The block key and the page's sessions depend on the local token. A page opened with the old one must be
-      // opened again.
+      // The sessions of the page depend on the local token, as the block key does. A page that was opened with the old
+      // token must be opened again.
       if (runtime.now.blockKey !== blockKey) void ui.renew();
     },
     stop: async () => {
@@ -193,12 +193,12 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
   };
 }
 
-/** Warms everything up, so that the first request is as fast as later ones. */
+/** Opens connections and the store in advance, so that the first request is as fast as later ones. */
 function warmAll(runtime: Runtime, store: EmbeddedStore, terminal: Terminal): void {
   runtime.warm();
   void store.warm();
   void store.memory.sweepFiles().catch(() => undefined);
-  // Warn the user, who would not notice that requests continue without a memory.
+  // Warn the user, who would not notice that requests get no memory.
   store.health().catch(() => {
     terminal.warn(
       'The memory cannot be used, so requests continue without it. Check with: svc doctor',
@@ -210,7 +210,7 @@ interface Closable {
   close(): Promise<void>;
 }
 
-/** Loads the page's code when it is first requested, so that it costs no start and no other request time. */
+/** Returns the page, whose code is loaded when it is first requested, so that other requests never pay for it. */
 function lazyUi(first: UiParts): Closable & {
   open(): Promise<UiDoor>;
   apply(settings: Settings): Promise<void>;
@@ -235,7 +235,7 @@ function lazyUi(first: UiParts): Closable & {
   };
 }
 
-/** Everything opened so far. It is closed in reverse order, also if the start fails halfway. */
+/** The parts that were opened so far. close() closes them in reverse order, also if the start fails halfway. */
 class Opened {
   readonly #parts: Closable[] = [];
 
@@ -253,7 +253,7 @@ class Opened {
 }
 
 /**
- * Runs `work` once no request was open for `REST_MS`, because a client often sends another request after an answer.
+ * Runs `work` when no request has been open for REST_MS. A client often sends the next request right after an answer.
  * Returns a function that cancels it.
  */
 function onceIdle(
@@ -285,7 +285,7 @@ interface CatalogPlace {
   readonly environment: Environment;
 }
 
-/** Returns the facts of models. A model that is not in svc's own table opens the catalog of all models. */
+/** Knows the facts of models. For a model that is not in svc's own table it opens the catalog of all models. */
 class ModelCatalog implements Closable {
   readonly #place: CatalogPlace | undefined;
   #opening: Promise<ServedCatalog> | undefined;
@@ -317,7 +317,9 @@ interface ComposedMemory extends Closable {
   readonly outbox: Outbox;
 }
 
-/** Opens the memory. Ledger, request log and local copies of outputs stay on this machine in any case. */
+/**
+ * Opens the memory. Also with a memory service, the ledger, the request log and copies of outputs stay on this machine.
+ */
 async function openMemory(
   { settings, dataFolder, terminal }: StartProxyOptions,
   { runtime, store }: { readonly runtime: Runtime; readonly store: EmbeddedStore },
@@ -342,7 +344,7 @@ async function openMemory(
   return hosted;
 }
 
-/** A configuration, and the number of requests that use it. */
+/** A configuration that is or was in force, and the number of open requests that use it. */
 interface Generation {
   readonly live: LiveSettings;
   readonly tokenDigests: readonly Buffer[];
@@ -353,14 +355,14 @@ interface Generation {
 }
 
 /**
- * The configurations in use: the current one, and earlier ones with open requests. A request keeps the providers of
- * its configuration. A provider's connections are closed when no configuration in use has that provider.
+ * The configurations in use: the present one, and earlier ones with open requests. A request keeps the providers with
+ * which it began. The connections of a provider are closed when no configuration in use has it.
  */
 class Runtime {
-  /** The current configuration. */
+  /** The configuration for new requests. */
   now: Generation;
   #earlier: readonly Generation[] = [];
-  /** For each open request, by id, the configuration with which it began. */
+  /** The configuration with which each open request began, by the id of the request. */
   readonly #inUse = new Map<string, Generation>();
 
   constructor(settings: Settings) {
@@ -371,7 +373,7 @@ class Runtime {
     return (this.#inUse.get(requestId) ?? this.now).live;
   }
 
-  /** Runs a request; the configuration at its beginning stays usable to its end. */
+  /** Runs a request. The configuration with which it begins stays usable until its end. */
   async using(requestId: string, run: () => Promise<void>): Promise<void> {
     const generation = this.now;
     generation.users += 1;
@@ -385,7 +387,10 @@ class Runtime {
     }
   }
 
-  /** Returns the login that a route's upstream takes; undefined if svc has a key for it, or nothing. */
+  /**
+   * Returns the client's login that the upstream of a route forwards; undefined if svc has a key for the upstream, or
+   * there is none.
+   */
   loginOf(route: Route): Login | undefined {
     if (route.kind !== 'model' && route.kind !== 'relay') return undefined;
     const upstream = findUpstream(this.now.live, route);
@@ -434,7 +439,7 @@ function upstreamsOf(generations: readonly Generation[]): ReadonlySet<Upstream> 
   return new Set(all.map(({ upstream }) => upstream));
 }
 
-/** Opens the upstreams; an unchanged one keeps its connections. */
+/** Opens the upstreams. One that has not changed keeps its connections. */
 function openUpstreams(
   { upstreams, proxy }: Settings,
   before: LiveSettings | undefined,

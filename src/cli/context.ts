@@ -4,18 +4,18 @@ import type { Terminal } from './terminal.ts';
 
 export type Confirm = (message: string) => Promise<boolean>;
 
-/** What every command gets, so that it uses neither process.env nor a stream directly. */
+/** What every command gets. A command uses this instead of process.env and the streams of the process. */
 export interface CommandContext {
   readonly environment: Environment;
   readonly terminal: Terminal;
-  /** Input for commands that read something: bytes or text in pieces. */
+  /** The input for commands that read one: bytes or text in pieces. */
   readonly stdin?: AsyncIterable<Uint8Array | string> & { readonly isTTY?: boolean };
   /**
-   * Returns a function that asks the user on the terminal; undefined without a terminal. `isDefault` is the answer
-   * when the user only presses Enter.
+   * Returns a function that asks the user a question on the terminal; undefined without a terminal. `isDefault`: the
+   * answer if the user only presses Enter.
    */
   readonly asker?: (isDefault?: boolean) => Confirm | undefined;
-  /** Opens the store in a data folder; undefined for other programs' commands. */
+  /** Opens the store in a data folder. Undefined for the commands of svc-service. */
   readonly openStore?: OpenStore;
 }
 
@@ -26,7 +26,7 @@ export interface Call<Given extends object = object> {
   readonly args: readonly string[];
 }
 
-/** Returns the path of this program, for processes that it starts and clients that call it. */
+/** Returns the path of svc's script, for processes that svc starts and clients that start svc. */
 export function scriptPath(): string {
   return process.argv[1] ?? '';
 }

@@ -2,7 +2,7 @@ import { dayName, two } from '../core/meter/figures.ts';
 import { CliError } from './cli-error.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Functions that the listing commands share. */
+/** Functions that commands share for their options, and for numbers, times and addresses. */
 
 export interface ListOptions {
   readonly space?: string;
@@ -10,10 +10,10 @@ export interface ListOptions {
   readonly json?: boolean;
 }
 
-/** The default and the maximum of --limit in every list. */
+/** The default and the maximum of --limit. */
 export const LIST_LIMIT = { fallback: 20, max: 1000 };
 
-/** Parses `--limit`. Throws CliError for anything but a number. */
+/** Parses the number of an option. Throws CliError if it is no number in the range. */
 export function limitOf(
   text: string | undefined,
   range: {
@@ -34,24 +34,24 @@ export function limitOf(
   );
 }
 
-/** Writes a count: `1 line`, `2 lines`. */
+/** Returns a count with its noun: `1 line`, `2 lines`. */
 export function count(number: number, noun: string, nouns = `${noun}s`): string {
   return `${number} ${number === 1 ? noun : nouns}`;
 }
 
-/** Writes a share from 0 to 1 as `42 %`; a dash if there is none. */
+/** Returns a share from 0 to 1 as `42 %`, or a dash if there is none. */
 export function percent(share: number | null | undefined): string {
   return typeof share === 'number' ? `${Math.round(100 * share)} %` : '–';
 }
 
-/** Writes local time to the second: `2026-11-20 16:45:02`. */
+/** Returns a local date and time: `2026-11-20 16:45:02`. */
 export function timeText(at: number): string {
   const time = new Date(at);
   if (Number.isNaN(time.getTime())) return '?';
   return `${dayName(at)} ${[time.getHours(), time.getMinutes(), time.getSeconds()].map(two).join(':')}`;
 }
 
-/** Writes a local time: `16:45:02`. */
+/** Returns a local time: `16:45:02`. */
 export function clockText(at: number): string {
   return timeText(at).slice(11);
 }
@@ -61,15 +61,15 @@ const FORMS = ['text', 'json', 'off'] as const;
 interface LineOptions {
   readonly log?: string;
   readonly quiet?: boolean;
-  /** Print text even without a terminal, because the lines of a service are read later in its log. */
+  /** True: print text even without a terminal, because somebody reads the lines later in a log. */
   readonly isLogged?: boolean;
-  /** The command whose help describes the forms. */
+  /** The command whose help describes --log. */
   readonly command: string;
 }
 
 /**
- * Decides how a listener prints its requests: as text on a terminal or in a log, unless `--log` names another form.
- * Throws CliError for an unknown form.
+ * Returns in which form a listener prints its requests: as text on a terminal or in a log, unless `--log` names another
+ * form. Throws CliError for an unknown form.
  */
 export function lineForm(
   { log, quiet, isLogged = false, command }: LineOptions,

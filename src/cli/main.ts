@@ -16,7 +16,7 @@ import { COMMANDS } from './program/commands.ts';
 
 /** Declares all commands and runs a command line. */
 
-/** Runs a command line (without node and script) and resolves with the exit code. */
+/** Runs a command line (without node and script), and returns the exit code. */
 export function run(
   argv: readonly string[],
   context: CommandContext = ofProcess({ asker }),
@@ -24,7 +24,7 @@ export function run(
   return runProgram(argv, declareCommands, undefined, { openStore, ...context });
 }
 
-/** Opens the store. Its code is loaded only now. */
+/** Opens the store, and loads its code for that. */
 const openStore: OpenStore = async (folder, options) =>
   (await import('./compose-store.ts')).openStoreForCli(folder, options);
 
@@ -72,7 +72,7 @@ export const declareCommands: Declare = (program, context, finish) => {
   program.hook('preAction', needFolder);
 };
 
-/** Throws where the current folder was removed: no thread starts there, and no project can be found. */
+/** Throws CliError if the current folder was removed: no thread can start there, and svc finds no project. */
 function needFolder(): void {
   try {
     process.cwd();
@@ -84,7 +84,7 @@ function needFolder(): void {
   }
 }
 
-/** Prints a command's help, or a page of this package's documents. */
+/** Prints the help of a command, or a page of the documents. */
 function printHelp(words: readonly string[], program: Command, terminal: Terminal): void {
   const command = words.reduce<Command | undefined>(
     (parent, word) => parent?.commands.find((one) => one.name() === word),
@@ -106,7 +106,7 @@ function printHelp(words: readonly string[], program: Command, terminal: Termina
   terminal.out(readFileSync(join(folder, `${topic}.md`), 'utf8').trimEnd());
 }
 
-/** Returns the folder of the documents. npm starts bin/svc.js through a link, which is resolved first. */
+/** Returns the folder of the documents. npm starts bin/svc.js through a link, so follow it first. */
 function docsFolder(): string {
   return join(dirname(realpathSync(scriptPath())), '..', 'docs');
 }

@@ -4,12 +4,13 @@ import { memoryFailure } from './cli-error.ts';
 import type { CliStore } from './compose-store.ts';
 import type { CommandContext } from './context.ts';
 
-/** Opens the store of a command's context. */
-
-/** `log`: this machine's request log. `memory`: also the memories, wherever the configuration says they are. */
+/**
+ * `log`: the request log, which is on this machine. `memory`: also the memories, wherever the configuration says that
+ * they are.
+ */
 type Wanted = 'log' | 'memory';
 
-/** Opens the store. `isReader`: see StoreOptions. */
+/** Opens the store for a command. `isReader`: see StoreOptions. */
 export async function openStore(
   context: CommandContext,
   wanted: Wanted,
@@ -22,7 +23,7 @@ export async function openStore(
   return open(dataFolder(environment), { ...where, isReader, report });
 }
 
-/** Runs `work` with the memories, and closes the store. */
+/** Opens the store, runs `work` with it, and closes it. */
 export async function withStore<T>(
   context: CommandContext,
   work: (store: CliStore) => Promise<T>,
@@ -40,7 +41,7 @@ export async function withStore<T>(
   }
 }
 
-/** Runs `work`, which only reads, on the memories. */
+/** Does the same for `work` that only reads the memories. */
 export function readStore<T>(
   context: CommandContext,
   work: (store: CliStore) => Promise<T>,
@@ -48,7 +49,7 @@ export function readStore<T>(
   return withStore(context, work, 'memory', true);
 }
 
-/** Runs `work`, which only reads, on the request log. */
+/** Does the same for `work` that only reads the request log. */
 export function readLog<T>(
   context: CommandContext,
   work: (store: CliStore) => Promise<T>,
@@ -56,7 +57,10 @@ export function readLog<T>(
   return withStore(context, work, 'log', true);
 }
 
-/** Deadline of a call: the store answers in milliseconds, and a slower hosted one is down. */
+/**
+ * Deadline of a call to the memory. The store on this machine answers in milliseconds; a service that takes longer than
+ * this is down.
+ */
 export const WAIT_MS = 10_000;
 
 export function deadline(): AbortSignal {

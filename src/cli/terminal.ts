@@ -3,11 +3,11 @@ import picocolors from 'picocolors';
 import { wrapped } from './text-table.ts';
 
 /**
- * The only code that prints. stdout is for machines and contains only the requested output; stderr is for people.
- * Control and bidirectional characters are shown and not sent, so that printed text cannot control a screen.
+ * Prints; no other code does. stdout is for machines and has only the requested output; stderr is for people. Control
+ * characters, and those that change the direction of text, are replaced, so that printed text cannot control a screen.
  */
 
-/** The members of a stream that the terminal needs, as process.stdout and process.stderr have them. */
+/** The members of process.stdout and process.stderr that the terminal uses. */
 export type Output = Pick<WriteStream, 'write'> & {
   readonly isTTY?: boolean;
   readonly columns?: number;
@@ -37,12 +37,12 @@ export class Terminal {
     this.noteColors = picocolors.createColors(!isPlain && stderr.isTTY === true);
   }
 
-  /** True if stdout is a terminal, so that a user sees it. */
+  /** True if stdout is a terminal, so that a user sees what is printed there. */
   get isWatched(): boolean {
     return this.#stdout.isTTY === true;
   }
 
-  /** True if stderr is a terminal, so that a user sees it. */
+  /** True if stderr is a terminal, so that a user sees what is printed there. */
   get areNotesWatched(): boolean {
     return this.#stderr.isTTY === true;
   }
@@ -62,12 +62,12 @@ export class Terminal {
     return this.#stdout.rows ?? fallback;
   }
 
-  /** Opens a full screen for a live view; `leaveScreen` restores the earlier content. */
+  /** Changes to a second screen for a live view; leaveScreen() returns to the first one. */
   enterScreen(): void {
     this.#stdout.write('\u001b[?1049h\u001b[?25l');
   }
 
-  /** Draws the lines, which must be printable and no wider than the screen. */
+  /** Draws the lines on the second screen. They must be printable and no wider than the screen. */
   paint(lines: readonly string[]): void {
     const text = lines.map((line) => `${line}\u001b[K`).join('\r\n');
     this.#stdout.write(`\u001b[H${text}\u001b[J`);
@@ -77,12 +77,12 @@ export class Terminal {
     this.#stdout.write('\u001b[?25h\u001b[?1049l');
   }
 
-  /** Prints an output line byte for byte, only for text that svc itself made. */
+  /** Prints a line on stdout byte for byte. It is only for text that svc itself made. */
   out(line: string): void {
     this.#stdout.write(`${line}\n`);
   }
 
-  /** Prints an output line, wrapped between words on a screen; further lines begin with `indent`. */
+  /** Prints a line on stdout, wrapped between words on a screen. Further lines begin with `indent`. */
   row(line: string, indent = ''): void {
     for (const part of wrapped(line, this.columns(Infinity), indent)) this.out(part);
   }
@@ -91,12 +91,12 @@ export class Terminal {
     this.out(JSON.stringify(value, undefined, 2));
   }
 
-  /** Prints stored text: exactly for a pipe, with unprintable characters replaced on a screen. */
+  /** Prints a stored text on stdout: exactly into a pipe or file; on a screen with unprintable characters replaced. */
   outText(text: string): void {
     this.#stdout.write(this.isWatched ? `${printable(text)}\n` : text);
   }
 
-  /** Prints text for people, wrapped between words on a screen. */
+  /** Prints a text for people on stdout, wrapped between words on a screen. */
   outWrapped(text: string): void {
     this.#stdout.write(`${broken(text, this.#stdout)}\n`);
   }
@@ -105,17 +105,20 @@ export class Terminal {
     this.#stderr.write(`${broken(printable(line), this.#stderr)}\n`);
   }
 
-  /** Shows a long command's progress on one line, which the next call replaces; nothing without a screen. */
+  /**
+   * Shows the progress of a long command in one line of stderr, which the next call replaces. Prints nothing without a
+   * screen.
+   */
   progress(text: string): void {
     if (this.#stderr.isTTY === true) this.#stderr.write(`\r${oneLine(text, 78)}\u001b[K`);
   }
 
-  /** Takes the line of `progress` away. */
+  /** Removes the line of progress(). */
   progressDone(): void {
     if (this.#stderr.isTTY === true) this.#stderr.write('\r\u001b[K');
   }
 
-  /** Prints a line for people that already has colours; every part must be printable. */
+  /** Prints a line on stderr that already has colours; every part must be printable. */
   noteColored(line: string): void {
     this.#stderr.write(`${line}\n`);
   }
@@ -131,10 +134,10 @@ export class Terminal {
   }
 }
 
-/** Wraps text between words for a screen, which itself would break inside words. */
+/** Wraps a text between words, because a screen would break a line inside a word. */
 function broken(text: string, { isTTY, columns }: Output, before = 0): string {
   if (isTTY !== true || columns === undefined) return text;
-  // Reserve the width of a label that precedes the first line; it is not printed here.
+  // Reserve columns for the label that precedes the first line; remove them afterwards.
   const label = '-'.repeat(before);
   const lines = text.split('\n').flatMap((line) => {
     const indent = /^ */.exec(line)?.[0] ?? '';
@@ -145,19 +148,19 @@ function broken(text: string, { isTTY, columns }: Output, before = 0): string {
   return lines.join('\n');
 }
 
-// Matches control characters except tab and line feed, and characters that reverse or hide text. Not joiners, which
-// some scripts and emojis need.
+// Matches control characters except tab and line feed, and characters that reverse or hide text. It does not match
+// joiners, which some scripts and emojis need.
 const UNPRINTABLE = /(?![\t\n\u200c\u200d])[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
-/** Replaces every character that a screen would act on by U+FFFD. */
+/** Replaces every character that would control a screen by U+FFFD. */
 export function printable(text: string): string {
   return text.replaceAll(UNPRINTABLE, '\ufffd');
 }
 
-/** Returns the text's beginning on one line of at most `charsMax` characters. */
+/** Returns the beginning of a text as one line of at most `charsMax` characters. */
 export function oneLine(text: string, charsMax: number): string {
-  // Shorten first, because a stored tool output may have megabytes. More than three quarters of a text are rarely
-  // spaces.
+  // Cut the text first, because a stored tool output may have megabytes. Four times the characters are enough, unless
+  // three quarters of them are spaces.
   const start = text.slice(0, charsMax * 4);
   const characters = Array.from(printable(start).replaceAll(/\s+/g, ' ').trim());
   if (characters.length <= charsMax && start.length === text.length) return characters.join('');

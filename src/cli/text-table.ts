@@ -1,8 +1,8 @@
-/** Writes columns of text for a given width. Cells must be printable and of one line. */
+/** The shape of a table of text. Its cells must be printable and of one line. */
 export interface TableShape {
-  /** Characters in a line. Columns that do not fit whole are left out, the last ones first. */
+  /** Characters of a line. Columns that do not fit completely are left out, the last ones first. */
   readonly columns: number;
-  /** Indexes of columns that are aligned left, unlike numbers. */
+  /** Indexes of the columns that are aligned left. Others are aligned right, as numbers are. */
   readonly left: readonly number[];
 }
 
@@ -23,7 +23,7 @@ export function table(rows: readonly (readonly string[])[], shape: TableShape): 
   });
 }
 
-/** Returns how many columns fit whole; the first one always counts. */
+/** Returns how many columns fit completely; at least 1. */
 function fittingColumns(widths: readonly number[], columns: number): number {
   let used = 0;
   const over = widths.findIndex((width, index) => {
@@ -33,7 +33,7 @@ function fittingColumns(widths: readonly number[], columns: number): number {
   return over === -1 ? widths.length : Math.max(1, over);
 }
 
-/** Wraps text to lines of at most `columns` characters, between words; further lines begin with `indent`. */
+/** Wraps a text between words to lines of at most `columns` characters. Further lines begin with `indent`. */
 export function wrapped(text: string, columns: number, indent = ''): readonly string[] {
   const lines: string[] = [];
   let line: string | undefined;
@@ -48,7 +48,10 @@ export function wrapped(text: string, columns: number, indent = ''): readonly st
 
 const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'] as const;
 
-/** Draws a bar. `share`: from 0 to 1 of `columns` characters, to an eighth of a character. */
+/**
+ * Returns a bar. `share`: its length as a share of `columns` characters, from 0 to 1, exact to an eighth of a
+ * character.
+ */
 export function bar(share: number, columns: number): string {
   const eighths = Math.round(Math.min(Math.max(share, 0), 1) * columns * 8);
   return '█'.repeat(Math.floor(eighths / 8)) + (EIGHTHS[eighths % 8] ?? '');

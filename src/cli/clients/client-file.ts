@@ -15,24 +15,24 @@ import {
 import { CliError } from '../cli-error.ts';
 
 /**
- * Points a client's own file at the proxy, and undoes it. The earlier file can always be restored: record and backup
- * are on disk before the file changes.
+ * Adds svc's settings to a client's own file, and removes them. The earlier file can always be restored, because a
+ * record of the change and a backup are on disk before the file changes.
  */
 
 /** One kind of settings file: how svc adds its settings and removes them. */
 export interface ClientFileForm {
   readonly path: string;
-  /** Says what the user must delete to undo the change by hand. */
+  /** Returns a sentence part that says what the user must delete to undo the change by hand. */
   byHand(changes: readonly ClientChange[]): string;
   /** Adds the settings. Throws CliError if that would break something. */
   apply(text: string): { readonly text: string; readonly change: Omit<ClientChange, 'hash'> };
   /**
-   * Removes the settings. 'absent': nothing of the change is there. 'lost': the earlier values are missing too.
-   * 'edited': the change is there in another form.
+   * Removes the settings of `change`. Returns 'absent' if the text has none of them, 'lost' if it also lacks a value
+   * that one of them had replaced, and 'edited' if it has one of them with another value.
    */
   revert(text: string, change: ClientChange): Reverted;
   isEmpty(text: string): boolean;
-  /** Says whether the file has svc's settings without a record. */
+  /** Says whether the text has the comments with which svc marks its lines. */
   hasMark(text: string): boolean;
 }
 
@@ -48,7 +48,10 @@ interface Undone {
   readonly outcome: 'restored' | 'taken-out' | 'removed' | 'nothing';
 }
 
-/** Compares parsed values. The order of keys, and the prototypes of the parser, do not count. */
+/**
+ * Says whether two parsed values are equal. The order of keys, and the prototypes that a parser gives its objects, do
+ * not count.
+ */
 export function isSameValue(one: unknown, other: unknown): boolean {
   return isDeepStrictEqual(plain(one), plain(other));
 }
@@ -102,7 +105,7 @@ export function writeClientFile(form: ClientFileForm, dataFolder: string): Promi
       named: form.path,
       isMade: record?.isMade ?? file.text === undefined,
       ...(madeFolder === undefined ? {} : { madeFolder }),
-      // Keep the newest earlier change too: until the file is replaced, it may still have its present content.
+      // Keep the previous change too, because the file has it until it is replaced.
       changes: [{ hash: hashOf(text), ...change }, ...(record?.changes.slice(0, 1) ?? [])],
     };
     await records.write(name, next, base);
@@ -112,7 +115,7 @@ export function writeClientFile(form: ClientFileForm, dataFolder: string): Promi
   });
 }
 
-/** Restores the file, byte for byte if it has not changed since. */
+/** Removes svc's settings from the file. The earlier file is restored byte for byte if nobody else has changed it. */
 export function undoClientFile(form: ClientFileForm, dataFolder: string): Promise<Undone> {
   return withFile(form, dataFolder, async (opened) => {
     const { file, record, records, name } = opened;
@@ -123,7 +126,7 @@ export function undoClientFile(form: ClientFileForm, dataFolder: string): Promis
       return { path, outcome: 'nothing' };
     }
     const isUnchanged = record.changes[0]?.hash === hashOf(text);
-    // A file that was moved, such as into a repository of settings, belongs to the user now.
+    // A file that svc created is the user's after the user has moved it, for example into a repository of settings.
     const isOwn = record.isMade && path === record.path;
     const isLeftOver = isOwn && (isUnchanged || form.isEmpty(base));
     if (isLeftOver) await removeForeignFile(file, record.madeFolder);
@@ -157,7 +160,10 @@ function withFile<T>(
   });
 }
 
-/** Finds a file's record. There is one per file, because a client may use another folder later. */
+/**
+ * Finds the record of a file, and the name under which it is stored. A record belongs to a file and not to a client,
+ * because a client may use another folder later.
+ */
 function recordOf(
   { path: named }: ClientFileForm,
   { path }: ForeignFile,
@@ -167,7 +173,8 @@ function recordOf(
     const record = parseClientRecord(value);
     return record === undefined ? [] : [[name, record] as const];
   });
-  // The file may have been moved since, so either of its two paths finds the record.
+  // The file may have been moved and replaced by a link, or the link may have been replaced by a file. So either of the
+  // two paths in the record finds it.
   return (
     known.find(([, record]) => record.path === path) ??
     known.find(([, record]) => record.named === named || record.path === named) ?? [
@@ -177,7 +184,7 @@ function recordOf(
   );
 }
 
-/** Returns the file with svc's settings: the one at the client's path, or the one in the record. */
+/** Returns the file that has svc's settings: the one that the client opens, or else the one in the record. */
 async function fileOf(
   form: ClientFileForm,
   named: ForeignFile,
@@ -224,7 +231,7 @@ async function baseOf({ form, file, record, records, name }: Opened): Promise<st
       `Remove them yourself: ${form.byHand(changes)} The original file: ${records.backupPath(name)}`,
     );
   }
-  // The settings were removed by hand, so only the backup has the earlier content.
+  // The user has removed the settings, so only the backup has the earlier values.
   if (outcomes.includes('lost') && !isMade && backup !== undefined && backup !== '') {
     throw new CliError(
       text === undefined

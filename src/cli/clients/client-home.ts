@@ -4,7 +4,7 @@ import type { ClientFolder } from '../../adapters/foreign/client-files.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { CliError } from '../cli-error.ts';
 
-/** The folder in which several clients have a folder each. */
+/** The folder in which several clients have a folder for their settings. */
 export const CONFIG_FOLDER: ClientFolder = { variable: 'XDG_CONFIG_HOME', name: '.config' };
 
 export function clientHome(environment: Environment): string {
@@ -13,7 +13,7 @@ export function clientHome(environment: Environment): string {
   throw new CliError('There is no home folder.', 'Set HOME to an absolute path.');
 }
 
-/** Returns the folder that the client's variable names, or its usual one. */
+/** Returns the folder that the client's environment variable names, or else the usual one in the home folder. */
 export function clientFolder(environment: Environment, { variable, name }: ClientFolder): string {
   const own = environment[variable] ?? '';
   return isAbsolute(own) ? own : join(clientHome(environment), name);

@@ -6,19 +6,21 @@ import { CliError } from '../cli-error.ts';
 import { tomlString } from '../../core/foreign/shell-quote.ts';
 import type { TomlBlock } from '../../core/foreign/toml-block.ts';
 
-/** Makes the environment with which a client finds the proxy, for print-config and run. */
+/** Makes the environment variables with which a client finds the proxy, for print-config, connect and run. */
 
 type Variables = [name: string, value: string][];
 
 /**
- * Must be `true` for Claude Code to search MCP tools with another base URL. Otherwise it puts each tool into the
- * prompt, and a server that connects late changes the prefix to which thinking is bound
- * (code.claude.com/docs/en/env-vars and /prompt-caching, 2026-08-22). The provider must accept `tool_reference`
- * blocks, so it is set only for Anthropic.
+ * Claude Code searches MCP tools with another base URL only if this variable is `true`. Otherwise it puts each tool
+ * into the prompt, and a server that connects late changes the prefix to which thinking is bound
+ * (code.claude.com/docs/en/env-vars and /prompt-caching, 2026-08-22). The provider must accept `tool_reference` blocks,
+ * so svc sets the variable only for Anthropic.
  */
 export const TOOL_SEARCH = 'ENABLE_TOOL_SEARCH';
 
-/** Returns the variable; nothing if the user has set it, to any value. */
+/**
+ * Returns TOOL_SEARCH with its value, or nothing if the upstream is not Anthropic or the user has set it to any value.
+ */
 export function toolSearchVariables(
   upstream: Draft | undefined,
   environment: Environment,
@@ -27,7 +29,7 @@ export function toolSearchVariables(
   return isAt('api.anthropic.com', upstream) && !isSet ? [[TOOL_SEARCH, 'true']] : [];
 }
 
-/** True for the provider's own address, false for a gateway. */
+/** Says whether the upstream has the provider's own address, and not that of a gateway. */
 export function isAt(
   host: 'api.anthropic.com' | 'api.openai.com',
   upstream: Draft | undefined,
@@ -49,7 +51,7 @@ export function addressOf({ host, port }: Access): string {
 
 interface ClaudeFacts {
   readonly environment: Environment;
-  /** True: use ANTHROPIC_AUTH_TOKEN instead of ANTHROPIC_API_KEY, because the client asks the user about that one. */
+  /** True: use ANTHROPIC_AUTH_TOKEN. About ANTHROPIC_API_KEY Claude Code asks the user. */
   readonly authToken: boolean;
 }
 
@@ -61,13 +63,16 @@ export function claudeVariables(
     // The address has no /v1, because the client adds /v1/messages.
     ['ANTHROPIC_BASE_URL', addressOf(access)],
     [authToken ? 'ANTHROPIC_AUTH_TOKEN' : 'ANTHROPIC_API_KEY', access.localToken],
-    // With this variable the client marks its side calls and compactions.
+    // With this variable the client marks its side calls and compactions in a header.
     ['CLAUDE_CODE_GATEWAY_HINT_HEADERS', '1'],
     ...loopbackVariables(access.host, environment),
   ];
 }
 
-/** Returns NO_PROXY with this machine. Without it clients send loopback requests with the token to a proxy. */
+/**
+ * Returns NO_PROXY with the addresses of this machine. Without them a client sends loopback requests, with the token,
+ * to the network proxy.
+ */
 export function loopbackVariables(host: string, environment: Environment): Variables {
   const direct = ['127.0.0.1', 'localhost', ...(host === '::1' ? ['::1', '[::1]'] : [])];
   const { NO_PROXY: upper, no_proxy: lower } = environment;
@@ -83,7 +88,8 @@ function extended(list: string | undefined, hosts: readonly string[]): string {
   return [...entries, ...hosts.filter((host) => !entries.includes(host))].join(',');
 }
 
-// Says whether a text can be a host. The shell gets one line per variable, and no host contains a control character.
+// Says whether an entry can be a host. A control character, such as a line end, would break the line that the shell
+// evaluates.
 function isHostLike(entry: string): boolean {
   return entry !== '' && !/\p{Cc}/u.test(entry);
 }
@@ -91,7 +97,7 @@ function isHostLike(entry: string): boolean {
 /** Variables by which clients send even loopback requests to a network proxy. */
 const NAMES = ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy'];
 
-/** Returns the names of those variables that are set. */
+/** Returns the names in NAMES that are set. */
 export function proxyVariables(environment: Environment): readonly string[] {
   return NAMES.filter((name) => Boolean(environment[name]));
 }
@@ -118,7 +124,7 @@ export interface CodexProvider {
     | 'login';
 }
 
-/** A variable for the token, with the command by which the user sets it. */
+/** The variable in which a client finds the token, and the command by which the user sets it. */
 export const LOCAL_VARIABLE = {
   variable: 'SVC_LOCAL_PROXY_TOKEN',
   instructions: 'export SVC_LOCAL_PROXY_TOKEN="$(svc config token)"',

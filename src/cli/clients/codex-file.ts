@@ -18,9 +18,9 @@ import { type ClientFileForm, isSameValue, type Reverted } from './client-file.t
 import { clientFolder } from './client-home.ts';
 
 /**
- * Edits Codex's config.toml: one marked block, and every other line stays unchanged. A separate profile file
- * (`svc.config.toml`) would need `codex -p svc` in every call, which the app and the editors cannot do: since 0.134
- * no key of config.toml names a profile (developers.openai.com/codex/config-advanced, November 2026).
+ * Adds one marked block to Codex's config.toml, and leaves every other line unchanged. A separate profile file
+ * (`svc.config.toml`) would need `codex -p svc` in every call, which the app and the editors cannot do: since Codex
+ * 0.134 no key of config.toml names a profile (developers.openai.com/codex/config-advanced, November 2026).
  */
 
 const PROVIDER = 'svc';
@@ -67,7 +67,7 @@ function apply(
   const { text: after, change } = insertBlock(text, block, isWhole);
   const own = parseToml(linesOf(block).join('\n')) ?? {};
   const wanted = withBlock(before, own);
-  // The block was inserted by lines, so check the result with the parser.
+  // insertBlock() works on lines of text, so check the result with the parser.
   if (!isSameValue(parseToml(after), wanted)) {
     throw new CliError(
       `${path} sets model_provider or model_providers.${PROVIDER} in a form that svc cannot edit.`,
@@ -81,7 +81,7 @@ function linesOf({ top, tables }: TomlBlock): readonly string[] {
   return [...Object.entries(top).map(([key, value]) => `${key} = ${value}`), ...tables.flat()];
 }
 
-/** Returns the expected content of the file: its own values, with the block's in place of some. */
+/** Returns the values that the file must have with the block: its own, of which the block replaces some. */
 function withBlock(before: Toml, own: Toml): Toml {
   const { model_providers: others } = before;
   const { model_providers: ours, ...top } = own;
@@ -96,7 +96,7 @@ function revert(text: string, change: NonNullable<ClientChange['toml']>): Revert
   const own = parseToml(change.lines.join('\n')) ?? {};
   const aside = parseToml(change.aside.join('\n')) ?? {};
   const wanted = withBlock(withoutBlock(parseToml(text) ?? {}, own), aside);
-  // A key that the user added to the block's table would now belong to another table.
+  // If the user added a key to a table of the block, it would now belong to the table before it.
   return isSameValue(before, wanted) ? reverted : 'edited';
 }
 
@@ -115,7 +115,10 @@ function isWhole(text: string): boolean {
   return parseToml(text) !== undefined;
 }
 
-/** Returns the profile that the file selects, if it names a provider: that overrides the top level. */
+/**
+ * Returns the profile that the file selects if that profile names a provider, because it overrides the one at the top
+ * level.
+ */
 export async function profileIn(path: string): Promise<string | undefined> {
   const toml = parseToml((await readForeignFile(path)).text ?? '');
   const profile = typeof toml?.['profile'] === 'string' ? toml['profile'] : '';

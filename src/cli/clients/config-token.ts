@@ -10,7 +10,7 @@ export interface TokenOptions {
   readonly start?: boolean;
 }
 
-/** Runs `svc config token`: prints the token and a line end, nothing else. `script`: this program. */
+/** Runs `svc config token`: prints the token and a line end, nothing else. `script`: the path of this program. */
 export async function printToken(
   options: TokenOptions,
   context: CommandContext,
@@ -27,9 +27,9 @@ const CONNECT_MS = 500;
 const START_MS = 4_500;
 
 /**
- * Starts the proxy for a client that asks for its token, because it is about to send a request. Clients ask often;
- * if the proxy listens this costs one connection on loopback. Throws CliError if the proxy cannot be started; the
- * reason is on stderr by then.
+ * Starts the proxy if it does not listen, because the client is about to send it a request. Clients ask for the token
+ * often; if the proxy listens, that costs one connection on loopback. Throws CliError if the proxy cannot be started;
+ * its reason is already on stderr.
  */
 async function startForClient(
   access: Access,

@@ -41,9 +41,9 @@ import { HOOKABLE, hookableOf } from './hook-files.ts';
 import { commandLine, holdsStart, ownCommand, START, TOKEN } from './own-command.ts';
 
 /**
- * Runs `svc connect NAME` and `svc disconnect NAME`: they change the client's own settings file, so that the client
- * finds the proxy however it is started. The file contains no token: the client asks svc for it. A command shows the
- * change and asks first; without a terminal it needs --yes.
+ * Runs `svc connect NAME` and `svc disconnect NAME`. They change the client's own settings file, so that the client
+ * finds the proxy however it is started. Wherever the client can ask svc for the token, the file does not contain it.
+ * The commands show the change and ask first; without a terminal they need --yes.
  */
 
 export interface ConnectOptions {
@@ -51,7 +51,7 @@ export interface ConnectOptions {
   readonly quiet?: boolean;
   /** The model, for clients whose settings must name one. */
   readonly model?: string;
-  /** For Codex: name the provider OpenAI. */
+  /** For Codex: give the provider the name OpenAI, see requireOpenAi(). */
   readonly openaiName?: boolean;
   /** True: use the client's own hooks for memory, without a proxy in the path. */
   readonly hooks?: boolean;
@@ -69,13 +69,13 @@ export interface ConnectableClient {
   readonly title: string;
   /** The program's name in the search path. */
   readonly program: string;
-  /** The dialects with which it can be connected without more options, best first. */
+  /** The dialects that work without a model's name in the settings, best first. */
   readonly dialects: readonly Dialect[];
   /** True if the client has a login that svc can forward. */
   readonly hasLogin: boolean;
-  /** Computes the settings. Throws CliError if the configuration does not allow them. */
+  /** Returns the settings to write. Throws CliError if the configuration does not allow them. */
   plan(facts: PlanFacts): Promise<Connection>;
-  /** Returns the settings file, for removing svc's settings. */
+  /** Returns the form of the settings file, for removing svc's settings. */
   file(environment: Environment): ClientFileForm;
 }
 
@@ -115,7 +115,10 @@ export const CONNECTABLE: readonly ConnectableClient[] = [
   ...OTHER_CLIENTS.flatMap(otherClient),
 ];
 
-/** Returns the titles of clients that start the proxy themselves, because svc wrote and recorded such settings. */
+/**
+ * Returns the titles of the clients that start the proxy themselves. svc's records list the settings with which they
+ * do.
+ */
 export async function startingClients(environment: Environment): Promise<readonly string[]> {
   const records = await clientRecords(dataFolder(environment));
   return CONNECTABLE.flatMap((client) => {
@@ -127,7 +130,7 @@ export async function startingClients(environment: Environment): Promise<readonl
   });
 }
 
-/** Returns the client. Throws CliError with the reason if svc cannot connect it. */
+/** Returns the client with this name. Throws CliError with the reason if svc cannot connect it. */
 function connectableOf(name: string): ConnectableClient {
   const client = CONNECTABLE.find((one) => one.name === name);
   if (client !== undefined) return client;
@@ -192,7 +195,7 @@ export async function disconnect(
   return 0;
 }
 
-/** Returns the files of a client in which svc may have settings: for the proxy, and for hooks. */
+/** Returns the forms of the client's files in which svc may have settings: for the proxy, and for hooks. */
 function formsOf(
   name: string,
   environment: Environment,
@@ -209,7 +212,10 @@ function formsOf(
   return { title: hooked.title, forms };
 }
 
-/** Writes the client's hooks, and removes settings for the proxy from the same file: a client has one or the other. */
+/**
+ * Writes the client's hooks. If svc's settings for the proxy are in the same file, it removes them, because a client
+ * has one or the other.
+ */
 async function connectHooks(
   name: string,
   options: ConnectOptions,
@@ -288,7 +294,7 @@ async function isConfirmed(
   return isSure;
 }
 
-/** Describes the change. It hides the token in an address, and never shows the replaced values. */
+/** Describes a change for the user. It hides the token in an address, and never shows a replaced value. */
 function previewLines({ toml, json = [], whole }: Omit<ClientChange, 'hash'>): readonly string[] {
   const lines = [
     ...(whole === undefined ? [] : [`a plugin of svc, ${whole.split('\n').length} lines`]),
@@ -303,7 +309,9 @@ function previewLines({ toml, json = [], whole }: Omit<ClientChange, 'hash'>): r
   return aside === 0 ? shown : [...shown, `(${aside} lines of yours become comments)`];
 }
 
-/** Writes the settings without asking. Returns true if the client now starts the proxy itself. */
+/**
+ * Writes the client's settings for the proxy without asking. Returns true if the client now starts the proxy itself.
+ */
 export async function connectNow(
   client: ConnectableClient,
   context: CommandContext,
@@ -335,7 +343,7 @@ async function carryOut(
       `${title} starts the proxy in its own environment, which may lack ${variables.join(', ')}. Store the key in svc's configuration instead: svc setup --yes --upstream NAME --key-stdin`,
     );
   }
-  // The settings name this program's path, so a path that may be deleted soon must not be written.
+  // The settings contain this program's path. npm may delete its cache, and then the client can start nothing.
   if (command?.some((one) => /[\\/]_npx[\\/]/.test(one)) === true) {
     terminal.warn('svc runs from the cache of npx, which npm empties from time to time.');
     terminal.note('  Install svc, then run this command again: npm install -g svc-local-proxy');
@@ -358,7 +366,7 @@ async function planClaude({ context: { environment }, script }: PlanFacts): Prom
   const variables = [
     ['ANTHROPIC_BASE_URL', baseUrl],
     ['CLAUDE_CODE_GATEWAY_HINT_HEADERS', '1'],
-    // If the shell sets one of these, it would be sent with every request, or replace a login.
+    // If the shell sets one of these two, the client sends it with every request, or uses it instead of the login.
     ['ANTHROPIC_API_KEY', ''],
     ['ANTHROPIC_AUTH_TOKEN', ''],
     ...loopbackVariables(access.host, environment),
@@ -378,8 +386,8 @@ async function planClaude({ context: { environment }, script }: PlanFacts): Prom
 }
 
 /**
- * With a login Claude Code never asks svc for a token, so a hook starts the proxy. Claude Code runs SessionStart
- * hooks before its first request, also with -p, and gives their output to the model; this one prints nothing.
+ * Returns a hook that starts the proxy. With a login Claude Code never asks svc for a token, but it runs SessionStart
+ * hooks before its first request, also with -p. It gives their output to the model, so this hook prints nothing.
  */
 function startHook(command: readonly string[]): JsonSetting {
   const hook = { type: 'command', command: commandLine(command), timeout: START_HOOK_SECONDS };
@@ -387,8 +395,8 @@ function startHook(command: readonly string[]): JsonSetting {
 }
 
 /**
- * Time limit of the hook. A start takes less than a second, on a busy machine several; after the limit Claude Code
- * continues without it.
+ * Time limit of the hook that starts the proxy. A start takes less than a second, on a busy machine several; after the
+ * limit Claude Code continues without the proxy.
  */
 const START_HOOK_SECONDS = 15;
 
@@ -427,8 +435,8 @@ async function planCodex({ options, context, script }: PlanFacts): Promise<Conne
 }
 
 /**
- * Says whether Codex supports a token command and a base URL for its built-in provider; 0.80 does not, later ones
- * do. If Codex is not found, the newest is assumed.
+ * Says whether the installed Codex supports a token command and another base URL for its built-in provider; see
+ * isBuiltInConfigurable(). If Codex is not found, it is assumed to be the newest.
  */
 async function isNewCodex(environment: Environment): Promise<boolean> {
   if (!isInstalled(environment, 'codex')) return true;
@@ -436,7 +444,7 @@ async function isNewCodex(environment: Environment): Promise<boolean> {
   return version === '' || isBuiltInConfigurable(version);
 }
 
-/** Returns the client for `svc connect`; none if svc changes no file of it. */
+/** Returns a list with the client as `svc connect` needs it. The list is empty if svc changes no file of the client. */
 function otherClient(client: OtherClient): readonly ConnectableClient[] {
   const { file, name, title, program, needsModel } = client;
   if (typeof file === 'string') return [];

@@ -8,17 +8,25 @@ import { clientFolder, clientHome, CONFIG_FOLDER } from './client-home.ts';
 import { jsonSettings, type JsonSetting } from './json-settings.ts';
 import { commandLine } from './own-command.ts';
 
-/** Where each client has its hooks. An event's line never varies: Codex asks for trust again after a change. */
+/**
+ * Writes svc's hooks into the file in which each client looks for hooks. The command for an event never varies, because
+ * Codex asks the user to trust a changed hook again.
+ */
 
 interface HookableClient {
   readonly name: string;
   readonly title: string;
-  /** Returns the form of the file. `command` has the words before the event; it is empty when hooks are removed. */
+  /**
+   * Returns the form of the file. `command` has the words before the event's name; it is empty when hooks are removed.
+   */
   form(environment: Environment, command: readonly string[]): ClientFileForm;
   readonly next: readonly string[];
 }
 
-/** The events, with time limits in seconds. svc answers within one; a busy machine needs more to start it. */
+/**
+ * The events of Claude Code and Codex, with time limits in seconds. svc answers within one second, but a busy machine
+ * may take longer to start it.
+ */
 const EVENTS = [
   ['SessionStart', 10],
   ['UserPromptSubmit', 5],
@@ -28,7 +36,7 @@ const EVENTS = [
   ['SessionEnd', 3],
 ] as const;
 
-/** Matches the tools of Claude Code whose calls show what the work is about. */
+/** Matches the tools of Claude Code whose calls say which files and names the work is about. */
 const LOOKED_TOOLS = 'Bash|Read|Grep|Glob|Edit|Write';
 
 export const HOOKABLE: readonly HookableClient[] = [
@@ -108,8 +116,8 @@ function groups(
 }
 
 /**
- * Returns the line for a POSIX shell. If svc is missing there, it must not report an error at each event: it says so
- * once, at the start of a session.
+ * Returns the hook's command for a POSIX shell. If svc is not installed any more, the command reports that only at the
+ * start of a session, and does nothing at other events.
  */
 function posixLine(client: string, words: readonly string[]): string {
   const message = `svc has no memory here: it is not installed any more. To remove its hooks, install it and run: svc disconnect ${client}`;
@@ -119,8 +127,8 @@ function posixLine(client: string, words: readonly string[]): string {
 }
 
 /**
- * Returns the line for cmd.exe and PowerShell: which one Codex uses depends on its version (2026-11-24). It prints
- * nothing if svc is missing.
+ * Returns the hook's command in a form for both cmd.exe and PowerShell, because the version of Codex decides which one
+ * runs it (2026-11-24). It prints nothing if svc is not installed.
  */
 function windowsLine(words: readonly string[]): string {
   return `cmd /d /c "${words.join(' ')} 2>nul || exit /b 0"`;
@@ -149,7 +157,8 @@ function copilotSettings(command: readonly string[]): readonly JsonSetting[] {
 }
 
 /**
- * Returns the form of a file that belongs to svc: a copy of this package's plugin, with this installation's command.
+ * Returns the form of a file that belongs to svc alone: a copy of the plugin in this package, with the command of this
+ * installation.
  */
 function pluginFile(path: string, source: string, command: readonly string[]): ClientFileForm {
   const remedy = `Move it away, then try again.`;
@@ -171,10 +180,10 @@ function pluginFile(path: string, source: string, command: readonly string[]): C
   };
 }
 
-/** Returns the plugin's source with the command. `dist` and `plugins` are in the same folder of the package. */
+/** Returns the plugin's source with the command of this installation. */
 function pluginText(source: string, command: readonly string[]): string {
   const text = readFileSync(join(packageFolder(), 'plugins', source), 'utf8');
-  // Omit the last two words, `hook` and the client, because the plugin adds them and the event itself.
+  // Omit the last two words, `hook` and the client's name, because the plugin adds them and the event.
   const words = JSON.stringify(command.slice(0, -2)).replaceAll('"', "'");
   return text.replace("const COMMAND = ['svc'];", () => `const COMMAND = ${words};`);
 }

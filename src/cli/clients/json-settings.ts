@@ -6,8 +6,8 @@ import { CliError } from '../cli-error.ts';
 import { type ClientFileForm, isSameValue, type Reverted } from './client-file.ts';
 
 /**
- * Edits a client's settings in JSON. Single keys are set, because JSON has no comments to mark a block with, and
- * clients rewrite the file whenever they change a setting. The record lists the keys.
+ * Sets single keys in a client's JSON settings. A marked block is not possible: JSON has no comments, and clients
+ * rewrite the file whenever they change a setting. The record lists the keys.
  */
 
 export interface JsonSetting extends Omit<JsonChange, 'before'> {
@@ -34,7 +34,8 @@ export function jsonSettings(target: JsonTarget): ClientFileForm {
     apply: (text) => apply(target, text),
     revert: (text, { json }) => (json === undefined ? 'absent' : revert(text, json)),
     isEmpty: (text) => isDeepStrictEqual(parseJsonText(text), {}),
-    // Without a record, equal settings are the user's own; they are replaced now and restored later.
+    // JSON has no marks. Without a record, equal settings are the user's own: svc replaces them now and restores them
+    // later.
     hasMark: () => false,
   };
 }
@@ -77,7 +78,7 @@ function apply(
     (now, change) => withValue(now, change.path, wholeValue(change)),
     before,
   );
-  // A repeated key would keep its second value, so parse the result again and check it.
+  // If the file has a key twice, its second value stays in force, so parse the result and check it.
   if (!isSameValue(parseJsonText(after), wanted)) {
     throw new CliError(
       `${path} has a setting twice, or in a form that svc cannot edit.`,
@@ -92,7 +93,7 @@ function isListOrAbsent(settings: unknown, path: readonly string[]): boolean {
   return value === undefined || Array.isArray(value);
 }
 
-/** Applies a change. An item is appended to the existing list. */
+/** Writes a change into the text. An item is appended to the list. */
 function withChange(text: string, change: JsonChange): string {
   const { path, value, before, isItem } = change;
   const isAppended = isItem === true && before !== undefined;
@@ -128,7 +129,7 @@ function withValue(settings: unknown, [key, ...rest]: readonly string[], value: 
 function revert(text: string, changes: readonly JsonChange[]): Reverted {
   const now = parseJsonText(text);
   if (!isRecord(now)) return 'edited';
-  // A key that the user removed or changed back counts as undone.
+  // A key that the user has removed, or has set to its earlier value, needs no change.
   const left = changes.filter((change) => {
     const value = valueAt(now, change.path);
     if (change.isItem === true) return placeIn(value, change) !== -1;
@@ -161,7 +162,7 @@ function withoutChange(text: string, change: JsonChange): string {
   return withJsonValue(text, isMade ? path : [...path, placeIn(list, change)], undefined);
 }
 
-/** Removes objects that had only svc's keys, because they were created for them. */
+/** Removes the objects that are empty now and were created for svc's keys. */
 function withoutEmptied(text: string, changes: readonly JsonChange[]): string {
   const folders = changes.flatMap((change) => foldersOf(change));
   const innermostFirst = folders.toSorted((a, b) => b.length - a.length);

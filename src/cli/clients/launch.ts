@@ -23,13 +23,13 @@ import { tomlString } from '../../core/foreign/shell-quote.ts';
 import { BLOCK_BEGIN } from '../../core/foreign/toml-block.ts';
 import { spawn } from 'node:child_process';
 
-/** How `svc run` starts a client: arguments and environment name the proxy, and no file changes. */
+/** A client as `svc run` starts it. Its arguments and environment name the proxy, so no file changes. */
 export interface LaunchedClient {
   /** The program's name in the search path. */
   readonly program: string;
   /** The command that installs it. */
   readonly install: string;
-  /** The dialects that it can use with svc, best first. */
+  /** The dialects that the client can use through svc, best first. */
   readonly dialects: readonly [Dialect, ...Dialect[]];
   launch(facts: LaunchFacts): Promise<Launch> | Launch;
 }
@@ -52,7 +52,7 @@ export interface Launch {
   /** Arguments to put before the user's own. */
   readonly args: readonly string[];
   readonly environment: Environment;
-  /** Lines for the user, such as who pays and what is kept separate. */
+  /** Lines for the user, for example about who pays. */
   readonly notes: readonly string[];
 }
 
@@ -76,8 +76,7 @@ function withKey({ host, port, localToken, environment, upstream }: LaunchFacts)
       ...environment,
       ...Object.fromEntries(claudeVariables(access, { environment, authToken: true })),
       ...Object.fromEntries(toolSearchVariables(upstream, environment)),
-      // The client would ask the user about this key and send it together with the token. svc itself adds the
-      // provider's key.
+      // With this key the client would ask the user, and send it together with the token. svc adds the provider's key.
       ANTHROPIC_API_KEY: undefined,
       CLAUDE_CODE_OAUTH_TOKEN: undefined,
     },
@@ -85,7 +84,7 @@ function withKey({ host, port, localToken, environment, upstream }: LaunchFacts)
   };
 }
 
-/** Makes a launch with the client's own login, which it sends as usual; svc's token is in a separate header. */
+/** Makes a launch with which the client sends its own login as usual; svc's token is in a separate header. */
 function withLogin({ host, port, localToken, environment, upstream }: LaunchFacts) {
   return {
     args: [],
@@ -96,7 +95,7 @@ function withLogin({ host, port, localToken, environment, upstream }: LaunchFact
       CLAUDE_CODE_GATEWAY_HINT_HEADERS: '1',
       ...Object.fromEntries(loopbackVariables(host, environment)),
       ...Object.fromEntries(toolSearchVariables(upstream, environment)),
-      // Each of these two would be used instead of the login.
+      // The client would use each of these two instead of the login.
       ANTHROPIC_API_KEY: undefined,
       ANTHROPIC_AUTH_TOKEN: undefined,
     },
@@ -111,7 +110,7 @@ function withLogin({ host, port, localToken, environment, upstream }: LaunchFact
   };
 }
 
-/** Adds a header to the variable, in which each line is a header. */
+/** Returns the value of ANTHROPIC_CUSTOM_HEADERS, in which each line is a header, with one more header. */
 function withHeader(environment: Environment, line: string): string {
   const own = (environment['ANTHROPIC_CUSTOM_HEADERS'] ?? '')
     .split('\n')
@@ -124,7 +123,7 @@ function hasKeySettings(environment: Environment): boolean {
   return text.includes('"apiKeyHelper"') && text.includes('config token');
 }
 
-/** Warns that login and key both exist, so that the user knows which one pays. */
+/** Returns a warning that both a login and a key exist, so that the user knows which one pays. */
 function keyPays(client: string, login: string): string {
   return `${client} has a subscription login, but svc has a provider key, so the provider bills the key per token. To use the login instead: svc setup --login ${login}`;
 }
@@ -138,10 +137,10 @@ export const CODEX: LaunchedClient = {
     const isLogin = takesLogin(upstream);
     const mode = codexAuthMode(environment);
     const knowsBuiltIn = isBuiltInConfigurable(await facts.version());
-    // The built-in provider needs a credential of Codex and sends it. The login of a plan must not be sent if svc has
-    // a key.
+    // The built-in provider sends Codex's own credential. If svc has a key, the login of a ChatGPT plan must not be
+    // sent.
     const hasCredential = isLogin || mode === 'key';
-    // Only OpenAI accepts what the built-in provider sends. A login's upstream is OpenAI by definition.
+    // Only OpenAI accepts what the built-in provider sends. Codex's login is used only with OpenAI.
     const isOpenAi = isLogin || isAt('api.openai.com', upstream);
     if (knowsBuiltIn && isOpenAi && hasCredential) return builtIn(facts, mode);
     return ownProvider(facts, mode);
@@ -149,8 +148,8 @@ export const CODEX: LaunchedClient = {
 };
 
 /**
- * Uses Codex's built-in provider. Codex stores its history by provider, so sessions from before svc can be resumed
- * with svc, and the reverse.
+ * Makes a launch with Codex's built-in provider. Codex stores its history by provider, so sessions from before svc can
+ * be resumed through svc, and the reverse.
  */
 function builtIn(facts: LaunchFacts, mode: AuthMode): Launch {
   const { localToken, environment, host, upstream } = facts;
@@ -186,11 +185,13 @@ const SEPARATE_HISTORY =
 
 function providerArgs(facts: LaunchFacts, isLogin: boolean): readonly string[] {
   const written = writtenBase(facts.environment);
-  // Settings that svc wrote are used as they are, because two ways of giving the token exclude each other.
+  // Use the settings that svc wrote into the file as they are, because Codex refuses two ways of giving the token at
+  // once.
   if (written !== undefined && !isLogin) {
-    // Compare with the slash, because port 876 is not port 8765.
+    // Compare with the slash: port 876 is the beginning of port 8765.
     if (written.startsWith(`${urlOf(facts)}/`)) return [];
-    // Use the written base URL with the port of this proxy; a token in its path stays there.
+    // The file names another proxy, so override its base URL. If that has a token in its path, the new one needs it
+    // too.
     const url = urlOf(facts);
     const moved = written.includes('/t/') ? withPathToken(url, facts.localToken) : url;
     return ['-c', `model_providers.svc.base_url=${tomlString(`${moved}/v1`)}`];
@@ -221,7 +222,7 @@ function writtenBase(environment: Environment): string | undefined {
 
 type AuthMode = ReturnType<typeof codexAuthMode>;
 
-// The first version found to support `openai_base_url` is 0.120.0; 0.113.0 does not.
+// The first minor version of Codex found to support `openai_base_url`: 0.120.0 does, 0.113.0 does not.
 const BUILT_IN_SINCE = 120;
 
 export function isBuiltInConfigurable(version: string): boolean {
@@ -229,7 +230,7 @@ export function isBuiltInConfigurable(version: string): boolean {
   return Number(major) > 0 || Number(minor) >= BUILT_IN_SINCE;
 }
 
-/** Deadline of the version. Codex answers in 50 ms; a client that hangs must not keep the user waiting. */
+/** Deadline of `PROGRAM --version`. Codex answers in 50 ms; a client that hangs must not keep the user waiting. */
 const VERSION_MS = 5_000;
 const VERSION_CHARS_MAX = 200;
 

@@ -11,8 +11,8 @@ import { clientFolder, CONFIG_FOLDER } from './client-home.ts';
 import { LOCAL_VARIABLE } from './client-variables.ts';
 
 /**
- * The clients besides Claude Code and Codex, one row each: dialects, environment, the text that a user must insert,
- * and the file. `core/request/clients.ts` says what a client's requests look like.
+ * The clients besides Claude Code and Codex, one row each: dialects, environment variables, the settings that a user
+ * must insert, and the settings file. `core/request/clients.ts` says what a client's requests look like.
  */
 
 export interface OtherClient {
@@ -23,14 +23,14 @@ export interface OtherClient {
   readonly program: string;
   /** The command that installs it. */
   readonly install: string;
-  /** The dialects that it can use with svc, best first. */
+  /** The dialects that the client can use through svc, best first. */
   readonly dialects: readonly [Dialect, ...Dialect[]];
   /**
-   * Starts the client for `svc run`; missing for an editor. SVC_LOCAL_PROXY_TOKEN also holds the token. Throws
-   * CliError if the client cannot be started.
+   * Returns arguments and variables for `svc run`; missing for an editor. `svc run` also sets SVC_LOCAL_PROXY_TOKEN.
+   * Throws CliError if the client cannot be started.
    */
   launch?(facts: OtherLaunchFacts): OtherLaunch;
-  /** Returns complete settings for `svc print-config`, without the token if the client can read a variable. */
+  /** Returns complete settings for `svc print-config`. They contain no token if the client can read a variable. */
   print(facts: ClientFacts): Printed;
   /** Dialects for which the client's settings must name a model, so the user must give one. */
   readonly needsModel?: readonly Dialect[];
@@ -39,21 +39,24 @@ export interface OtherClient {
 }
 
 export interface ClientFacts {
-  /** The proxy's address for this client, without /v1. The address identifies the client. */
+  /** The proxy's address without /v1. Its path names the client. */
   readonly url: string;
-  /** The address with a token for model routes in its path, for files that cannot run a command. */
+  /**
+   * The same address with a token in its path, for files in which the client can run no command. The token opens only
+   * model routes.
+   */
   readonly urlWithToken: string;
   readonly environment: Environment;
   /** The client's dialects for which a provider with a key is configured. There is at least one. */
   readonly spoken: readonly Dialect[];
-  /** The model that the user named, without a provider's name. */
+  /** The model that the user named, without the prefix `svc/`. */
   readonly model: string | undefined;
 }
 
 interface OtherLaunchFacts extends ClientFacts {
   readonly localToken: string;
   readonly args: readonly string[];
-  /** The folder of this program's own scripts. */
+  /** The folder of svc's scripts. */
   readonly scripts: string;
 }
 
@@ -71,7 +74,7 @@ interface Printed {
 
 interface OtherFile {
   path(environment: Environment): string;
-  /** A hint for a file in a form that svc does not edit. */
+  /** A hint for the user if the file has a form that svc does not edit. */
   readonly otherForm?: string;
   settings(facts: FileFacts): readonly Omit<JsonChange, 'before'>[];
   /** True if the client runs the token command, which starts the proxy if none runs. */
@@ -95,8 +98,8 @@ const ZED_KEY =
 
 export const OTHER_CLIENTS: readonly OtherClient[] = [
   /**
-   * opencode reads further settings from OPENCODE_CONFIG_CONTENT. Its own providers keep their models and get
-   * another address. For Chat Completions it has no provider of its own, so svc is added as one.
+   * opencode reads more settings from OPENCODE_CONFIG_CONTENT. Its built-in providers keep their models and get another
+   * address. It has none for Chat Completions, so svc is added as a provider.
    */
   {
     name: 'opencode',
@@ -129,8 +132,8 @@ export const OTHER_CLIENTS: readonly OtherClient[] = [
     },
   },
   /**
-   * pi takes providers from its models.json or from an extension. `svc run` gives it svc's extension, so no file
-   * changes. Its own providers keep their models and get another address.
+   * pi reads providers from its models.json or from an extension. `svc run` gives it svc's extension, so no file
+   * changes. Its built-in providers keep their models and get another address.
    */
   {
     name: 'pi',
@@ -159,7 +162,7 @@ export const OTHER_CLIENTS: readonly OtherClient[] = [
       asksToken: true,
     },
   },
-  /** Qwen Code takes address, key and kind of provider from the environment; the user chooses the model. */
+  /** Qwen Code reads address and key from variables. The user chooses the model. */
   {
     name: 'qwen',
     title: 'Qwen Code',
@@ -194,7 +197,7 @@ export const OTHER_CLIENTS: readonly OtherClient[] = [
       asksToken: false,
     },
   },
-  /** GitHub's Copilot CLI with a user's own provider, which it takes only from the environment. */
+  /** GitHub's Copilot CLI reads a user's own provider only from variables. */
   {
     name: 'copilot',
     title: 'Copilot CLI',
@@ -211,7 +214,7 @@ export const OTHER_CLIENTS: readonly OtherClient[] = [
       }
       const keys = {
         COPILOT_PROVIDER_API_KEY: localToken,
-        // Each of these would be used instead of the token.
+        // The client would use each of these two instead of the token.
         COPILOT_PROVIDER_API_KEY_COMMAND: undefined,
         COPILOT_PROVIDER_BEARER_TOKEN: undefined,
       };
@@ -233,8 +236,8 @@ export const OTHER_CLIENTS: readonly OtherClient[] = [
     },
   },
   /**
-   * Cline's command line takes a base URL only from its own file, and only for Chat Completions. So before `svc run
-   * cline` the command that `svc print-config cline` prints must be run once.
+   * Cline's command line reads a base URL only from its own file, and only for Chat Completions. So the user must once
+   * run the command that `svc print-config cline` prints, before `svc run cline`.
    */
   {
     name: 'cline',
@@ -256,7 +259,7 @@ export const OTHER_CLIENTS: readonly OtherClient[] = [
     },
     print({ urlWithToken, model }) {
       if (model === undefined) throw needsModel('Cline', 'svc print-config cline --model MODEL');
-      // The token is in the address and opens model routes only, but the client requires a key too.
+      // The token is in the address, but the client requires a key too.
       const name = shellQuote(model, 'sh');
       return {
         text: `cline auth -p ${CLINE_PROVIDER} -k svc -b ${urlWithToken}/v1 -m ${name}`,
@@ -264,7 +267,10 @@ export const OTHER_CLIENTS: readonly OtherClient[] = [
       };
     },
   },
-  /** Continue's `cn` reads models from a YAML file that the user names. The token stays in a variable. */
+  /**
+   * Continue's `cn` reads models from a YAML file that the user names. The printed file reads the token from a
+   * variable.
+   */
   {
     name: 'continue',
     title: 'Continue',
@@ -324,9 +330,9 @@ export const OTHER_CLIENTS: readonly OtherClient[] = [
     },
   },
   /**
-   * Zed's built-in provider anthropic supports `api_url`; a provider of another API lists its models. Zed stores
-   * keys in the keychain and not in settings.json, so the token is in the address (zed.dev/docs/ai/use-api-access
-   * and zed-industries/zed#34602, 2026-11-24).
+   * Zed's provider `anthropic` has the setting `api_url`; a provider of another API must list its models. Zed stores
+   * keys in the keychain and not in settings.json, so the token is in the address (zed.dev/docs/ai/use-api-access and
+   * zed-industries/zed#34602, 2026-11-24).
    */
   {
     name: 'zed',
@@ -347,8 +353,8 @@ export const OTHER_CLIENTS: readonly OtherClient[] = [
     },
   },
   /**
-   * VS Code 1.121 and newer: an entry of the vendor customendpoint in chatLanguageModels.json, with a whole URL per
-   * model (microsoft/vscode#316916, read 2026-11-24).
+   * VS Code 1.121 and newer reads providers of the vendor `customendpoint` from chatLanguageModels.json, with a
+   * complete URL for each model (microsoft/vscode#316916, read 2026-11-24).
    */
   {
     name: 'vscode',
@@ -405,7 +411,7 @@ export const NOT_POSSIBLE: Readonly<Record<string, readonly [reason: string, ins
   ],
 };
 
-/** Returns the model after `-m`, `--model` or `--model=`, without the provider's name that svc gives it. */
+/** Returns the model after `-m`, `--model` or `--model=`, without the prefix `svc/`, which names svc's provider. */
 export function modelIn(args: readonly string[]): string | undefined {
   const at = args.findIndex((arg) => arg === '-m' || arg === '--model');
   const joined = args.find((arg) => arg.startsWith('--model='))?.slice('--model='.length);
@@ -421,13 +427,16 @@ function jsonText(value: unknown): string {
   return JSON.stringify(value, undefined, 2);
 }
 
-/** Returns an entry per leaf, so that undoing keeps what the user added beside it. */
+/** Returns one change for each innermost value, so that undoing keeps what the user added to the same object. */
 function entriesOf(path: readonly string[], value: unknown): readonly Omit<JsonChange, 'before'>[] {
   if (!isRecord(value)) return [{ path, value }];
   return Object.entries(value).flatMap(([key, inner]) => entriesOf([...path, key], inner));
 }
 
-/** Returns the providers that a client stores by name in a JSON object. */
+/**
+ * Returns the settings of the client's providers by name, one for each dialect. Throws CliError if no dialect works
+ * without a model's name.
+ */
 function providersOf(
   client: string,
   { spoken }: ClientFacts,
@@ -438,12 +447,12 @@ function providersOf(
     return provider === undefined ? [] : [provider];
   });
   if (providers.length > 0) return Object.fromEntries(providers);
-  // Chat Completions needs a model's name, because the client has no list of the provider's models.
+  // Only Chat Completions returns no provider without a model, because the client has no list of the provider's models.
   const hint = `svc print-config ${client} --model MODEL, or with svc run: --model svc/MODEL`;
   throw needsModel(client, hint);
 }
 
-/** The names of opencode's and pi's own providers. */
+/** The names of the built-in providers of opencode and pi. */
 const BUILT_IN: ReadonlyMap<Dialect, string> = new Map([
   ['anthropic_messages', 'anthropic'],
   ['openai_responses', 'openai'],
@@ -463,7 +472,7 @@ function opencodeOf(facts: ClientFacts, apiKey = '{env:SVC_LOCAL_PROXY_TOKEN}') 
   });
 }
 
-/** Merges settings into the variable: the user's own stay, except for the same providers. */
+/** Returns the value of OPENCODE_SETTINGS with these providers added. Other settings of the user stay. */
 function withOpencode(environment: Environment, provider: object): string {
   const text = environment[OPENCODE_SETTINGS] ?? '';
   const own = text === '' ? {} : parseJson(text);
@@ -477,12 +486,12 @@ function withOpencode(environment: Environment, provider: object): string {
   return JSON.stringify({ ...own, provider: { ...others, ...provider } });
 }
 
-/** Returns pi's providers. pi replaces the name of a variable by its value. */
+/** Returns the settings of pi's providers. Where a key is expected, pi replaces the name of a variable by its value. */
 function piOf(facts: ClientFacts, apiKey = 'SVC_LOCAL_PROXY_TOKEN') {
   const { url, model } = facts;
   return providersOf('pi', facts, (dialect) => {
     const builtIn = BUILT_IN.get(dialect);
-    // Its provider anthropic adds /v1 to the address itself.
+    // pi's provider `anthropic` adds /v1 to the address itself.
     const baseUrl = builtIn === 'anthropic' ? url : `${url}/v1`;
     if (builtIn !== undefined) return [builtIn, { baseUrl, apiKey }];
     if (model === undefined) return undefined;
@@ -490,7 +499,7 @@ function piOf(facts: ClientFacts, apiKey = 'SVC_LOCAL_PROXY_TOKEN') {
   });
 }
 
-/** Returns the provider's kind, as `--auth-type` and the settings name it, and the variables. */
+/** Returns the kind of provider, as `--auth-type` and the settings name it, and the variables for it. */
 function qwenOf([dialect]: readonly Dialect[], url: string, key: string) {
   const kind = (dialect && QWEN_KINDS.get(dialect)) ?? 'openai';
   const variables: Readonly<Record<string, string>> =
@@ -507,7 +516,7 @@ const QWEN_KINDS: ReadonlyMap<Dialect, string> = new Map([
 
 function copilotOf(url: string, [dialect]: readonly Dialect[]): Readonly<Record<string, string>> {
   const wire = dialect && COPILOT_WIRES.get(dialect);
-  // Its OpenAI dialects append the path without /v1 to the base; the Anthropic one appends /v1 too.
+  // Copilot CLI adds /v1 itself only for Anthropic.
   return wire === undefined
     ? { COPILOT_PROVIDER_TYPE: 'anthropic', COPILOT_PROVIDER_BASE_URL: url }
     : {
@@ -528,7 +537,7 @@ function continueModel([dialect]: readonly Dialect[], model: string | undefined)
   return { name: model, provider: provider ?? 'openai', model };
 }
 
-/** Window sizes that Zed and VS Code require; the user corrects them for another model. */
+/** Token limits of a model, which Zed and VS Code require. The user corrects them for a model with others. */
 const WINDOW_TOKENS = 200_000;
 const ANSWER_TOKENS = 16_000;
 
@@ -546,7 +555,7 @@ function zedOf(facts: ClientFacts) {
   });
 }
 
-/** APIs for which Zed does not know a provider's models, with the extra members of their models. */
+/** The dialects for which Zed does not know a provider's models, with the further members of a model's entry. */
 const ZED_MODELS: ReadonlyMap<Dialect, object> = new Map([
   ['openai_responses', { capabilities: { chat_completions: false } }],
   ['openai_chat_completions', {}],

@@ -13,7 +13,7 @@ import { urlOf } from '../listing.ts';
 import { CliError } from '../cli-error.ts';
 import { type Launch, type LaunchedClient, type LaunchFacts, takesLogin } from './launch.ts';
 
-/** Prints settings for the clients of other-clients.ts, and starts them. */
+/** Prints the settings of the clients in other-clients.ts, and starts these clients. */
 
 export interface OtherOptions {
   readonly model?: string;
@@ -51,7 +51,10 @@ export async function factsOf(
   };
 }
 
-/** Starts a client of the table with its own variables, and those that every client needs. */
+/**
+ * Returns the client, with its name, as `svc run` starts it; nothing if it cannot be started. It gets its own
+ * variables, and those that every client needs.
+ */
 export function launchedOther(client: OtherClient): readonly (readonly [string, LaunchedClient])[] {
   const { name, program, install, dialects } = client;
   const start = client.launch?.bind(client);
@@ -87,8 +90,8 @@ function launch(client: OtherClient, start: Start, facts: LaunchFacts): Launch {
 }
 
 /**
- * Returns the client's dialects that have a provider with a key, because a login belongs to another client. Without
- * any the client would bypass svc, so it does not start.
+ * Returns the client's dialects for which svc has a provider with a key: a provider with a login serves only the client
+ * that has the login. Throws CliError if there is none, because the client would then bypass svc.
  */
 function spokenBy(
   { title, dialects }: Pick<OtherClient, 'title' | 'dialects'>,

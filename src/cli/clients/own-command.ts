@@ -7,24 +7,27 @@ import { shellQuote } from '../../core/foreign/shell-quote.ts';
 import { clientHome } from './client-home.ts';
 
 /**
- * Words of the command with which a client gets the token, from any shell. It also starts the proxy if none runs,
- * because without a listener a client waits for a minute, or for ever.
+ * Arguments of svc with which a client gets the token. They also start the proxy if none runs, because a client without
+ * a listener waits for a minute, or for ever.
  */
 export const TOKEN = ['config', 'token', '--start'] as const;
-/** Words of the command with which a client starts the proxy if none runs. It prints nothing on stdout. */
+/** Arguments of svc with which a client starts the proxy if none runs. Nothing is printed on stdout. */
 export const START = ['start', '--detach', '--quiet'] as const;
 
-/** Says whether a line is one of these two commands, whatever its program and folders. */
+/** Says whether a command line ends with one of these two argument lists, whatever its program and folders. */
 export function startsProxy(line: string): boolean {
   return [TOKEN, START].some((args) => line.trimEnd().endsWith(` ${args.join(' ')}`));
 }
 
-/** Says whether settings contain one of these two commands, in any form of file. */
+/** Says whether a settings file contains one of these two argument lists, whatever separates the words. */
 export function holdsStart(text: string): boolean {
   return [TOKEN, START].some((args) => new RegExp(args.join(String.raw`\W+`)).test(text));
 }
 
-/** Returns the command that runs this program from a client's settings, a hook or a model, with the same folders. */
+/**
+ * Returns the command with which a client's settings, a hook or a model runs this program. The command uses the same
+ * configuration and memory.
+ */
 export function ownCommand(
   environment: Environment,
   script: string,
@@ -32,7 +35,7 @@ export function ownCommand(
 ): readonly string[] {
   const words = [...programOf(environment, script), ...args];
   const folders = ownFolders(environment);
-  // Windows has no `env`, so there the user must start the client with the same variables.
+  // On Windows, which has no `env`, the user must start the client with the same variables.
   if (folders.length === 0 || process.platform === 'win32') return words;
   return ['env', ...folders, ...words];
 }
@@ -41,7 +44,7 @@ export function commandLine(words: readonly string[]): string {
   return words.map((one) => (/^[\w./:=@-]+$/.test(one) ? one : shellQuote(one, 'sh'))).join(' ');
 }
 
-/** Returns variables with which the command uses the same configuration and memory. */
+/** Returns assignments of the variables with which a command uses the same configuration and memory. */
 function ownFolders(environment: Environment): readonly string[] {
   const home = clientHome(environment);
   const config = configFolder(environment);
@@ -53,12 +56,12 @@ function dataVariable(environment: Environment, home: string): readonly string[]
   const data = dataFolder(environment);
   if (environment['SVC_DATA_HOME']) return [`SVC_DATA_HOME=${data}`];
   const shared = resolve(environment['XDG_DATA_HOME'] || join(home, '.local', 'share'));
-  // On macOS data is in another folder, and the variable has no effect.
+  // Where svc's data is elsewhere, as on macOS, XDG_DATA_HOME has no effect.
   const isUsed = dirname(data) === shared;
   return isUsed && shared !== join(home, '.local', 'share') ? [`XDG_DATA_HOME=${shared}`] : [];
 }
 
-/** Returns `svc` if that name starts this program; the name stays valid after an update of Node. */
+/** Returns `svc` if that name starts this program: the name stays valid after an update of Node. */
 function programOf(environment: Environment, script: string): readonly string[] {
   const found = findProgram(environment, 'svc');
   const isThis = found !== undefined && realpathOf(found) === realpathOf(script);

@@ -21,12 +21,12 @@ import type { Terminal } from '../terminal.ts';
 import { parseServiceUrl } from '../../core/settings/config-upstreams.ts';
 
 /**
- * Runs `svc print-config`: prints what a client needs to find the proxy. stdout is complete or empty, because a
- * shell evaluates it (R30); everything else for the user goes to stderr.
+ * Runs `svc print-config`: prints the settings with which a client finds the proxy. stdout is complete or empty,
+ * because a shell evaluates it; hints for the user go to stderr.
  */
 
 export interface ClaudeOptions {
-  /** The address of a service, if the client should use that instead of the proxy on this machine. */
+  /** The address of a service that the client uses instead of the proxy on this machine. */
   readonly service?: string;
   readonly shell?: string;
   readonly authToken?: boolean;
@@ -54,7 +54,7 @@ export async function printClaudeConfig(
   const how = `Evaluate these lines in the shell that starts the client: ${EVALUATED[shell]}`;
   printVariables({ variables, shell, how }, options, terminal);
   explainClaude(options, environment, note);
-  // These lines go to stderr, because an interactive zsh runs a line with # as a command.
+  // These lines go to stderr, because an interactive zsh does not take a line with # for a comment.
   for (const [name, value] of toolSearchVariables(upstream, environment)) {
     note(`# ${exportLine(name, value, shell)}`);
     note('# This makes MCP tool search work through svc, as it does without a base URL.');
@@ -87,7 +87,7 @@ export async function printCodexConfig(
 interface PrintedVariables {
   readonly variables: readonly (readonly [name: string, value: string])[];
   readonly shell: Shell;
-  /** What the user does with the lines. */
+  /** Says what the user must do with the lines. */
   readonly how: string;
 }
 
@@ -172,8 +172,8 @@ export function codexName({ openaiName }: CodexOptions): string {
 }
 
 /**
- * Throws CliError if the upstream is not OpenAI itself. For a provider named OpenAI, codex marks what a user typed and
- * makes compactions that only OpenAI can read.
+ * Throws CliError if the upstream is not OpenAI itself. For a provider with the name OpenAI, Codex adds marks to what a
+ * user typed, and makes compactions that only OpenAI can read.
  */
 export function requireOpenAi(upstream: Draft | undefined): void {
   if (isAt('api.openai.com', upstream)) return;
@@ -183,14 +183,12 @@ export function requireOpenAi(upstream: Draft | undefined): void {
   );
 }
 
-/**
- * The variable with the service's key. A model also uses it to read left-out texts, as the notes in its prompt say.
- */
+/** The variable with the service's key. With it a model also reads texts that svc left out of its prompt. */
 const KEY_VARIABLE = 'SVC_SERVICE_KEY';
 
 /**
- * Prints what a client needs to find a service instead of a local proxy: `svc print-config … --service URL`. The key
- * comes from the environment, because arguments are visible in process lists.
+ * Prints the settings with which Claude Code finds a service: `svc print-config claude --service URL`. The key comes
+ * from the environment, because arguments are visible in process lists.
  */
 export function printServiceClaude(
   url: string,
@@ -209,7 +207,7 @@ export function printServiceClaude(
     ['ANTHROPIC_BASE_URL', originOf(url)],
     [name, key],
     [KEY_VARIABLE, key],
-    // With this variable the client marks its side calls and compactions.
+    // With this variable the client marks its side calls and compactions in a header.
     ['CLAUDE_CODE_GATEWAY_HINT_HEADERS', '1'],
   ];
   const how = `Evaluate these lines in the shell that starts the client. The key is the one in ${KEY_VARIABLE}.`;
@@ -228,7 +226,7 @@ export function printServiceCodex(
   note(`then export ${KEY_VARIABLE} before you start codex.`);
 }
 
-/** Refuses flags that belong to a proxy on this machine. Throws CliError. */
+/** Throws CliError if a flag is set that belongs to a proxy on this machine. */
 export function refuseLocalFlags(options: object, flags: readonly string[]): void {
   const [wrong] = flags.filter((flag) => flag in options);
   if (wrong === undefined) return;
@@ -236,7 +234,7 @@ export function refuseLocalFlags(options: object, flags: readonly string[]): voi
   throw new CliError(`--${name} is for the proxy on this machine.`, 'Omit it with --service.', 2);
 }
 
-/** Returns the address without /v1, which a user may have pasted with it. */
+/** Returns the address without /v1, with which a user may have pasted it. */
 function originOf(text: string): string {
   const parsed = parseServiceUrl(text, true);
   if ('url' in parsed) return parsed.url;

@@ -7,9 +7,9 @@ import type { Environment } from '../../core/settings/config-values.ts';
 import { BUILD } from '../../core/version.ts';
 
 /**
- * Returns where the proxy listens now: on the configured port, unless only a proxy with another port runs, after
- * `svc start --port` or with proxy.port 0. Such a proxy must first prove that it is svc, because a client sends it
- * the token and its prompts. Undefined if the port is unknown.
+ * Returns the address at which the proxy listens now. That is the configured port, unless the only running proxy has
+ * another one, after `svc start --port` or with proxy.port 0. Such a proxy must first prove that it is svc, because a
+ * client will send it the token and its prompts. Returns undefined if the port is unknown.
  */
 export async function runningAccess(
   access: Access,
@@ -23,8 +23,8 @@ export async function runningAccess(
 }
 
 /**
- * Says whether an older build of the same program listens there, which svc may replace. Another installation keeps
- * its proxy; otherwise two installations would keep ending each other's.
+ * Says whether another build of the same installation listens at this address, which svc may replace. The proxy of
+ * another installation stays; otherwise two installations would keep ending each other's.
  */
 export async function runsOtherBuild(
   { host, port }: Access,
@@ -42,7 +42,7 @@ export async function runsOtherBuild(
   );
 }
 
-/** Lists running proxies; none if the data folder is unknown, so that only the configuration counts. */
+/** Lists the running proxies. If the data folder is unknown there are none, so that only the configuration counts. */
 function runsOf(environment: Environment): Promise<readonly RunFile[]> {
   try {
     return listRunFiles(dataFolder(environment));

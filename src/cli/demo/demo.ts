@@ -24,22 +24,25 @@ import {
 import type { Call } from '../context.ts';
 
 /**
- * Runs `svc demo`, which shows the main function without a key and leaves nothing behind. The provider is simulated;
- * proxy, gate, store and relay are the real ones.
+ * Runs `svc demo`, which shows without a key how svc remembers, and leaves no file behind. Only the provider and the
+ * client are simulated.
  */
 
 const FACT = 'The staging database of our shop listens on port 6431 of the host walrus-seven.';
-/** The part of the fact that no model can guess. */
+/** A word of the fact that no model can guess. */
 const GIST = 'walrus-seven';
-/** Questions about one fact. Each dialect asks in other words, so that no earlier answer is recalled instead. */
+/**
+ * Questions about the fact. For each dialect they have other words, so that no earlier answer is recalled instead of
+ * the fact.
+ */
 const QUESTIONS = [
   'On which host and port does the staging database of our shop listen?',
   'Which host and port does our shop use for the staging database?',
   'Where does the staging database of our shop listen, host and port?',
 ] as const;
 
-// Deadline of a recall. The demo asks within milliseconds of the start, and a busy machine opens the store later than
-// the usual 300 ms. It demonstrates recall, not speed.
+// Deadline of a recall. The demo asks within milliseconds of the start, and a busy machine may need more than the usual
+// 300 ms to open the store.
 const RECALL_MS = 10_000;
 
 const SHOWN_HEADERS = [
@@ -50,7 +53,10 @@ const SHOWN_HEADERS = [
   'x-svc-continuity-state',
 ];
 
-/** Runs the demo. Exit code 0 only if the fact was recalled in every dialect, streamed and whole. */
+/**
+ * Runs the demo. Returns exit code 0 only if the fact was recalled in every dialect, in a streamed answer and in one
+ * piece.
+ */
 export async function demo({ context: { terminal } }: Call): Promise<ExitCode> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-demo-'));
   const provider = await startDemoProvider();
@@ -97,7 +103,7 @@ async function stateFact(stage: DemoStage, proxy: ProxyAddress): Promise<void> {
   terminal.out(`  model     ${answer.text}`);
 }
 
-/** Asks in every dialect. Returns the names of those in which the fact was not recalled. */
+/** Asks in every dialect. Returns the dialects in which the fact was not recalled. */
 async function askEverywhere(stage: DemoStage, proxy: ProxyAddress): Promise<readonly string[]> {
   const { terminal } = stage;
   const missed: string[] = [];
@@ -106,7 +112,7 @@ async function askEverywhere(stage: DemoStage, proxy: ProxyAddress): Promise<rea
     terminal.out('');
     terminal.out(`Session ${index + 2}, a new conversation, ${dialect.title}`);
     terminal.out(`  you       ${question}`);
-    // Sessions do not store anything, so that each one recalls only the first session.
+    // These sessions store nothing, so that each recalls only the first session.
     const base = { proxy, dialect, text: question };
     const without = await ask(stage, { ...base, memoryMode: 'off' });
     terminal.out(`  no memory ${without.text}`);
@@ -127,7 +133,7 @@ function isRecalled({ text: said, headers }: DemoAnswer): boolean {
   return said.includes(GIST) && headers['x-svc-memory-state'] === 'recalled';
 }
 
-/** Shows the part of the message to the provider that the user did not type. */
+/** Prints the part of the sent message that the user did not type. */
 function showAdded(
   { provider, terminal }: DemoStage,
   dialect: DialectDescriptor,
@@ -173,7 +179,7 @@ function demoSettings(providerUrl: string): Settings {
   throw new CliError(`The demo's own configuration is wrong: ${paths}.`, 'Please report this.');
 }
 
-/** The model name of the simulated provider. */
+/** The name of the simulated provider's model. */
 const DEMO_MODEL = 'stand-in';
 
 /** A call of the demo's client: a new conversation of one message. */
@@ -182,7 +188,7 @@ interface DemoCall {
   readonly dialect: DialectDescriptor;
   readonly text: string;
   readonly memoryMode: string;
-  /** False: ask for an answer in one piece; undefined means streamed. */
+  /** False: ask for an answer in one piece. Undefined: ask for a streamed one. */
   readonly isStreamed?: boolean;
 }
 
@@ -192,7 +198,7 @@ interface DemoAnswer extends Pick<LocalAnswer, 'headers'> {
 
 const EVENT_CHARS_MAX = 65_536;
 
-/** Sends a call. Throws if there is no answer, or if its status is not 200. */
+/** Sends a call to the proxy. Throws if there is no answer, or if its status is not 200. */
 async function ask(
   { settings: { localToken } }: DemoStage,
   { proxy, dialect, text: question, memoryMode, isStreamed = true }: DemoCall,
@@ -228,8 +234,8 @@ function streamedText(dialect: DialectDescriptor, body: string): string {
 }
 
 /**
- * The simulated provider of `svc demo`. It answers a question from the texts of the same request and remembers
- * nothing, so a right answer proves that svc sent it the fact. It supports all three dialects.
+ * The simulated provider. It answers a question from the texts of the same request, and remembers nothing, so a right
+ * answer proves that svc sent it the fact. It supports all three dialects.
  */
 interface DemoProvider {
   readonly url: string;
@@ -271,7 +277,7 @@ function answerTo(path: string, body: unknown, response: ServerResponse): void {
   else sendJson(response, sampleOf(dialect.name).answer(DEMO_MODEL, reply));
 }
 
-/** Returns the line that shares most words with the question, if it shares enough. */
+/** Returns the line that shares the most words with the question, if it shares enough. */
 function answerFrom(texts: readonly string[]): string {
   const lines = texts.flatMap((it) => it.split('\n'));
   const question = lines.find((line) => line.includes('?'));
@@ -283,7 +289,7 @@ function answerFrom(texts: readonly string[]): string {
     const shared = [...wordsOf(line)].filter((word) => asked.has(word)).length;
     if (shared > best.shared) best = { line, shared };
   }
-  // Two common words may be a coincidence; a relevant line shares its subject and more.
+  // Two shared words may be a coincidence; a relevant line shares more.
   if (best.shared < 3) return 'I do not know: nothing in this request says it.';
   return `This request says: ${best.line.replace(/^- /, '')}`;
 }
@@ -292,7 +298,7 @@ function wordsOf(line: string): ReadonlySet<string> {
   return new Set(line.toLowerCase().match(/[a-z]{4,}/g));
 }
 
-/** Returns every text in a message, whether its content is a string or a list of parts. */
+/** Returns the texts of a message, whose content is a string or a list of parts. */
 function textsIn(message: unknown): readonly string[] {
   const content = memberAt(message, 'content');
   if (typeof content === 'string') return [content];

@@ -9,12 +9,12 @@ import { wrapped } from '../text-table.ts';
 
 export type Check = HealthCheck;
 
-/** Says for people that others may read or write a folder or file. */
+/** Returns a sentence part that says that other users may read or write a folder or file. */
 export function looseText({ path, mode }: LooseMode): string {
   return `${path} is open to others (mode 0${mode.toString(8)})`;
 }
 
-/** Reports open modes, with the command that closes them. */
+/** Returns the problem for a folder or file that other users may open, with the command that makes it private. */
 export function looseCheck(subject: string, loose: LooseMode): Check {
   return { level: 'problem', subject, found: looseText(loose), fix: FIX };
 }
@@ -60,12 +60,15 @@ function takePort(port: number): string {
 
 interface CheckReport {
   readonly checks: readonly Check[];
-  /** The facts that were checked, for the JSON output only. */
+  /** Further members of the JSON output, such as the path of the configuration. */
   readonly facts: Readonly<Record<string, string>>;
   readonly isJson: boolean;
 }
 
-/** Prints a line per check, with what to do below. Exit code 1 if there is a problem; warnings do not count. */
+/**
+ * Prints each check, with its fix in the lines below it. Returns exit code 1 if there is a problem; warnings do not
+ * count.
+ */
 export function reportChecks({ checks, facts, isJson }: CheckReport, terminal: Terminal): ExitCode {
   const problems = checks.filter(({ level }) => level === 'problem').length;
   if (isJson) terminal.json({ ok: problems === 0, ...facts, checks });
@@ -78,7 +81,7 @@ export function reportChecks({ checks, facts, isJson }: CheckReport, terminal: T
 }
 
 const LEVEL_COLUMNS = 7;
-/** Indent of further lines, so that nothing is printed below the level. */
+/** Indent of all lines but the first, so that only the levels are in the first column. */
 const INDENT = ' '.repeat(LEVEL_COLUMNS + 2);
 
 function checkLines({ level, subject, found, fix }: Check, terminal: Terminal): readonly string[] {

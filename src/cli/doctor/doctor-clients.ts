@@ -41,7 +41,7 @@ export function checkClients(question: ClientsQuestion): readonly Check[] {
   ];
 }
 
-/** Checks logins without reading them: what matters is who pays. */
+/** Checks who pays for each client. It looks whether a login exists, and does not read it. */
 function checkLogins({ environment, upstreams, hooked }: ClientsQuestion): readonly Check[] {
   return Object.values(LOGINS).flatMap(({ login, client }): readonly Check[] => {
     const upstream = upstreams.find((one) => one['apiStyle'] === LOGIN_STYLES[login]);
@@ -108,7 +108,7 @@ function checkClaude({
     checks.push({ level: 'warning', subject, found, fix });
   }
   if (kept !== '' && !pointsHere(kept, access)) {
-    // The client's own file overrides the environment, and with it what svc run sets.
+    // Claude Code prefers this file to its environment, and so to what svc run sets.
     const found = 'its settings.json names another address, which overrides svc run';
     checks.push({ level: 'warning', subject, found, fix: CLAUDE_WRITE });
   }
@@ -151,7 +151,7 @@ function checkCodex({
     'svc' in asRecord(toml['profiles']) &&
     readClientFile(environment, CODEX_FOLDER, 'svc.config.toml') !== '';
   if (isTwice) {
-    // A profile with another name does not matter (github.com/openai/codex/pull/24059, May 2026).
+    // Codex refuses the table only for the profile that is used (github.com/openai/codex/pull/24059, May 2026).
     const found = 'its config.toml has [profiles.svc], so codex -p svc fails';
     const fix = 'Remove that table: svc.config.toml is the profile';
     checks.push({ level: 'warning', subject, found, fix });
@@ -180,7 +180,7 @@ function checkCodex({
   return [{ level: 'ok', subject, found }];
 }
 
-/** Returns what the user can run: `svc run` starts no client whose API no provider serves. */
+/** Returns a sentence part about `svc run`, which starts a client only if a provider serves its API. */
 function runsThrough(client: 'claude' | 'codex', upstreams: readonly Draft[]): string {
   const isServed = upstreams.some((one) => one['apiStyle'] === LOGIN_STYLES[client]);
   return isServed
@@ -192,14 +192,17 @@ function usesProxy(isRunning: boolean): string {
   return `installed, and uses this proxy${isRunning ? '' : ', which it starts itself'}`;
 }
 
-/** Reports a client whose own settings always use the proxy, but do not start it. */
+/** Returns a warning about a client whose settings name the proxy, but do not start it. */
 function stranded(subject: string, client: 'claude' | 'codex'): Check {
   const found = 'its settings name this proxy, and no proxy runs: it cannot reach a model';
   const fix = `svc start --detach, or permanently: svc start --at-login; or svc disconnect ${client}`;
   return { level: 'warning', subject, found, fix };
 }
 
-/** Says whether Claude Code's settings have a command that starts the proxy: for a key, or at a session's start. */
+/**
+ * Says whether Claude Code's settings have a command that starts the proxy: the helper for the key, or a hook at the
+ * start of a session.
+ */
 function startsByItself(settings: Readonly<Record<string, unknown>>): boolean {
   const groups = asList(asRecord(settings['hooks'])['SessionStart']);
   const hooks = groups.flatMap((group) => asList(asRecord(group)['hooks']));
@@ -227,8 +230,8 @@ function checkSettingsText(text: string, environment: Environment): readonly Che
 }
 
 /**
- * Says whether the user has rejected the token: the client stores the last 20 characters of keys that the user
- * accepted or rejected.
+ * Says whether the user has rejected the token as a key. The client stores the last 20 characters of each key that the
+ * user accepted or rejected.
  */
 function isRejected(environment: Environment, access: Access | undefined): boolean {
   const state = parseJson(readClientFile(environment, CLAUDE_STATE, '.claude.json'));

@@ -32,11 +32,9 @@ import { CliError } from '../cli-error.ts';
 import { SETUP } from '../setup/load-config.ts';
 import { saveConfig } from '../setup/setup-save.ts';
 
-/** Checks the configuration: folder, modes, contents, upstreams. */
-
 /**
- * Checks the configuration. Also returns address and token if they are readable. `hasHooks`: a client gets memory
- * through hooks, without a provider of svc.
+ * Checks the configuration: folder, modes, contents, upstreams. Also returns the proxy's address and token if they can
+ * be read. `hasHooks`: a client gets memory through hooks, and needs no provider of svc.
  */
 export async function checkConfig(
   environment: Environment,
@@ -78,7 +76,7 @@ function checkModes({ path, looseModes: all }: ConfigFile): readonly Check[] {
   return all.map((loose) => looseCheck('Configuration', loose));
 }
 
-/** Reports a forgotten copy of the configuration, which contains keys. */
+/** Reports copies of the configuration, with keys, that an interrupted write left. */
 async function checkLeftovers(folder: string): Promise<readonly Check[]> {
   const paths = await findLeftovers(folder);
   return paths.map((path) => ({
@@ -143,8 +141,8 @@ function upstreamAt(value: unknown, path: string): string | undefined {
   return name === '?' ? undefined : name;
 }
 
-// The file was written by hand, perhaps with misplaced values, so only texts that look like a name, a style or a host
-// are shown.
+// Describes an upstream. A user may have written a value to the wrong place, so only texts that look like a name, a
+// style or a host are shown.
 function checkUpstream(environment: Environment): (upstream: Record<string, unknown>) => Check {
   return (upstream) => {
     const name = wordOf(upstream['name']);
@@ -163,7 +161,7 @@ function wordOf(value: unknown): string {
   return typeof value === 'string' && WORD.test(value) ? value : '?';
 }
 
-/** Matches a name, a style or a host. With five digits or more it may be a key. */
+/** Matches a name or a style. A text with five digits or more may be a key. */
 const WORD = /^(?!(?:.*\d){5})[a-z0-9][a-z0-9_-]{0,39}$/;
 
 function keyText(value: unknown, environment: Environment): string {
@@ -175,8 +173,8 @@ function keyText(value: unknown, environment: Environment): string {
 }
 
 /**
- * Repairs what `svc doctor --fix` may: too open modes, leftovers of a killed writer, a missing local token. Keys,
- * ports, addresses and clients' files are the user's decision.
+ * Repairs what `svc doctor --fix` may repair: modes that are too open, files that an interrupted write left, a missing
+ * local token. Keys, ports, addresses and clients' files are the user's decision.
  */
 export async function fixAll(context: CommandContext): Promise<void> {
   await fixModes(context);
@@ -189,7 +187,7 @@ export async function fixAll(context: CommandContext): Promise<void> {
 
 const ASKED = { asked: true };
 
-/** Restricts modes. Call it only if the user has asked for it. */
+/** Makes svc's folders and files private. Call it only if the user has asked for it. */
 export async function fixModes({ environment, terminal }: CommandContext): Promise<void> {
   const mended: string[] = [];
   await mendOrLeave(async () => {
@@ -221,7 +219,7 @@ async function looseFolder(path: string): Promise<readonly LooseMode[]> {
   return mode === undefined || isPrivate(mode) ? [] : [{ path, mode }];
 }
 
-/** Adds a local token if there is none: clients may have a wrong one. */
+/** Adds a local token if there is none. It never replaces one, because clients may have it in their settings. */
 async function addToken(context: CommandContext): Promise<void> {
   const file = await readConfigFile(configFolder(context.environment));
   if (!isRecord(file?.value) || file.value['localToken'] !== undefined) return;
@@ -229,7 +227,8 @@ async function addToken(context: CommandContext): Promise<void> {
   context.terminal.note('Created a local token.');
 }
 
-// Runs a repair and ignores errors in the files: the checks report a link, another user's folder or a broken file.
+// Runs a repair, and ignores an error in the files: a link, another user's folder or a broken file is reported by the
+// checks.
 async function mendOrLeave(mend: () => Promise<void>): Promise<void> {
   try {
     await mend();

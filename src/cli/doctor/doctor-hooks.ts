@@ -7,7 +7,10 @@ import type { Environment } from '../../core/settings/config-values.ts';
 import { HOOKABLE } from '../clients/hook-files.ts';
 import type { Check } from './checks.ts';
 
-/** Checks svc's hooks: installed twice, run by a second client, or without the program that they name. */
+/**
+ * Checks svc's hooks in clients: whether they are installed twice, whether a second client runs them too, and whether
+ * the program that they name exists.
+ */
 
 interface Installed {
   readonly name: string;
@@ -24,7 +27,10 @@ export function hookedClients(environment: Environment): readonly string[] {
   return installedHooks(environment).map(({ name }) => name);
 }
 
-/** Runs the checks. `folder`: where doctor runs; Copilot CLI reads a project's settings there. */
+/**
+ * Checks the hooks of all clients. `folder`: the folder in which doctor runs, because Copilot CLI also reads a
+ * project's settings.
+ */
 export function checkHooks(environment: Environment, folder: string): readonly Check[] {
   return installedHooks(environment).flatMap((one): readonly Check[] => {
     const { name, title: subject, path, commands, hasPlugin } = one;
@@ -59,7 +65,7 @@ function installedHooks(environment: Environment): readonly Installed[] {
   });
 }
 
-/** Reports a hook whose program is missing, about which the client itself says nothing. */
+/** Reports hooks whose program is missing. The client says nothing about it. */
 function missing(
   environment: Environment,
   { name, title, commands, hasPlugin }: Installed,
@@ -80,7 +86,10 @@ function missing(
   return checks;
 }
 
-/** Returns the missing program: `svc`, or Node or the script, after the variables that `env` sets. */
+/**
+ * Returns the program that a hook's command needs and that is missing: `svc`, or Node, or svc's script. Undefined if
+ * none is. The command may begin with `env` and variables.
+ */
 function goneIn(words: Words, hasProgram: boolean): string | undefined {
   const [program, script] = words
     .filter((word, at) => at > 0 || word !== 'env')
@@ -93,7 +102,7 @@ function isNoVariable(word: string): boolean {
   return !/^\w+=/.test(word);
 }
 
-/** Returns svc's commands in a client's file of hooks: JSON, or svc's own plugin. */
+/** Returns svc's commands in a client's file of hooks, which is JSON, or svc's plugin. */
 function commandsIn(text: string): readonly Words[] {
   const plugin = /^const COMMAND = (\[.*\]);$/m.exec(text)?.[1];
   if (plugin !== undefined) return [asList(parseJson(plugin.replaceAll("'", '"'))).map(String)];
@@ -111,20 +120,20 @@ function isHookOfSvc(line: string): boolean {
   return /svc(?:\.js)?'? hook \w+ \w+$/.test(line);
 }
 
-/** Returns every text in a value; the depth of groups and handlers differs between clients. */
+/** Returns every text in a value, because clients nest their hooks to different depths. */
 function linesIn(value: unknown): readonly string[] {
   if (typeof value === 'string') return [value];
   const inside = Array.isArray(value) ? value : Object.values(asRecord(value));
   return inside.flatMap(linesIn);
 }
 
-/** Splits a command line and removes the quotes that svc writes; other forms stay as they are. */
+/** Splits a command line into words. It removes only the quotes in the form that svc writes. */
 function shellWords(line: string): Words {
   const words = line.match(/(?:'[^']*'|\\'|[^\s'])+/g) ?? [];
   return words.map((word) => word.replaceAll(/'([^']*)'|\\'/g, (_, inner = "'") => String(inner)));
 }
 
-/** Reads which plugins of a client are enabled, from the folder of its hooks. */
+/** Functions that read which plugins of a client are enabled. `hooks`: the path of the client's file of hooks. */
 const PLUGIN_FILES: Readonly<Record<string, (hooks: string) => unknown>> = {
   // Source: code.claude.com/docs/en/plugins-reference (2026-08-22).
   claude: (hooks) => asRecord(parseJson(readSmall(hooks)))['enabledPlugins'],
@@ -135,7 +144,7 @@ const PLUGIN_FILES: Readonly<Record<string, (hooks: string) => unknown>> = {
   },
 };
 
-/** The beginning of the plugin's name, which it has in plugins/. */
+/** The beginning of the name under which a client lists svc's plugin; the marketplace follows. */
 const PLUGIN = 'svc-memory@';
 
 function isPluginOn(plugins: unknown): boolean {
@@ -146,10 +155,10 @@ function isPluginOn(plugins: unknown): boolean {
 }
 
 /**
- * Checks that the user has trusted the hooks: until then Codex skips them, and says so only in its own window. After
- * that its config.toml has a table [hooks.state."FILE:EVENT:GROUP:HANDLER"] with `trusted_hash`; for a plugin FILE
- * is NAME@MARKETPLACE:hooks/hooks.json (0.169.0, 2026-11-27). The hash depends on Codex's version, so svc does not
- * compare it; Codex itself asks after a change.
+ * Reports hooks that the user has not trusted yet. Codex skips them, and says so only in its own window. For a trusted
+ * hook its config.toml has a table [hooks.state."FILE:EVENT:GROUP:HANDLER"] with `trusted_hash`; for a plugin FILE is
+ * NAME@MARKETPLACE:hooks/hooks.json (0.169.0, 2026-11-27). The hash depends on Codex's version, so svc does not compare
+ * it; Codex itself asks after a change.
  */
 function untrusted({ title, path, hasPlugin }: Installed): readonly Check[] {
   const trusted = trustedHooks(dirname(path));
@@ -175,7 +184,10 @@ function untrusted({ title, path, hasPlugin }: Installed): readonly Check[] {
   ];
 }
 
-/** Returns the trusted hooks; undefined if a file cannot be read. A profile has its own file. */
+/**
+ * Returns the keys of the trusted hooks in all of Codex's configuration files, because each profile has a file.
+ * Undefined if one cannot be read.
+ */
 function trustedHooks(folder: string): ReadonlySet<string> | undefined {
   const texts = configsIn(folder)?.map((name) => readSmall(join(folder, name)));
   if (texts === undefined || texts.includes('')) return undefined;
@@ -197,7 +209,10 @@ function configsIn(folder: string): readonly string[] | undefined {
   }
 }
 
-/** Returns svc's events in Codex's file of hooks, each with its place as Codex names it. */
+/**
+ * Returns the events with a hook of svc in Codex's file of hooks. `place`: EVENT:GROUP:HANDLER, as Codex writes it into
+ * its key.
+ */
 function eventsIn(path: string): readonly { readonly event: string; readonly place: string }[] {
   const events = Object.entries(asRecord(asRecord(parseJson(readSmall(path)))['hooks']));
   return events.flatMap(([event, groups]) => {
@@ -211,13 +226,14 @@ function eventsIn(path: string): readonly { readonly event: string; readonly pla
   });
 }
 
-/** Reports clients that run Claude Code's hooks too: svc would take their sessions for Claude Code's. */
+/** Reports other clients that run Claude Code's hooks too, because svc would take their sessions for Claude Code's. */
 function otherReaders(
   environment: Environment,
   { path, commands, folder }: { path: string; commands: readonly Words[]; folder: string },
 ): readonly Check[] {
   const checks: Check[] = [];
-  // cursor.com/docs/reference/third-party-hooks (2026-11-24): the setting is off by default.
+  // Cursor runs them only if a setting is on, and it is off by default (cursor.com/docs/reference/third-party-hooks,
+  // 2026-11-24).
   const hasCursor = ['cursor', 'cursor-agent'].some((name) => isInstalled(environment, name));
   if (hasCursor && commands.length > 0) {
     const found = `it also runs svc's hooks in ${path} if it includes third-party configs`;
@@ -225,7 +241,8 @@ function otherReaders(
       'turn off "Include third-party Plugins, Skills, and other configs" in its settings, or: svc disconnect claude';
     checks.push({ level: 'warning', subject: 'Cursor', found, fix });
   }
-  // docs.github.com/en/copilot/reference/hooks-reference (2026-11): the settings of the project.
+  // Copilot CLI reads Claude Code's settings of a project (docs.github.com/en/copilot/reference/hooks-reference,
+  // 2026-11).
   const own = join(folder, '.claude', 'settings.json');
   if (isInstalled(environment, 'copilot') && commandsIn(readSmall(own)).length > 0) {
     const found = `it also runs svc's hooks for Claude Code in ${own}`;

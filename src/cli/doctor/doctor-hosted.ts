@@ -14,21 +14,23 @@ import type { Check } from './checks.ts';
 import { MemoryError, type MemoryFailure } from '../../core/errors.ts';
 
 /**
- * Checks a memory service: whether it accepts the key, the key's rights, the network delay, and whether it writes,
- * reads, proves and forgets a test record.
+ * Checks a memory service: whether it accepts the key, what the key allows, how long a call takes, and whether the
+ * service writes, reads, proves and forgets a test record.
  */
 
 const SUBJECT = 'Memory service';
-/** A space only for the test record, so that its tombstones are in no project's space. */
+/**
+ * The space of the test record. It has no other record, so the tombstones of test records are in no project's space.
+ */
 const PROBE_SPACE = 'svc/doctor';
-const PATIENCE_MS = 10_000;
+const ANSWER_MS = 10_000;
 
 /** Checks the memory service; returns nothing if memories are on this machine. */
 export async function checkHosted(environment: Environment): Promise<readonly Check[]> {
   const { memory: settings, mode } = await memoryIn(environment);
   if (settings?.kind !== 'hosted') return [];
   const { openHostedMemory } = await import('../../adapters/memory-client/open-hosted-memory.ts');
-  const service = openHostedMemory({ settings, recallMs: PATIENCE_MS, report: () => undefined });
+  const service = openHostedMemory({ settings, recallMs: ANSWER_MS, report: () => undefined });
   try {
     return await checksOf(service, { mode, host: new URL(settings.baseUrl).host });
   } finally {
@@ -36,7 +38,7 @@ export async function checkHosted(environment: Environment): Promise<readonly Ch
   }
 }
 
-/** Reads the settings of the memory. Errors elsewhere in the file do not affect them, so they are ignored. */
+/** Reads the settings of the memory. Errors in other parts of the file are ignored. */
 export async function memoryIn(environment: Environment): Promise<ReturnType<typeof parseMemory>> {
   const file = await readConfigFile(configFolder(environment)).catch(() => undefined);
   return parseMemory(file?.value ?? {}, environment);
@@ -47,10 +49,10 @@ async function checksOf(
   { mode, host }: { readonly mode: MemoryMode; readonly host: string },
 ): Promise<readonly Check[]> {
   try {
-    const identity = await operations.whoAmI(patience(), PROBE_SPACE);
-    // Measures the second call, because the first one also opened the connection.
+    const identity = await operations.whoAmI(deadline(), PROBE_SPACE);
+    // Measure the second call, because the first one also opens the connection.
     const from = performance.now();
-    await operations.whoAmI(patience());
+    await operations.whoAmI(deadline());
     const tripMs = Math.round(performance.now() - from);
     const checks = [
       { level: 'ok', subject: SUBJECT, found: identityText(identity, host, tripMs) } as const,
@@ -88,7 +90,7 @@ function scopeChecks({ key, features }: WhoAmI, memoryMode: MemoryMode): readonl
   return checks;
 }
 
-/** Writes a record, reads it, has it proven, and forgets it. */
+/** Writes a record to the service, reads it, has it proven, and forgets it. */
 async function probe(memory: OpenHostedMemory['memory'], identity: WhoAmI): Promise<Check> {
   const text = `svc doctor looks whether memory works: ${randomBytes(16).toString('hex')}`;
   const digest = textDigest('tool', text);
@@ -96,20 +98,20 @@ async function probe(memory: OpenHostedMemory['memory'], identity: WhoAmI): Prom
   const place = { ...OUTPUT_PLACE, space: PROBE_SPACE, conversation: 'doctor' };
   const record = { ...place, digest, text, client: 'svc', at };
   const step = async (): Promise<string | undefined> => {
-    const [state] = await memory.capture([record], patience());
+    const [state] = await memory.capture([record], deadline());
     if (state !== 'stored') return 'it did not accept a record';
-    const kept = await memory.retrieve({ digest, space: PROBE_SPACE }, patience());
+    const kept = await memory.retrieve({ digest, space: PROBE_SPACE }, deadline());
     if (kept?.text !== text) return 'it did not return a record unchanged';
     if (identity.features.includes(PROOF_FEATURE)) {
       const nonce = randomBytes(32);
       const question = { space: PROBE_SPACE, digests: [digest], nonce };
-      const [held] = await memory.hold(question, patience());
+      const [held] = await memory.hold(question, deadline());
       if (held?.proof !== textProof(nonce, 'tool', text))
         return 'it did not prove a record that it accepted';
     }
-    const forgotten = await memory.forget({ refs: [kept.ref], space: PROBE_SPACE }, patience());
+    const forgotten = await memory.forget({ refs: [kept.ref], space: PROBE_SPACE }, deadline());
     if (forgotten !== 1) return 'it did not forget a record';
-    const after = await memory.retrieve({ digest, space: PROBE_SPACE }, patience());
+    const after = await memory.retrieve({ digest, space: PROBE_SPACE }, deadline());
     return after === undefined ? undefined : 'it still has a record that it claimed to forget';
   };
   const wrong = await step();
@@ -141,6 +143,6 @@ function failureCheck(error: unknown, host: string): Check {
   return { level: 'problem', subject: SUBJECT, found, fix };
 }
 
-function patience(): AbortSignal {
-  return AbortSignal.timeout(PATIENCE_MS);
+function deadline(): AbortSignal {
+  return AbortSignal.timeout(ANSWER_MS);
 }

@@ -29,9 +29,7 @@ import {
 } from '../../core/settings/test-call.ts';
 import { PROBE_SPACE } from '../../core/request/space.ts';
 
-/** Runs the checks that need a call: to the running proxy, and to each provider. */
-
-/** Checks that each proxy that has proven to be svc accepts the token and has this version. */
+/** Checks each running proxy that has proven to be svc: whether it accepts the token, and whether it is this build. */
 export async function checkRunning(
   environment: Environment,
   access: Access,
@@ -67,8 +65,8 @@ export async function checkRunning(
 }
 
 /**
- * Checks the connection to each provider, and whether it accepts its key and supports its dialect, by calls that
- * cost nothing. Also compares its clock with this machine's.
+ * Checks the connection to each provider, and whether it accepts its key and supports its dialect, with calls that cost
+ * nothing. Also compares the providers' clocks with this machine's.
  */
 export async function checkProviders(
   environment: Environment,
@@ -79,34 +77,37 @@ export async function checkProviders(
     checkNetwork(upstreams, Date.now()),
     Promise.all(upstreams.map((upstream) => ask(upstream, open))),
   ]);
-  const asked = toldOnce(all, reached);
+  const asked = reportedOnce(all, reached);
   const checks = [...network, ...asked.flatMap((one) => one.checks), ...checkClock(asked)];
-  const dead = asked.filter(({ isAway }) => isAway);
+  const dead = asked.filter(({ isUnreachable }) => isUnreachable);
   return { checks, unreachable: new Set(dead.map(({ name }) => name)) };
 }
 
 interface AskedProviders {
   readonly checks: readonly Check[];
-  /** Names of providers that could not be reached; `checks` has the reason once per host. */
+  /** Names of the providers that could not be reached. `checks` has the reason once for each host. */
   readonly unreachable: ReadonlySet<string>;
 }
 
-/** Reports an unreachable host once, not once per provider and connection. */
-function toldOnce(
+/**
+ * Removes repeated checks of an unreachable host: it is reported once, and not again if the check of the network
+ * reports it.
+ */
+function reportedOnce(
   asked: readonly Asked[],
   reached: (baseUrl: string) => boolean,
 ): readonly Asked[] {
-  const told = new Set<string>();
+  const reported = new Set<string>();
   return asked.map((one) => {
     const { origin } = new URL(one.baseUrl);
-    if (!one.isAway) return one;
-    if (!reached(one.baseUrl) || told.has(origin)) return { ...one, checks: [] };
-    told.add(origin);
+    if (!one.isUnreachable) return one;
+    if (!reached(one.baseUrl) || reported.has(origin)) return { ...one, checks: [] };
+    reported.add(origin);
     return one;
   });
 }
 
-/** Reads each upstream separately: an error in one says nothing about the others. */
+/** Returns the upstreams without an error. Each is read on its own, so an error in one does not hide the others. */
 async function readableUpstreams(environment: Environment): Promise<readonly UpstreamSettings[]> {
   const file = await readConfigFile(configFolder(environment)).catch(() => undefined);
   return upstreamEntries(file?.value).flatMap((one) => {
@@ -120,7 +121,7 @@ interface Asked {
   readonly baseUrl: string;
   readonly checks: readonly Check[];
   /** True if the provider could not be reached. */
-  readonly isAway: boolean;
+  readonly isUnreachable: boolean;
   readonly clockAheadMs?: number;
 }
 
@@ -129,13 +130,13 @@ async function ask(upstream: UpstreamSettings, open: OpenUpstream): Promise<Aske
   const key = await checkKey(upstream, open);
   const first = checkOf(upstream, key);
   const clock = key.clockAheadMs === undefined ? {} : { clockAheadMs: key.clockAheadMs };
-  const isAway = key.state === 'unreachable' || key.state === 'not_allowed';
-  if (isAway || key.state === 'refused') {
-    return { name, baseUrl, checks: [first], isAway, ...clock };
+  const isUnreachable = key.state === 'unreachable' || key.state === 'not_allowed';
+  if (isUnreachable || key.state === 'refused') {
+    return { name, baseUrl, checks: [first], isUnreachable, ...clock };
   }
   const dialect = await checkDialect(upstream, open);
   const checks = [first, dialectOf(upstream, dialect)];
-  return { name, baseUrl, checks, isAway, ...clock };
+  return { name, baseUrl, checks, isUnreachable, ...clock };
 }
 
 function dialectOf(
@@ -153,11 +154,14 @@ function dialectOf(
   return { level: 'problem', subject, found, fix };
 }
 
-/** Largest difference between clocks; beyond it dates and expiry are wrong. Networks need seconds. */
+/**
+ * Largest difference between two clocks without a warning. Answers may take seconds, but a difference of minutes gives
+ * memories wrong dates.
+ */
 const CLOCK_MS_MAX = 120_000;
 
-// Reports a clock that is wrong, by the smallest difference to several providers, because one provider's clock may be
-// wrong.
+// Reports that this machine's clock is wrong. It uses the smallest difference to a provider, because one provider's
+// clock may be wrong.
 function checkClock(asked: readonly Asked[]): readonly Check[] {
   const [nearest] = asked
     .filter((one) => one.clockAheadMs !== undefined)
@@ -197,13 +201,14 @@ function checkOf({ name, apiStyle }: UpstreamSettings, { state, found: text }: K
 }
 
 /**
- * Checks whether a provider supports its dialect: svc sends an empty object to the path of model calls. Every
- * provider refuses it before a model runs, so it costs nothing. The refusal shows whether the path exists.
+ * The result of a call that shows whether a provider supports its dialect. svc sends an empty object to the path of
+ * model calls. Every provider refuses it before a model runs, so it costs nothing, and the refusal shows whether the
+ * path exists.
  */
 interface DialectCheck {
-  /** 'foreign': the provider does not have the path. */
+  /** 'foreign': the provider does not serve the path. */
   readonly state: 'speaks' | 'foreign' | 'unknown';
-  /** The result for users: a clause without a full stop. */
+  /** The result for users: a sentence part without a full stop. */
   readonly found: string;
 }
 
@@ -217,7 +222,7 @@ async function checkDialect(settings: UpstreamSettings, open: OpenUpstream): Pro
   } as const;
   try {
     const { status, body } = await exchange(question, open);
-    // Some answer 404 about the model, which the request does not name.
+    // Some providers answer 404 because of the model, which the request does not name.
     const isAboutModel = status === 404 && /"error"/.test(body) && /\bmodel\b/i.test(body);
     if (status < 300 || status === 400 || status === 422 || isAboutModel) {
       return { state: 'speaks', found: `it serves ${apiStyle}` };
@@ -235,44 +240,47 @@ async function checkDialect(settings: UpstreamSettings, open: OpenUpstream): Pro
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** Least days until a certificate expires: automatic renewal happens 30 days ahead. */
+/** Fewest days until a certificate expires without a warning. An automatic renewal happens 30 days ahead. */
 const VALID_DAYS_MIN = 14;
 
 type Place = Pick<UpstreamSettings, 'name' | 'baseUrl' | 'allowPrivate' | 'proxy' | 'auth'>;
 
-interface Looked {
+interface ProbedPlace {
   readonly place: Place;
   readonly probe: EndpointProbe;
 }
 
-/** Checks the connection to each host once: name, kind of address, TLS. */
+/**
+ * Checks the connection to each host once: whether its name resolves, whether svc may use the address, and TLS.
+ * `reached` says whether the host of a base URL could be reached.
+ */
 async function checkNetwork(
   upstreams: readonly UpstreamSettings[],
   now: number,
 ): Promise<{ readonly checks: readonly Check[]; reached: (baseUrl: string) => boolean }> {
   const places = new Map(upstreams.map((one) => [new URL(one.baseUrl).origin, one]));
-  const looked = await Promise.all(
-    [...places.values()].map(async (place): Promise<Looked> => {
+  const probed = await Promise.all(
+    [...places.values()].map(async (place): Promise<ProbedPlace> => {
       return { place, probe: await probeEndpoint(new URL(place.baseUrl), place) };
     }),
   );
   const isDead = new Set(
-    looked
+    probed
       .filter(({ probe }) => probe.failure !== undefined)
       .map(({ place }) => new URL(place.baseUrl).origin),
   );
-  const checks = looked.filter((one) => !isStopped(one)).map((one) => checkPlace(one, now));
+  const checks = probed.filter((one) => !isStoppedByProxy(one)).map((one) => checkPlace(one, now));
   return {
-    checks: [...checks, ...checkProxies(looked.filter(isStopped))],
+    checks: [...checks, ...checkProxies(probed.filter(isStoppedByProxy))],
     reached: (baseUrl) => !isDead.has(new URL(baseUrl).origin),
   };
 }
 
-function isStopped({ probe }: Looked): boolean {
+function isStoppedByProxy({ probe }: ProbedPlace): boolean {
   return probe.failure?.step === 'proxy';
 }
 
-function checkProxies(stopped: readonly Looked[]): readonly Check[] {
+function checkProxies(stopped: readonly ProbedPlace[]): readonly Check[] {
   const groups = groupBy(stopped, ({ place, probe }) => {
     return `${place.proxy?.origin ?? ''} ${probe.failure?.code ?? ''}`;
   });
@@ -296,7 +304,7 @@ function proxyFix(code: string, origin: string, hosts: readonly string[]): strin
   return `Set HTTPS_PROXY in the environment of svc start, or "proxy" of the upstream, to the right address; ${around}`;
 }
 
-function checkPlace({ place, probe }: Looked, now: number): Check {
+function checkPlace({ place, probe }: ProbedPlace, now: number): Check {
   const url = new URL(place.baseUrl);
   const { failure } = probe;
   if (failure !== undefined) return failed(place, probe, failure);
@@ -333,13 +341,13 @@ function failed(
     return { level, subject, found, fix };
   }
   const isTrust = /CERT|SIGNED|VERIFY|ISSUER/.test(code);
-  const opener =
+  const interception =
     isTrust && proxy !== undefined
       ? `; the network proxy ${proxy.origin} seems to intercept TLS`
       : '';
-  const found = `${host}: ${meaningOf(code)}${opener}`;
+  const found = `${host}: ${meaningOf(code)}${interception}`;
   const look = step === 'name' ? `getent hosts ${hostname}` : `curl -sI ${baseUrl}`;
-  // A user cannot change the address of a login's provider.
+  // The address of a provider to which a client's login belongs cannot be changed.
   const right =
     auth === 'client'
       ? ''
@@ -351,8 +359,8 @@ function failed(
 }
 
 /**
- * Runs `svc doctor --live`: sends a small request to a model twice through the running proxy. It shows svc's
- * evidence, and how much the provider read from its cache. It is the only check that costs money.
+ * What `svc doctor --live` needs. It sends a small request to a model twice through the running proxy, and shows svc's
+ * evidence headers and how much the provider read from its cache. It is the only check that costs money.
  */
 interface ModelCallsOptions {
   readonly environment: Environment;
@@ -398,16 +406,16 @@ export async function checkModelCalls(options: ModelCallsOptions): Promise<reado
 }
 
 function noModel({ name }: UpstreamSettings, asked: KeyCheck | undefined): Check {
-  const isAway = asked !== undefined && asked.state !== 'accepted';
-  const found = isAway
+  const isUnreachable = asked !== undefined && asked.state !== 'accepted';
+  const found = isUnreachable
     ? `${name} did not list its models: ${asked.found}`
     : `${name} lists no model to try`;
   return { level: 'warning', subject: SUBJECT, found, fix: 'svc doctor --live --model NAME' };
 }
 
 /**
- * Returns the check for calls that were not sent. Without a terminal --live alone spends no money, because scripts
- * and models run doctor too.
+ * Returns a warning that the calls were not sent. Without a terminal `--live` needs `--yes`, because scripts and models
+ * run doctor too, and the calls cost money.
  */
 function notSent(price: string): Check {
   const found = `${price}, were not sent, because without a terminal nobody can agree to the price`;
@@ -433,7 +441,7 @@ async function callTwice({ proxy, proxies, upstream, model }: Calls): Promise<Ch
   const { modelPath, callHeaders } = apiOf(apiStyle);
   const isOpenAi = new URL(upstream.baseUrl).hostname === 'api.openai.com';
   const call = { path: modelPath, body: testCall({ apiStyle, model }, isOpenAi) };
-  // Store nothing: a test is not worth remembering.
+  // The memory mode `read` stores nothing: a test is not worth remembering.
   const mode = { 'x-svc-memory-mode': 'read', 'x-svc-memory-space': PROBE_SPACE };
   const send = () => proxies.call(proxy, call, { ...callHeaders, ...mode });
   const first = await send();
@@ -449,11 +457,11 @@ async function callTwice({ proxy, proxies, upstream, model }: Calls): Promise<Ch
   return {
     level: 'ok',
     subject: SUBJECT,
-    found: `${place}: ${toldBy(second)}; ${cacheText(second)}`,
+    found: `${place}: ${evidenceText(second)}; ${cacheText(second)}`,
   };
 }
 
-function toldBy(answer: LocalAnswer): string {
+function evidenceText(answer: LocalAnswer): string {
   const tokens = `${evidence(answer, 'x-svc-original-input-tokens')} → ${evidence(answer, 'x-svc-forwarded-input-tokens')} tokens`;
   const memory = `memory ${evidence(answer, 'x-svc-memory-state')}`;
   const mode = `${evidence(answer, 'x-svc-compression-mode')} ${evidence(answer, 'x-svc-continuity-state')}`;
@@ -467,7 +475,7 @@ function cacheText({ body }: LocalAnswer): string {
   return `the second request read ${cached} tokens from the provider’s cache`;
 }
 
-// svc's own headers: short words and numbers.
+// Returns the value of one of svc's evidence headers, or ''.
 function evidence(answer: LocalAnswer | undefined, name: string): string {
   const value = answer?.headers[name];
   return typeof value === 'string' ? value : '';

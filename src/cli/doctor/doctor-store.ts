@@ -18,7 +18,10 @@ import { openLocalStore } from '../compose-store.ts';
 import { captureHuman } from '../../core/memory/captures.ts';
 import { PROBE_SPACE } from '../../core/request/space.ts';
 
-/** Checks the store on this machine: folder and modes, the file, writing and reading a sentence, its speed. */
+/**
+ * Checks the store on this machine: its folder and modes, its file, its speed, and whether a test sentence can be
+ * written and read.
+ */
 
 export async function checkStore(
   environment: Environment,
@@ -58,7 +61,7 @@ export async function checkStore(
   }
 }
 
-/** Reports that there is no database. Requests that used one show that it was moved or deleted. */
+/** Reports that there is no database. If earlier requests used one, it was moved or deleted. */
 async function nothingStored(folder: string, environment: Environment): Promise<Check> {
   const subject = 'Store';
   if (!existsSync(stateFile(folder))) {
@@ -77,20 +80,20 @@ async function nothingStored(folder: string, environment: Environment): Promise<
   };
 }
 
-/** The states of requests whose memory answered. */
+/** The memory states of requests for which a database was open. */
 const USED: ReadonlySet<string> = new Set(['recalled', 'empty']);
 
 async function checkModes(folder: string): Promise<readonly Check[]> {
   const mode = await folderMode(folder);
   if (mode === undefined) return [];
-  // An empty folder with open modes is reported below, with the command that fixes it.
+  // A folder with open modes would be an error here, but it is reported below with the command that fixes it.
   await checkFolder(folder, { asked: true });
   const own = isPrivate(mode) ? [] : [{ path: folder, mode }];
   const loose = [...own, ...(await looseDataFiles(folder))];
   return loose.map((one) => looseCheck('Store', one));
 }
 
-/** Reports renamed broken files: svc reported them only to the user who opened the store then. */
+/** Reports damaged files that svc has renamed. At that time svc reported it only to the user who opened the store. */
 async function checkSetAside(folder: string): Promise<readonly Check[]> {
   return (await findSetAside(folder)).map((path) => ({
     level: 'warning',
@@ -124,7 +127,7 @@ function fileCheck(found: StoreInspection): Check {
   return { level: 'ok', subject, found: text };
 }
 
-/** Slowest recall without a warning: half of the time that a request waits for its memory by default. */
+/** Longest recall without a warning: half of the time that a request by default waits for its memory. */
 const RECALL_MS_MAX = 150;
 
 function useChecks({ probe, recall }: StoreInspection): readonly Check[] {
@@ -142,7 +145,7 @@ function useChecks({ probe, recall }: StoreInspection): readonly Check[] {
   return [{ level: 'warning', subject, ...slowRecall(recall, found) }];
 }
 
-/** Explains a slow recall: CPU time shows a large store, waiting time a busy machine. */
+/** Explains a slow recall: much CPU time means a large store, and much waiting means a busy machine. */
 function slowRecall({ ms, cpuMs }: RecallTime, found: string): Pick<Check, 'found' | 'fix'> {
   const late = `${found}; a request waits at most 300 ms`;
   if (cpuMs > RECALL_MS_MAX) {
@@ -158,9 +161,9 @@ function slowRecall({ ms, cpuMs }: RecallTime, found: string): Pick<Check, 'foun
 }
 
 export interface StoreInspection extends StoreHealth {
-  /** False if the database contradicts itself. */
+  /** False if SQLite's check of the database found an inconsistency. */
   readonly isWhole: boolean;
-  /** The time of a recall in the space that was written last; undefined if the store is empty. */
+  /** The time of a recall in the space of the newest record; undefined if the store is empty. */
   readonly recall?: RecallTime;
   readonly probe: MemoryProbe;
   /** What is wrong, for users; undefined if nothing is. */
@@ -169,11 +172,11 @@ export interface StoreInspection extends StoreHealth {
 
 export interface RecallTime {
   readonly ms: number;
-  /** svc's own CPU time on all its threads; the rest was waiting for the machine. */
+  /** CPU time of this process, on all its threads. In the rest of the time it waited for the machine. */
   readonly cpuMs: number;
 }
 
-/** Inspects the store; undefined if there is none, because a check must not create it. Throws MemoryError. */
+/** Inspects the store. Returns undefined if there is none, because a check must not create it. Throws MemoryError. */
 export async function inspectStore(folder: string): Promise<StoreInspection | undefined> {
   if (!existsSync(databaseFile(folder))) return undefined;
   const reported: string[] = [];
@@ -181,7 +184,7 @@ export async function inspectStore(folder: string): Promise<StoreInspection | un
   try {
     const health = await store.health();
     const isWhole = await store.isWhole();
-    // Fails if the file of the state cannot be used.
+    // This fails if state.db cannot be used.
     await store.requestLog.list({ limit: 1 });
     const recall = await timeRecall(store.memory);
     const probe = await probeMemory(store.memory, Date.now());
@@ -198,9 +201,9 @@ export async function inspectStore(folder: string): Promise<StoreInspection | un
   }
 }
 
-/** Longest timed question: as long as users' questions are. */
+/** Length of the question of a timed recall, which is about that of users' questions. */
 const QUESTION_CHARS_MAX = 200;
-/** The number of timed recalls. The fastest one is reported, because the first one reads the index from disk. */
+/** The number of timed recalls. svc reports the fastest, because the first one reads the index from disk. */
 const RECALLS = 3;
 
 async function timeRecall(memory: Memory): Promise<RecallTime | undefined> {
@@ -222,7 +225,10 @@ async function timeRecall(memory: Memory): Promise<RecallTime | undefined> {
   return quickest;
 }
 
-/** Writes a harmless sentence into a memory, reads it back, finds it, and forgets it, in a separate space. */
+/**
+ * The result of a test that writes a sentence into a memory, reads it back, recalls it and forgets it. The sentence is
+ * in a space of its own.
+ */
 type MemoryProbe =
   | { readonly state: 'ok'; readonly ms: number }
   | {
@@ -231,10 +237,10 @@ type MemoryProbe =
       readonly message: string;
     };
 
-/** Deadline of a step; a slower memory is useless to requests. */
+/** Deadline of a step of the test; a slower memory is useless to requests. */
 const STEP_MS = 10_000;
 
-/** Runs the test. `now`: milliseconds since 1970; two tests at the same time use one record. */
+/** Runs the test. `now`: milliseconds since 1970; two tests in the same millisecond use the same record. */
 async function probeMemory(memory: Memory, now: number): Promise<MemoryProbe> {
   const record = recordAt(now);
   let step: Exclude<MemoryProbe, { state: 'ok' }>['step'] = 'write';

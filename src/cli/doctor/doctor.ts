@@ -16,7 +16,7 @@ import type { Environment } from '../../core/settings/config-values.ts';
 import { lateCaptures } from '../proxy/late-captures.ts';
 import { recentMemoryTrouble } from '../proxy/recent-trouble.ts';
 
-/** Runs `svc doctor`: what is right, what is wrong, and the command that fixes it. It never shows a secret. */
+/** Runs `svc doctor`: prints what is right, what is wrong, and the command that fixes it. It never shows a secret. */
 
 interface DoctorOptions {
   readonly json?: boolean;
@@ -92,7 +92,7 @@ async function runChecks(
   ];
 }
 
-/** Reports what `svc status` warns of: captures that no memory accepted in time, and requests without memory. */
+/** Reports the same as `svc status`: captures that no memory accepted in time, and requests without memory. */
 function checkRecent(environment: Environment, isRunning: boolean): readonly Check[] {
   try {
     const folder = dataFolder(environment);
@@ -107,7 +107,7 @@ function checkRecent(environment: Environment, isRunning: boolean): readonly Che
       })),
     ];
   } catch (error) {
-    // The check of the store reports a folder that cannot be found.
+    // checkStore() reports a data folder that cannot be found.
     if (error instanceof FileError) return [];
     throw error;
   }

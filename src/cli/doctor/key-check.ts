@@ -9,14 +9,15 @@ import type { Upstream } from '../../ports/upstream.ts';
 import { count } from '../listing.ts';
 
 /**
- * Checks whether a provider is reachable and accepts its key: GET /v1/models, or else an empty request, both free,
- * over the same pinned connection as requests. Nothing from the provider's answer is shown.
+ * The result of a check whether a provider can be reached and accepts its key. svc sends GET /v1/models, or else an
+ * empty model request, over the same pinned connection as other requests. Both are free. svc shows no text of the
+ * provider's answer.
  */
 type KeyState = 'accepted' | 'refused' | 'unknown' | 'unreachable' | 'not_allowed';
 
 export interface KeyCheck {
   readonly state: KeyState;
-  /** The result for users: a clause without a full stop. */
+  /** The result for users: a sentence part without a full stop. */
   readonly found: string;
   /** Ids of the provider's models, if it lists them. */
   readonly models?: readonly string[];
@@ -32,7 +33,7 @@ export type OpenUpstream = (
 
 // Deadline of the answer. A model list takes a second; a provider that needs ten is unusable.
 const ANSWER_MS = 10_000;
-/** Longest list: the longest seen, of an aggregator with thousands of models, is 2 MB. */
+/** Longest answer with a list of models. The longest seen, of an aggregator with thousands of models, is 2 MB. */
 const BODY_BYTES_MAX = 8 * 1024 * 1024;
 
 export async function checkKey(settings: UpstreamSettings, open: OpenUpstream): Promise<KeyCheck> {
@@ -58,8 +59,8 @@ export async function checkKey(settings: UpstreamSettings, open: OpenUpstream): 
 }
 
 /**
- * Tests a key without a model list: sends an empty object to the path of model calls. It is refused before a model
- * runs, and earlier if the key is wrong.
+ * Tests a key by an empty object that svc sends to the path of model calls, for a provider without a list of models.
+ * The provider refuses it before a model runs; if the key is wrong, it refuses that first.
  */
 async function askWithoutList(settings: UpstreamSettings, open: OpenUpstream): Promise<KeyCheck> {
   const target = apiOf(settings.apiStyle).modelPath;
@@ -83,7 +84,7 @@ export interface WholeAnswer {
   readonly body: string;
 }
 
-/** Sends one request with the provider's key, as svc would. Throws what Upstream throws. */
+/** Sends one request to the provider with its key, as the proxy would. Throws the errors of Upstream.send(). */
 export async function exchange(
   { settings, method, target, body }: Question,
   open: OpenUpstream,
@@ -141,13 +142,13 @@ function readAnswer(status: number, body: string, { auth }: UpstreamSettings): K
 
 function modelsIn(body: string): readonly string[] | undefined {
   const { data } = asRecord(parseJson(body));
-  // A model without a name is counted too.
+  // Keep a model without a name, so that the models are counted right.
   return Array.isArray(data) ? data.map((one) => asText(asRecord(one)['id'])) : undefined;
 }
 
 const LATE: KeyCheck = { state: 'unreachable', found: 'the provider does not answer in time' };
 
-/** Explains to users why the provider did not answer. */
+/** Returns for users why the provider did not answer. */
 export function failureOf(error: unknown): KeyCheck {
   if (!(error instanceof ProxyError)) {
     return LATE;

@@ -20,7 +20,7 @@ import { type HookStore, type HookStoreOptions, openHookStore } from '../compose
 import type { HookCall, HookEnd, HookParts } from './hook-call.ts';
 import { beginFork, keepSession } from './keep-session.ts';
 
-/** Answers a hook without a proxy, and stores the new exchanges of a session. */
+/** Runs a hook without a proxy: answers it from the store, or stores the new exchanges of the session. */
 export async function answerFromStore(
   request: HookRequest,
   call: HookCall,
@@ -64,10 +64,7 @@ export async function answerFromStore(
   return () => store.close();
 }
 
-/**
- * Pause before another attempt to get a lock that another program holds. It is also the least time between two
- * attempts to open the file.
- */
+/** Pause before the next attempt to get a lock that another program holds. The file is opened again no sooner. */
 const RETRY_MS = 1_000;
 
 interface Cutting {
@@ -77,14 +74,17 @@ interface Cutting {
   readonly store: HookStore;
 }
 
-/** Returns a shell's output without its middle, if the user has switched that on and the memory holds the whole. */
+/**
+ * Returns the output of a shell without its middle, if the user has switched that on and the memory holds the whole
+ * output.
+ */
 async function cutOf(
   { client, event, setup, store }: Cutting,
   { environment, script }: HookCall,
 ): Promise<unknown> {
   const isChosen = setup.settings.hookCut && setup.writes;
   const output = isChosen && event.tool ? shellOutputOf(client, event.tool) : undefined;
-  // A short output stays in the prompt, and is not stored.
+  // An output that is too short to be cut is not stored either.
   if (output === undefined || cutOutput(output.text, '') === undefined) return undefined;
   const ref = await store.keepOutput(output.text, event, client.client);
   if (ref === undefined) return undefined;
@@ -94,15 +94,15 @@ async function cutOf(
 }
 
 interface HookSetup extends HookStoreOptions {
-  /** Address and token of the proxy; undefined without a configuration, so that no proxy can be asked. */
+  /** Address and token of the proxy; undefined if there is no configuration. */
   readonly access: Access | undefined;
   readonly reads: boolean;
   readonly writes: boolean;
 }
 
 /**
- * Returns the settings. Undefined if the configuration cannot be read: it may name another memory, so this machine's
- * store must not be used.
+ * Returns the settings of this hook. Undefined if the configuration cannot be read: it may name a memory service, so
+ * the store of this machine must not be used instead.
  */
 async function setupOf(environment: Environment): Promise<HookSetup | undefined> {
   const file = await readConfigFile(configFolder(environment));

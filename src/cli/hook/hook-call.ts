@@ -2,9 +2,7 @@ import type { Readable } from 'node:stream';
 import type { Environment } from '../../core/settings/config-values.ts';
 import type { HookStore, HookStoreOptions } from '../compose-hook.ts';
 
-/** One run of `svc hook`. */
-
-/** The third argument of a hook that continues in the background, while no user waits. */
+/** The third argument of a `svc hook` that runs in the background, while no user waits. */
 export const IN_BACKGROUND = '--background';
 
 export interface HookCall {
@@ -17,15 +15,15 @@ export interface HookCall {
 
 export interface HookParts {
   print(answer: string): Promise<void>;
-  /** Opens a store; undefined: the one of this machine. */
+  /** Opens the memory for the hook; undefined: openHookStore(). */
   openStore?(options: HookStoreOptions): Promise<HookStore>;
   /** Deadline of the whole hook in milliseconds; undefined: the time that a user may wait. */
   readonly wholeMs?: number;
 }
 
 /**
- * How a hook has ended. `done`: nothing is left to do. `late`: the session's texts are not stored yet, because
- * another program holds a lock, so a background hook stores them. A function: call it to close the store that the
- * hook has opened.
+ * How a hook has ended. `done`: nothing is left to do. `late`: the exchanges are not stored yet, because another
+ * program holds a lock, so a background process must store them. A function: call it to close the store that the hook
+ * has opened.
  */
 export type HookEnd = 'done' | 'late' | (() => Promise<void>);

@@ -14,25 +14,28 @@ import type { Environment } from '../../core/settings/config-values.ts';
 import { type HookCall, type HookEnd, type HookParts, IN_BACKGROUND } from './hook-call.ts';
 
 /**
- * Runs `svc hook CLIENT EVENT`: memory in the client's own transcript, without a proxy in the path. Whatever fails,
- * the client continues without svc: nothing here throws, prints an error or exceeds its time limit. A running proxy
- * answers with everything in memory, so this file loads little; the store is loaded only if no proxy runs.
+ * Runs `svc hook CLIENT EVENT`, by which a client gets memory into its own transcript, without a proxy in the path. If
+ * anything fails, the client continues without svc: nothing here throws, prints an error or exceeds its deadline. A
+ * running proxy answers from what it has in memory, so this file loads little; the store is loaded only if no proxy
+ * runs.
  */
 
 /**
- * Deadline of a hook, while the user waits. The process itself needs 50 ms to start, 150 on a busy machine, so the
+ * Deadline of a hook while the user waits. The process itself needs 50 ms to start, or 150 ms on a busy machine, so the
  * total stays below a second.
  */
 const WHOLE_MS = 800;
 /**
- * Deadlines: for storing the new exchanges, and for passing the rest to a background process, which takes some
- * milliseconds.
+ * Deadlines of a hook at the end of an answer: for storing the new exchanges, and for starting a background process
+ * that stores them instead, which takes some milliseconds.
  */
 const KEEP_MS = 650;
 const HAND_OVER_MS = 150;
-/** Deadline of closing the store after the hook's answer. Captures that are not stored by then wait in the outbox. */
+/**
+ * Longest time for closing the store after the hook's answer. Captures that are not stored by then wait in the outbox.
+ */
 const CLOSE_MS_MAX = 400;
-/** Least time for closing the files, after a late answer. */
+/** Time for closing the store if the answer has used up the deadline. */
 const CLOSE_MS_MIN = 50;
 
 export async function runHook(call: HookCall, parts: HookParts): Promise<void> {
@@ -73,7 +76,7 @@ async function answerHook(
   return answerFromStore(request, call, parts);
 }
 
-/** Starts a background process that stores the new exchanges, even if another program holds the locks for long. */
+/** Starts a background process that stores the new exchanges, however long another program holds the locks. */
 async function handOver(call: HookCall, input: unknown): Promise<void> {
   const { script, client, event, environment } = call;
   const { startBackground } = await import('../../adapters/processes/background.ts');
@@ -87,12 +90,15 @@ async function handOver(call: HookCall, input: unknown): Promise<void> {
   background.release();
 }
 
-/** Bytes of a transcript's end that an event needs. Other events need none, or read the file themselves. */
+/**
+ * Bytes of the end of the transcript that the answer to an event needs. Other events need none, or read the file
+ * themselves.
+ */
 const TAIL_BYTES: Partial<Record<HookKind, number>> = {
-  // The last exchanges of a long session: 1 MiB.
+  // 1 MiB contains the last exchanges of a long session.
   start: 1 << 20,
   prompt: 1 << 20,
-  // The calls since the prompt: 256 KiB. A client runs this hook for each call.
+  // 256 KiB contain the calls since the prompt. This is less, because a client runs this hook for each call.
   tool: 1 << 18,
 };
 
@@ -114,24 +120,27 @@ function tailOf(path: string, bytesMax: number): TranscriptTail {
   return { text: lines.join('\n'), isWhole };
 }
 
-/** Returns the session's folder. Claude Code's project folder stays the same, while `cwd` follows the agent. */
+/**
+ * Returns the session's folder, if the client states it outside the event; '' otherwise. Claude Code's variable names
+ * the folder of the project, while `cwd` in the event follows the agent.
+ */
 function folderOf({ client, environment }: HookCall): string {
   const project = client === 'claude' ? environment['CLAUDE_PROJECT_DIR'] : undefined;
   return project !== undefined && isAbsolute(project) ? project : '';
 }
 
-/** Asks the running proxy; undefined if none can answer. */
+/** Asks the running proxy, and returns its answer; '' if it has nothing to say. Undefined if the store must answer. */
 async function askProxy(
   request: HookRequest,
   kind: HookKind,
   environment: Environment,
 ): Promise<string | undefined> {
-  // The hook itself stores captures, because it has read the transcript.
+  // A hook that stores exchanges reads the transcript, so it stores them itself.
   if (kind === 'stop' || kind === 'end') return undefined;
   const input = asRecord(request.input);
   if (kind === 'start' && input['source'] === 'fork') return undefined;
   const file = await readConfigFile(configFolder(environment));
-  // The hook itself stores outputs that it cuts, as it does captures.
+  // A hook that cuts an output stores it itself.
   if (kind === 'tool' && mayCut(file?.value, environment)) return undefined;
   const { access } = parseAccess(file?.value ?? {}, environment);
   const runs = access && (await listRunFiles(dataFolder(environment)));
@@ -140,9 +149,9 @@ async function askProxy(
   const { callProxy, findProven } = await import('../../adapters/processes/local-calls.ts');
   const proxy = await findProven(runs, access.localToken);
   if (proxy === undefined) return undefined;
-  // The client may be configured for a proxy that does not run, which this hook must start.
+  // The client may need the proxy at the configured address, which this hook must start.
   if (kind === 'start' && proxy.port !== access.port) return undefined;
-  // Omit the tool's output: it may be very large, and the transcript has it.
+  // Leave out the tool's output: it may be very large, and the transcript has it.
   const { tool_response: _, toolResult: __, ...asked } = input;
   const answer = await callProxy(proxy, {
     path: HOOK_PATH,
@@ -152,22 +161,28 @@ async function askProxy(
   return answer?.status === 200 ? asText(asRecord(parseJson(answer.body))['text']) : '';
 }
 
-/** Says whether the user may have switched `hookCut` on; the code that cuts reads the settings exactly. */
+/** Says whether the user may have switched `hookCut` on. The code that cuts reads the setting exactly. */
 function mayCut(config: unknown, environment: Environment): boolean {
   const { hookCut } = asRecord(asRecord(config)['proxy']);
   return hookCut === true || Boolean(environment['SVC_HOOK_CUT']);
 }
 
-/** Bound on the event that a client writes, in bytes. It may hold a tool's output, which the client bounds itself. */
+/**
+ * Bound on the bytes of the event that a client writes. It may contain a tool's output, whose length the client bounds
+ * itself.
+ */
 const INPUT_BYTES_MAX = 32 * 1024 * 1024;
-/** Deadline of the input. Clients write at once, but some keep the pipe open afterwards. */
+/** Deadline of reading the event. Clients write it at once, but some keep the pipe open afterwards. */
 const INPUT_MS = 500;
-/** Input up to this size is parsed after each piece, which takes a millisecond or two. */
+/** Bytes of input up to which it is parsed after each piece; that takes a millisecond or two. */
 const SMALL_BYTES = 256 * 1024;
-/** Pause after which a larger input is parsed, unless more of it comes. */
+/** Milliseconds without a new piece after which a larger input is parsed. */
 const QUIET_MS = 20;
 
-/** Reads the first whole JSON value; undefined if none comes. Never waits for the end of the input. */
+/**
+ * Reads the first complete JSON value from stdin. Undefined if none comes before the deadline. It does not wait for the
+ * end of the input.
+ */
 function readValue(stdin: Readable): Promise<unknown> {
   const pieces: Buffer[] = [];
   let bytes = 0;

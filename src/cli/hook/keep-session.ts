@@ -12,21 +12,23 @@ import type { OwnBlocks } from '../../core/recall/own-blocks.ts';
 import type { HookStore } from '../compose-hook.ts';
 
 /**
- * Stores the exchanges of a session like the proxy: the typed text and the visible answer, masked, each once. If the
- * session also ran through the proxy, the texts are equal, so no memory is stored twice.
+ * Stores the exchanges of a session as the proxy does: the typed text and the visible answer, masked, each once. If the
+ * session also runs through the proxy, both store equal texts, so the memory has each only once.
  */
 
 /** Bytes of a transcript that are read, from its end: some thousand exchanges. */
 const TRANSCRIPT_BYTES_MAX = 24 * 1024 * 1024;
-/** How long to wait for the transcript: a client writes it some milliseconds after it runs the hook. */
+/**
+ * Deadline of waiting for the answer in the transcript, which a client writes some milliseconds after it runs the hook.
+ */
 const WRITTEN_MS = 300;
 const POLL_MS = 20;
 const LEDGER_MS = 200;
 
 /**
- * Stores the exchanges since the last call. Returns `late` while another process holds the state's lock, so that the
- * caller may try again, and `unavailable` if the state cannot be read. After both results, assume that nothing was
- * stored.
+ * Stores the exchanges since the last call for this session. Returns `late` while another process holds a lock on the
+ * state, so that the caller may try again, and `unavailable` if the state cannot be read. After both, assume that
+ * nothing was stored.
  */
 export async function keepSession(
   client: HookClient,
@@ -48,11 +50,14 @@ export async function keepSession(
     ...(branch !== undefined && { branch }),
   }));
   if (!store.outbox.keep(placed)) return 'done';
-  // The note is written after the records, so if it is in the file, they are too.
+  // The note says how much is stored. It is written after the records, so it never says too much.
   return (await note(event, store, next)) ? 'done' : 'late';
 }
 
-/** Begins a fork: its transcript repeats the other session's texts with their times, and those are stored already. */
+/**
+ * Notes that a session is a fork that begins now. Its transcript repeats the texts of the other session with their
+ * times, and those are stored already.
+ */
 export async function beginFork(event: HookEvent, store: HookStore): Promise<void> {
   const kept = await keptOf(event, store);
   if (typeof kept !== 'string' && kept.bytes === 0)
@@ -64,7 +69,7 @@ interface Kept {
   readonly bytes: number;
   /** The number of exchanges so far. */
   readonly exchanges: number;
-  /** Texts before this time belong to another session; milliseconds since 1970. */
+  /** Texts before this time, in milliseconds since 1970, belong to another session. */
   readonly since: number;
 }
 
@@ -109,12 +114,13 @@ async function saidInTranscript(
     return { last, reader: readerOf(last, { client, own, bytes: kept.bytes }) };
   };
   const { last, reader, isMissing } = await writtenDown(event, read);
-  // The prompt is not in the transcript yet; the next event finds it.
+  // Texts before the answer are missing too, so the next event stores all of them.
   if (isMissing === true) return { records: [], next: kept };
   const placedAt = await store.placedAt(session, reader.prompts);
   const fresh = reader.finish({ name: session, placedAt }).filter(({ at }) => at >= kept.since);
   const numbers = fresh.map(({ exchange }) => exchange);
-  // If only the end of the transcript was read, it does not show how many exchanges precede it.
+  // If only the end of the transcript was read, its exchanges are numbered from 0, so add the number of the earlier
+  // ones.
   const moved = last.isWhole ? 0 : kept.exchanges - Math.min(...numbers);
   const exchanges = Math.max(kept.exchanges, ...numbers.map((number) => number + moved + 1));
   return {
@@ -145,7 +151,10 @@ function readerOf(
   return reader;
 }
 
-/** Waits until the transcript contains the answer that has ended. */
+/**
+ * Waits until the transcript contains the answer of the event. After the deadline it adds the answer itself, if the
+ * transcript has everything before it; `isMissing`: it has not.
+ */
 async function writtenDown(
   { kind, transcript, answer }: HookEvent,
   read: () => Read,
@@ -167,7 +176,7 @@ function sizeOf(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.size;
 }
 
-/** Stores the exchange from the event itself, for a client whose events carry it. */
+/** Returns the exchange that the event itself contains, for a client without a transcript that svc can read. */
 async function saidInEvent(
   { client }: HookClient,
   { session, prompt, answer }: HookEvent,

@@ -6,12 +6,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { HookCall } from './hook-call.ts';
 
 /**
- * Starts the proxy when a session begins whose client is configured to use it: a client with a dead proxy shows
- * nothing for a minute.
+ * Starts the proxy when a session begins and the client is configured to use the proxy, because a client whose proxy
+ * does not run shows nothing for a minute.
  */
 
 /**
- * How long to wait for a starting proxy, which takes a third of a second. After that, the client continues; it
+ * Deadline of waiting for the starting proxy, which takes a third of a second. After it the client continues: it
  * repeats a failed first request itself.
  */
 const START_MS = 700;
@@ -33,8 +33,8 @@ export async function startWhereWanted(
 }
 
 /**
- * Says whether the client uses this address. Claude Code passes its settings' environment to hooks; Codex has the
- * address in its file.
+ * Says whether the client is configured for this address. Claude Code passes the variables of its settings to hooks;
+ * Codex has the address in its file.
  */
 function isSetTo(address: string, { client, environment }: HookCall): boolean {
   if (client === 'claude')

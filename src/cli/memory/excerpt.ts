@@ -5,31 +5,31 @@ import { EXCERPT_TOKENS_MAX } from '../../core/memory/reference.ts';
 import { runInNewContext } from 'node:vm';
 
 /**
- * Returns parts of a stored text, because a model that needs one function should not pay for a whole file until its
- * session ends. An excerpt consists of the text's own lines, byte for byte; matches of a pattern have line numbers.
- * It also says what is missing and how to get it.
+ * Returns parts of a stored text, so that a model that needs one function does not pay for a whole file until its
+ * session ends. An excerpt consists of the text's own lines, byte for byte; lines that a pattern matched have numbers
+ * in front. An excerpt also says what is missing and how to get it.
  */
 
 const CONTEXT_USUAL = 2;
 export const CONTEXT_MAX = 50;
-/** Lines shown above a definition: its comment and decorators. */
+/** Lines that are shown above a definition, for its comment and decorators. */
 const LINES_ABOVE = 3;
-/** Longest shown line of a match: minified code has lines of 100 kB. */
+/** Characters of the longest line that is shown for a match; minified code has lines of 100 kB. */
 const FOUND_LINE_CHARS = 400;
 
 export interface ExcerptRequest {
   /** A range of lines `FROM-TO`, both counted from 1. */
   readonly lines?: string | undefined;
   readonly grep?: string | undefined;
-  /** Lines shown around each match. */
+  /** Number of lines to show before and after each match. */
   readonly context?: number | undefined;
-  /** A function, a class, a heading or a word, whose surroundings are shown. */
+  /** The name of a function, a class or a heading, or a word. The excerpt is the lines around it. */
   readonly around?: string | undefined;
-  /** True: without a limit of tokens. */
+  /** True: the excerpt may have any number of tokens. */
   readonly all?: boolean;
 }
 
-/** How the caller names a part: as flags in a shell, or as fields of a tool. */
+/** How messages name the parts: as flags in a shell, or as fields of a tool. */
 export interface PartWords {
   readonly lines: (range: string) => string;
   readonly grep: string;
@@ -64,7 +64,7 @@ export function excerptOf(text: string, request: ExcerptRequest, words: PartWord
   return rangeOf(text, { ...request, from: range.from, to: Math.min(range.to, all) }, words);
 }
 
-/** Returns lines of the text, as many as the limit allows. */
+/** Returns the lines of the range, as many as EXCERPT_TOKENS_MAX allows. */
 function rangeOf(
   text: string,
   { from, to, all = false }: LineRange & Pick<ExcerptRequest, 'all'>,
@@ -82,7 +82,9 @@ function rangeOf(
   return { text: start, rest: `[svc: ${rest}]` };
 }
 
-/** Returns as many first lines as fit into `tokensMax`. If the first line is longer, returns its beginning. */
+/**
+ * Returns the first lines that fit into `tokensMax`. If the first line is longer, returns its beginning, with 0 lines.
+ */
 function withinTokens(text: string, tokensMax: number): { start: string; lines: number } {
   // No token has more than 16 characters, so a longer text cannot fit.
   let [low, high] = [0, Math.min(text.length, 16 * tokensMax)];
@@ -95,7 +97,7 @@ function withinTokens(text: string, tokensMax: number): { start: string; lines: 
   return { start, lines: wholeLines };
 }
 
-/** Returns a whole definition, or the first line with the word and its surroundings. */
+/** Returns the whole definition of the name, or the first line with the word and the lines around it. */
 function aroundSymbol(
   text: string,
   request: ExcerptRequest & { readonly around: string },
@@ -120,7 +122,7 @@ function lineWith(text: string, word: string): number | undefined {
   return at === -1 ? undefined : countLines(text.slice(0, at + 1));
 }
 
-/** Returns matches like grep: `12:` before a matching line, `11-` before a line beside one. */
+/** Returns matches in grep's form: `12:` is in front of a matching line, `11-` in front of a line beside one. */
 function foundLines(
   text: string,
   request: ExcerptRequest & { readonly grep: string },
@@ -156,7 +158,7 @@ function shownHits(
   const hits = new Set(found);
   let [text, tokens, shown, last] = ['', 0, 0, -1];
   for (const hit of found) {
-    // The context of an earlier match already shows this match.
+    // The lines around an earlier match already include this match.
     if (hit <= last) {
       shown += 1;
       continue;
@@ -198,7 +200,7 @@ export function parseLineRange(text: string): LineRange | undefined {
   return range.from >= 1 && range.to >= range.from ? range : undefined;
 }
 
-/** Returns those lines of the text; '' if it has none of them. */
+/** Returns the lines of the range; '' if the text has none of them. */
 export function linesOf(text: string, { from, to }: LineRange): string {
   const start = lineStart(text, 0, from - 1);
   return text.slice(start, lineStart(text, start, to - from + 1));
@@ -206,11 +208,14 @@ export function linesOf(text: string, { from, to }: LineRange): string {
 
 interface Beginning {
   readonly text: string;
-  /** The number of lines in the whole text. */
+  /** The number of complete lines in `text`; 0 if it is the beginning of one line. */
   readonly wholeLines: number;
 }
 
-/** Returns the whole lines that fit into `charsMax`. A longer first line is cut, never in a surrogate pair. */
+/**
+ * Returns the complete lines that fit into `charsMax`, or the beginning of the first line if that is longer. It never
+ * cuts a surrogate pair.
+ */
 export function beginningOf(text: string, charsMax: number): Beginning {
   if (text.length <= charsMax) return { text, wholeLines: countLines(text) };
   const lastEnd = text.lastIndexOf('\n', charsMax - 1);
@@ -222,7 +227,10 @@ export function beginningOf(text: string, charsMax: number): Beginning {
   return { text: text.slice(0, splitsPair ? charsMax - 1 : charsMax), wholeLines: 0 };
 }
 
-/** Returns the line that defines this name, and where the next definition with at most this indentation begins. */
+/**
+ * Returns the number of the line that defines the name, and of the next line with a definition that is not inside it.
+ * Undefined if no line defines the name.
+ */
 export function definitionOf(
   text: string,
   symbol: string,
@@ -238,21 +246,27 @@ export function definitionOf(
 
 export const PATTERN_CHARS_MAX = 200;
 /**
- * Deadline of a pattern in milliseconds. Models write patterns, and JavaScript's regular expressions backtrack, some
- * practically for ever. Only `vm` can end a running one.
+ * Deadline of a search, in milliseconds. Models write the patterns, and some patterns make JavaScript's engine
+ * backtrack practically for ever. Only `vm` can end a running one.
  */
 const SEARCH_MS = 1_000;
 
 interface FoundLines {
   /** Numbers of the matching lines, counted from 0, ascending. */
   readonly lines: readonly number[];
-  /** The number of lines that were searched; less than all if the search took too long. */
+  /** The number of lines that were searched. Less than all if the search exceeded its deadline. */
   readonly looked: number;
-  /** What matched: 'pattern', the pattern's literal characters, or either in any case. */
+  /**
+   * What matched: the pattern as an expression, its characters as they are, or either of them with capitals and small
+   * letters alike.
+   */
   readonly as: 'pattern' | 'text' | 'any case';
 }
 
-/** Searches for the pattern; then for its literal characters; then for both in any case. */
+/**
+ * Returns the lines that the pattern matches. If there are none, it searches for the pattern's characters as they are,
+ * and then for both in any case.
+ */
 export function findLines(lines: readonly string[], pattern: string): FoundLines {
   const found = searchLines(lines, pattern, '');
   if (found.lines.length > 0) return { ...found, as: 'pattern' };
@@ -284,15 +298,15 @@ function searchLines(
   try {
     runInNewContext('search()', { search }, { timeout: SEARCH_MS });
   } catch {
-    // The search took too long or too much stack, so return the matches so far.
+    // The search exceeded its deadline or the stack, so return the matches so far.
   }
   return { lines: found, looked };
 }
 
-/** Compiles a pattern; undefined if it is no valid expression. */
+/** Compiles a pattern; undefined if it is too long or not valid. */
 function expressionOf(pattern: string, flags: '' | 'i'): RegExp | undefined {
   if (pattern.length > PATTERN_CHARS_MAX) return undefined;
-  // Accept grep's `\|`, which newer tools write as `|`.
+  // Accept grep's `\|`, which JavaScript writes as `|`.
   const text = pattern.replaceAll(/\\[^]/g, (escaped) => (escaped === '\\|' ? '|' : escaped));
   try {
     return new RegExp(text, flags);

@@ -36,17 +36,17 @@ import { Readable } from 'node:stream';
 import { parseJson } from '../../core/bytes/json-fields.ts';
 
 /**
- * Runs `svc mcp`: offers the memory as tools to a model, over standard input and output. It only reads, and a proxy
- * may be running on the same store. stdout carries only the protocol.
+ * Runs `svc mcp`, which offers the memory as tools to a model, over stdin and stdout. It only reads, and a proxy may
+ * use the same store at the same time. stdout carries only the protocol.
  */
 
-// Longest message: 1 MiB, far more than a reference or some words need.
+// Bytes of the longest message. A reference or some words need far less.
 const MESSAGE_BYTES_MAX = 1024 * 1024;
 /** -32600 is JSON-RPC's "invalid request". */
 const TOO_LONG = { code: -32_600, message: 'The message is longer than 1 MiB.' };
-/** Longest answer, at most 20,000 tokens: Claude Code accepts 25,000 from a tool. */
+/** Characters of the longest answer. That is at most 20,000 tokens, and Claude Code accepts 25,000 from a tool. */
 const ANSWER_CHARS_MAX = 60_000;
-/** Longest text of a found memory; memory_get returns the rest. */
+/** Characters of the longest text of a found memory; memory_get returns the rest. */
 const FOUND_CHARS_MAX = 2_000;
 const FOUND_MAX = 20;
 const FOUND_USUAL = 5;
@@ -61,7 +61,7 @@ const INSTRUCTIONS =
 export interface McpOptions {
   /** Spaces that the user allows besides the project's own and `global`. */
   readonly space: readonly string[];
-  /** True if the user allows every space. */
+  /** True: the user allows every space. */
   readonly allSpaces?: boolean;
 }
 
@@ -78,11 +78,11 @@ interface Served extends Reach {
 export async function serveMcp({ options, context }: Call<McpOptions>): Promise<void> {
   const { stdin } = process;
   const folder = dataFolder(context.environment);
-  // Opened at the first call: most clients start every configured server and never call it.
+  // Open the store at the first call, because most clients start every configured server and never call it.
   let store: Promise<CliStore> | undefined;
   const open = (): Promise<CliStore> => (store ??= openStore(context, 'memory'));
   const ended = Promise.race([once(stdin, 'end'), once(stdin, 'close')]);
-  // The SDK stops reading for good after a message that is too long, so such messages are dropped here.
+  // After a message that is too long the SDK never reads again, so drop such messages here.
   const messages = shortLines(stdin, MESSAGE_BYTES_MAX, (id) => {
     process.stdout.write(
       `${JSON.stringify({ jsonrpc: '2.0', id: id ?? null, error: TOO_LONG })}\n`,
@@ -99,7 +99,8 @@ export async function serveMcp({ options, context }: Call<McpOptions>): Promise<
 }
 
 /**
- * Returns the spaces that a model may read (R42): its own project and the global space, unless the user allowed more.
+ * Returns the spaces that the model may read (R42): those of its project and the global one, and those that the user
+ * has allowed.
  */
 async function reachOf(
   { space: typed, allSpaces }: McpOptions,
@@ -201,7 +202,7 @@ const SEARCH_INPUT = z.object({
     .describe('One of the spaces that the person allows: this project, "global" or a further one'),
 });
 
-/** Returns a memory's failure in the words of the terminal; the SDK answers an unexpected error. */
+/** Returns the message of a failed memory, as a command prints it. The SDK answers other errors. */
 function failed(error: unknown): ToolAnswer {
   if (!(error instanceof MemoryError)) throw error;
   const text = `${memoryFailure(error).message} In a shell, svc doctor tells more.`;
@@ -228,10 +229,10 @@ const FIELDS: PartWords = {
   all: 'all: true',
 };
 
-/** The spaces that the user lets a model read; undefined means all. */
+/** The spaces that the model may read; undefined means all. */
 type AllowedSpaces = readonly string[] | undefined;
 
-/** Answers memory_get with a list of texts: the first is exactly the stored text, svc's own remarks follow. */
+/** Answers memory_get with a list of texts. The first is exactly the stored text; svc's own remarks follow. */
 async function getForModel(
   store: Pick<CliStore, 'memory' | 'readOutput'>,
   request: GetRequest & { readonly allowed: AllowedSpaces; readonly changes: ChangeReader },
@@ -266,7 +267,7 @@ async function getForModel(
   return { texts: [text, rest, ...remarks] };
 }
 
-/** Returns references with this beginning that the model may read; none if the reference is whole. */
+/** Returns the references with this beginning that the model may read; none if `ref` is a complete reference. */
 async function beginningSo(
   store: Pick<CliStore, 'memory' | 'readOutput'>,
   { ref, allowed }: { readonly ref: string; readonly allowed: AllowedSpaces },
@@ -280,7 +281,7 @@ async function beginningSo(
   return refs.filter((_, at) => found[at] !== undefined);
 }
 
-/** Reads a text. Several spaces may have it; one that the model may read is enough. */
+/** Reads a text. If several spaces have it, one that the model may read is enough. */
 async function retrieveAllowed(
   store: Pick<CliStore, 'memory' | 'readOutput'>,
   { ref, allowed }: { readonly ref: string; readonly allowed: AllowedSpaces },
@@ -306,7 +307,10 @@ interface SearchRequest {
   readonly space?: string | undefined;
 }
 
-/** Searches. Without a space it covers everything that the model may read, the folder's project first. */
+/**
+ * Answers memory_search. Without a space it searches the allowed ones, the project first; if all are allowed, only the
+ * project and the global space.
+ */
 async function searchForModel(
   memory: Pick<Memory, 'list'>,
   request: SearchRequest & {
@@ -345,7 +349,10 @@ function failure(text: string): ToolAnswer {
   return { texts: [text], isError: true };
 }
 
-/** Bytes at both ends of a message that are searched for its id: clients write it first or last. */
+/**
+ * Bytes at the start and at the end of a message that is too long, in which its id is searched. Clients write the id
+ * first or last.
+ */
 const ID_BYTES = 256;
 const FIRST_ID = /^\s*\{(?:"jsonrpc":"2\.0",)?"id":(\d{1,15}|"[^"\\]{0,128}")/;
 const LAST_ID = /"id":(\d{1,15}|"[^"\\]{0,128}")\}\s*$/;
@@ -353,8 +360,8 @@ const LAST_ID = /"id":(\d{1,15}|"[^"\\]{0,128}")\}\s*$/;
 const LINE_END = 0x0a;
 
 /**
- * Returns the lines of `input` of at most `bytesMax` bytes. A longer one is dropped, and `onLong` gets its message's
- * id; undefined if that cannot be read.
+ * Returns the lines of `input` that have at most `bytesMax` bytes. A longer line is dropped, and `onLong` gets the id
+ * of its message, or undefined if the id cannot be read.
  */
 export async function* shortLines(
   input: Readable,
@@ -376,7 +383,7 @@ export async function* shortLines(
   }
 }
 
-/** A line while it arrives. Of a long one only the two ends are kept. */
+/** A line while it arrives. Of a line that is too long only the two ends are kept. */
 class Line {
   #pieces: Buffer[] = [];
   #length = 0;

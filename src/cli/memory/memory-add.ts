@@ -10,7 +10,9 @@ import { CliError } from '../cli-error.ts';
 import { isKept } from './record-writer.ts';
 import type { Call } from '../context.ts';
 
-/** Runs `svc memory add` and `svc memory move`: adds memories by hand, and moves them between spaces. */
+/**
+ * Runs `svc memory add` and `svc memory move`: adds a memory that the user typed, and moves memories between spaces.
+ */
 
 interface AddOptions {
   readonly space?: string;
@@ -46,8 +48,8 @@ export async function addMemory({ args, options, context }: Call<AddOptions>): P
 }
 
 /**
- * Moves memories. The embedded store moves each in one transaction with its marks, and it can be moved back. With a
- * service it is first stored in the other space, then forgotten in its own.
+ * Moves memories to another space. The store on this machine moves each in one transaction with its bookkeeping, so it
+ * can be moved back. A memory service stores it in the other space, and then forgets it in the first one.
  */
 export async function moveMemories(call: Call<MoveOptions>): Promise<void> {
   const { args: refs, options, context } = call;
@@ -92,13 +94,13 @@ function recordOf(text: string, space: string): MemoryRecord {
       2,
     );
   }
-  // A statement added by hand is stored unchanged; svc refuses it only if it has no words of its own.
+  // A memory that the user typed is stored unchanged. svc refuses it only if it has no words of its own.
   const captured = isFiller(text) ? undefined : captureStored('user', text);
   if (captured === undefined) {
     throw new CliError('The text is empty.', 'For example: svc memory add "…"', 2);
   }
   const at = Date.now();
-  // Statements added by hand are unrelated, so each is its own conversation.
+  // Memories that the user typed are unrelated, so each is a conversation of its own.
   const own = createHash('sha256').update(`${at} ${captured.digest}`).digest('base64url');
   const place = { conversation: `added_${own}`, fingerprint: own, exchange: 0 };
   return { ...captured, ...place, space, client: 'svc', at, isTimed: true };

@@ -12,9 +12,9 @@ import type { StoredRecord } from '../../ports/memory.ts';
 import type { CommandContext, Call } from '../context.ts';
 import { count, timeText, limitOf, LIST_LIMIT, type ListOptions } from '../listing.ts';
 
-/** Compares memories' files with the folders of their projects, for a user who waits. */
+/** Compares the files of memories with the present files in the folders of their projects. */
 
-/** Deadline of the check. A few thousand files take a second; a disk may hang. */
+/** Deadline of comparing the files of one memory. A few thousand files take a second; a disk may hang. */
 const CHECK_MS = 10_000;
 
 interface FileCheck {
@@ -31,7 +31,7 @@ interface CodeCheck {
 export class CodeChecker {
   readonly #code: Code;
   readonly #dataFolder: string;
-  /** Folders by the space and the root of a memory. */
+  /** The present folder of each space and recorded folder. */
   readonly #roots = new Map<string, Promise<string>>();
 
   constructor(code: Code, folder: string) {
@@ -54,7 +54,9 @@ export class CodeChecker {
     return { held, files, holds: holdsNow(verdicts, root === held.root) };
   }
 
-  /** Returns the folder of the exchange; if it no longer exists, the project's newest existing folder. */
+  /**
+   * Returns the folder in which the exchange was; if it no longer exists, the newest existing folder of the project.
+   */
   #rootOf({ root, record: { space } }: HeldProvenance): Promise<string> {
     const key = `${space}\0${root}`;
     const found = this.#roots.get(key) ?? this.#findRoot(space, root);
@@ -82,18 +84,18 @@ async function isFolder(path: string): Promise<boolean> {
   return stat?.isDirectory() === true;
 }
 
-/** Bound on files that a message names; more would not help the reader. */
+/** Bound on the files that a remark names; more would not help the reader. */
 const NAMED_MAX = 3;
 const PATH_CHARS_MAX = 200;
 
 export interface ChangeReader {
-  /** Returns svc's remark about a memory; undefined if its files are unchanged or unknown. Never rejects. */
+  /** Returns a remark about a memory; undefined if its files are unchanged or unknown. Never rejects. */
   remark(ref: string): Promise<string | undefined>;
 }
 
 /**
- * Says which of a memory's files have changed since. The remark is beside the text and never part of it. A memory
- * without known files gets none.
+ * Returns an object that says which files of a memory have changed since. Its remark stands beside the memory's text
+ * and is never part of it.
  */
 export function changeReader({ code }: Pick<CliStore, 'code'>, folder: string): ChangeReader {
   if (code === undefined) return { remark: async () => undefined };
@@ -107,7 +109,7 @@ export function changeReader({ code }: Pick<CliStore, 'code'>, folder: string): 
   };
   return {
     remark: async (ref) => {
-      // If the files cannot be checked, the memory is shown without a note.
+      // If the files cannot be checked, the memory is shown without a remark.
       const changed = await outgrownBy(ref).catch(() => []);
       return changed.length === 0 ? undefined : remarkOf(changed);
     },
@@ -216,13 +218,13 @@ function text(value: string): string {
 
 const VALUE_CHARS_MAX = 300;
 
-/** Writes a file with its state: `src/pool.ts (changed)`. */
+/** Returns a file with its state: `src/pool.ts (changed)`. */
 function fileText({ path, state }: FileCheck): string {
   return state === 'same' ? text(path) : `${text(path)} (${state})`;
 }
 
 const PAGE = 200;
-/** Bound on pages: more memories than anybody has. */
+/** Bound on pages of PAGE exchanges, which is more than anybody has. */
 const PAGES_MAX = 5_000;
 const TEXT_CHARS_MAX = 200;
 
@@ -281,11 +283,11 @@ export async function listStale({ options, context }: Call<ListOptions>): Promis
 
 interface Scope {
   readonly space: string | undefined;
-  /** Bound on pages of two hundred exchanges, oldest first. */
+  /** Bound on pages of PAGE exchanges, oldest first. */
   readonly pagesMax?: number;
 }
 
-/** Compares each exchange's files with the folder of its project. */
+/** Returns the memories whose files have changed. `checked` and `unknown` count exchanges. */
 export async function findStale(
   provenance: ProvenanceStore,
   checker: CodeChecker,

@@ -6,22 +6,25 @@ import type { CommandContext, Call } from '../context.ts';
 import { isInForce } from './memory-rules.ts';
 import { pagesOf } from './record-writer.ts';
 
-/** Runs `svc memory export`: writes memories as JSON lines, or a project's rules as an agent's own file. */
+/**
+ * Runs `svc memory export`: writes memories as JSON lines, or the rules of a project in the form of an agent's own
+ * file.
+ */
 
 interface ExportOptions {
   readonly space?: string;
   readonly as?: string;
 }
 
-/** Files in which agents read instructions. Both are Markdown with one rule per item. */
+/** The files from which agents read instructions. Both are Markdown with one rule in each item of a list. */
 const FORMS: Readonly<Record<string, string>> = { claude: 'CLAUDE.md', agents: 'AGENTS.md' };
 
-/** Records per page: as many as the store returns at once. */
+/** Records of a page: as many as the store returns at once. */
 const PAGE = 1000;
 
 /**
- * Writes memories to stdout, newest first, and their number to stderr. Memories stored meanwhile are not included. A
- * memory service has numbered pages only, so memories that others forget meanwhile may cause one to be skipped.
+ * Writes memories to stdout, newest first, and their number to stderr. It leaves out memories that are stored
+ * meanwhile. A memory service has only numbered pages, so if others forget memories meanwhile, it may skip one.
  */
 export async function exportMemories({ options, context }: Call<ExportOptions>): Promise<void> {
   const { terminal } = context;
@@ -41,7 +44,7 @@ export async function exportMemories({ options, context }: Call<ExportOptions>):
   terminal.note(`Exported: ${count}.`);
 }
 
-/** Writes the rules in force in the folder's project, oldest first, without retired ones. */
+/** Writes the rules that hold in the project of the folder, oldest first. */
 async function exportRules(
   { space, as }: { space: string | undefined; as: string },
   context: CommandContext,

@@ -18,20 +18,23 @@ import { COMMAND_WAITS, GitProjects } from '../../adapters/projects/git-projects
 import type { TranscriptRecord } from '../../core/memory/transcripts.ts';
 import { count } from '../listing.ts';
 
-/** Runs `svc memory import`: from an export, or from clients' transcripts. */
+/** Runs `svc memory import`: stores the memories of an export, or of clients' transcripts. */
 
 interface ImportOptions {
   readonly from?: string;
-  /** The space for everything; undefined: a record's own space, or that of the project in which a session worked. */
+  /**
+   * The space for all memories. Undefined: each record of an export keeps its own, and a session gets that of its
+   * project.
+   */
   readonly space?: string;
   readonly dryRun?: boolean;
   readonly yes?: boolean;
   readonly json?: boolean;
 }
 
-/** Longest line: the store accepts texts of 512 KiB, so a longer one is not from an export. */
+/** Characters of the longest line. The store accepts texts of 512 KiB, so a longer line is not from an export. */
 const LINE_CHARS_MAX = 4 * 1024 * 1024;
-/** Bound on reported problems: in a wrong file every line is one. */
+/** Bound on reported problems, because in a wrong file every line is one. */
 const PROBLEMS_MAX = 5;
 
 export async function importMemories(call: Call<ImportOptions>): Promise<void> {
@@ -132,8 +135,8 @@ interface Found {
 }
 
 /**
- * Imports the sessions that clients store on this machine. Without --yes it writes nothing, and shows the number of
- * records by space.
+ * Imports the sessions that a client has stored on this machine. Without --yes it writes nothing, and shows the number
+ * of records of each space.
  */
 export async function importTranscripts(
   { client, options }: { client: TranscriptClient; options: ImportOptions },
@@ -162,24 +165,24 @@ export async function importTranscripts(
   reportTranscripts({ client, found, counts, json: options.json === true }, context);
 }
 
-/** The result of counting, which the question to the user states. */
+/** The number of sessions and memories, which the user sees before the question whether to import them. */
 export interface SessionSurvey {
   readonly clients: readonly TranscriptClient[];
   readonly sessions: number;
   readonly memories: number;
   readonly masked: number;
-  /** Names of the projects, the one with the most memories first. */
+  /** Names of the projects; the one with the most memories is first. */
   readonly projects: readonly string[];
-  /** Records of the newest session's project, to show what recall would have found. */
+  /** Records of one project, that of the newest session, with which the wizard shows what recall would have found. */
   readonly sample: readonly TranscriptRecord[];
-  /** True if the deadline ended the count, so that the numbers are lower bounds. */
+  /** True if the deadline ended the count, so that the real numbers may be higher. */
   readonly isPartial: boolean;
 }
 
-/** Bound on sampled records: a few months in one project. */
+/** Bound on the records of `sample`: some months of work in one project. */
 const SAMPLE_MAX = 2000;
 
-/** Counts sessions, newest first, and writes nothing. */
+/** Counts the sessions of all clients, newest first. It writes nothing. */
 export async function surveySessions(
   context: CommandContext,
   deadlineMs: number,
@@ -224,7 +227,7 @@ function nothingFound(): Found {
   return { sessions: 0, records: 0, masked: 0, unreadable: 0, spaces: new Map() };
 }
 
-/** The place of a session whose client states no folder. */
+/** The place of a session whose transcript states no folder. */
 const NO_FOLDER = { space: DEFAULT_SPACE };
 
 const MASK = /\[masked: [a-z-]+\]/g;
@@ -233,11 +236,11 @@ async function readAll(
   work: {
     readonly client: TranscriptClient;
     readonly files: readonly TranscriptFile[];
-    /** Returns the space of the folder's project; undefined for a session without a folder. */
+    /** Returns the space of the project of a folder; `folder` is undefined for a session without one. */
     readonly spaceOf: (folder: string | undefined) => Promise<string>;
     readonly found: Found;
     readonly take: (records: readonly TranscriptRecord[]) => Promise<void>;
-    /** Returns true when no further session should be read. */
+    /** Returns true when no more sessions should be read. */
     readonly isLate?: () => boolean;
   },
   { terminal }: CommandContext,

@@ -8,8 +8,6 @@ import { timeText } from '../listing.ts';
 import { oneLine } from '../terminal.ts';
 import { namesOf } from './named.ts';
 
-/** Runs `svc memory rules`: shows the rules and corrections that the user stated, with their states. */
-
 interface RulesOptions {
   readonly space?: string;
   /** True: also list rules that were replaced or retired. */
@@ -21,7 +19,7 @@ interface RulesOptions {
   readonly json?: boolean;
 }
 
-/** Longest text of --edit. A rule has at most 280 characters. */
+/** Characters of the longest rule that is shown; a rule has at most 280. */
 const TEXT_CHARS_MAX = 300;
 
 const STATES: Readonly<Record<DeskRule['state'], string>> = {
@@ -35,7 +33,10 @@ export function isInForce({ state }: Pick<DeskRule, 'state'>): boolean {
   return state === 'holds' || state === 'pinned';
 }
 
-/** Runs `svc memory rules`. The arguments are the new sentence for --edit. */
+/**
+ * Runs `svc memory rules`: shows the rules and corrections that the user stated, with their states, and changes them.
+ * `args`: the words of the new sentence for --edit.
+ */
 export async function showRules({ args, options, context }: Call<RulesOptions>): Promise<void> {
   const words = args.join(' ');
   const changes = [options.retire, options.restore, options.pin, options.edit].filter(
@@ -68,7 +69,7 @@ export async function showRules({ args, options, context }: Call<RulesOptions>):
         }
       }
       await desk.markRule({ id, mark: markOf(options), at });
-      // The user may edit a rule back to a sentence that an earlier edit has retired.
+      // If an earlier edit has retired the same sentence, the sentence is a rule again.
       const back = (await desk.rules({ space: rule.space })).filter(
         ({ text, state }) => state === 'retired' && stated.includes(text),
       );
@@ -113,7 +114,7 @@ async function ruleOf(desk: MemoryDesk, id: string): Promise<DeskRule> {
   );
 }
 
-/** Makes the record of the new sentence, as the user's own, in the rule's space. */
+/** Returns a record of the new sentence, as if the user had said it, in the rule's space. */
 function editedRecord(rule: DeskRule, words: string) {
   const captured = captureStored('user', words);
   if (captured === undefined || rulesIn(captured.text).length === 0) {

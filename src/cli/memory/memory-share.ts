@@ -26,19 +26,19 @@ import { isInForce } from './memory-rules.ts';
 import { countsText, RecordWriter } from './record-writer.ts';
 
 /**
- * Runs `svc memory share` and `svc memory join`: they write and read a file in the repository with memories and
- * rules of the project. People review it like code. Anybody may have written it, so a joined entry is unverified
- * until the user accepts it, and it never replaces the user's rules.
+ * Runs `svc memory share` and `svc memory join`. They write and read a file in the repository, with memories and rules
+ * of the project. People review it like code. Anybody may have written an entry, so it is unverified until the user
+ * accepts it, and it never replaces the user's rules.
  */
 
 /** Path of the shared file within the working tree. */
 const FILE = join('.svc', 'memory.md');
-/** Mode of the file: readable by everybody, like all files of a repository. */
+/** The mode of the file: readable by everybody, like all files of a repository. */
 const FILE_MODE = 0o644;
-/** The client name of joined memories, which distinguishes them from the user's own. */
+/** The client of joined memories, which distinguishes them from the user's own. */
 const SHARED_CLIENT = 'shared';
 const SHOWN_CHARS = 200;
-/** Bound on listed memories: one page of the store. */
+/** Bound on the memories in a list: one page of the store. */
 const LIST_MAX = 1000;
 
 interface ShareOptions {
@@ -58,7 +58,7 @@ interface Place {
   readonly file: SharedFile;
 }
 
-/** Runs share. Without references it shares the rules in force. */
+/** Runs `svc memory share`. Without references it shares the rules that hold. */
 export async function shareMemories(call: Call<ShareOptions>): Promise<void> {
   const { args: refs, options, context } = call;
   const { terminal } = context;
@@ -160,7 +160,7 @@ export async function joinMemories({ options, context }: Call<JoinOptions>): Pro
   });
 }
 
-/** Bound on reported problems: a broken file has as many as paragraphs. */
+/** Bound on reported problems, because in a broken file every paragraph may be one. */
 const PROBLEMS_MAX = 5;
 
 async function placeOf(folder: string, { environment }: CommandContext): Promise<Place> {
@@ -185,7 +185,7 @@ async function placeOf(folder: string, { environment }: CommandContext): Promise
   return { path, space, file: readSharedFile(text) };
 }
 
-/** Refuses a link: in a stranger's repository it may lead anywhere. */
+/** Throws CliError if the folder is a link, which in a stranger's repository may lead anywhere. */
 async function refuseLink(folder: string): Promise<void> {
   const stat = await lstat(folder).catch(() => undefined);
   if (stat === undefined || stat.isDirectory()) return;
@@ -252,7 +252,7 @@ function ruleEntry({ at, client, text }: DeskRule): SharedEntry {
   return { kind: 'rule', role: 'user', at, client, text };
 }
 
-/** Masks secrets again: somebody may have written one into the file. Each text is one entry. */
+/** Masks secrets, because somebody may have written one into the file, and removes repeated texts. */
 function maskedEntries(given: readonly SharedEntry[]): { entries: SharedEntry[]; masked: number } {
   let masked = 0;
   const unique = new Map(given.toReversed().map((entry) => [sharedId(entry), entry]));
@@ -264,7 +264,7 @@ function maskedEntries(given: readonly SharedEntry[]): { entries: SharedEntry[];
   return { entries, masked };
 }
 
-/** Returns the entries of rules that the user has retired. */
+/** Returns the entries of the file that are rules which the user has retired. */
 async function endedEntries(
   { entries }: SharedFile,
   space: string,
@@ -275,7 +275,7 @@ async function endedEntries(
   return entries.filter(({ kind, text }) => kind === 'rule' && retired.has(text));
 }
 
-/** Says whether the entry would replace one of these rules if it were the newest statement. */
+/** Says whether the entry would replace one of the user's rules if it were the newest statement. */
 function replacesOne(
   { role, text, at }: SharedEntry,
   rules: readonly { readonly text: string; readonly at: number }[],
@@ -308,7 +308,7 @@ function recordOf(
   return [isAccepted ? record : { ...record, source: 'unverified' }];
 }
 
-/** Returns references of joined memories that are no longer in the file. */
+/** Returns the references of memories that were joined before and are no longer in the file. */
 async function goneRecords(
   { entries }: SharedFile,
   space: string,

@@ -15,7 +15,7 @@ import { oneLine, type Terminal } from '../terminal.ts';
 import { configError } from '../setup/load-config.ts';
 import type { Call } from '../context.ts';
 
-/** Runs `svc memory why`: shows which memories recall considers for a prompt, and why each is used or not. */
+/** Runs `svc memory why`: shows which memories recall considers for a prompt, and why it uses each or does not. */
 
 interface WhyOptions {
   readonly space?: string;
@@ -54,7 +54,9 @@ export async function explainRecall(call: Call<WhyOptions>): Promise<void> {
   else print(agent, { block, quietShare }, terminal);
 }
 
-/** Returns recall's settings; hooks work without a configuration, and recall needs no provider. */
+/**
+ * Returns the settings of recall. There may be no configuration, because hooks need none, and recall needs no provider.
+ */
 async function recallSettings(environment: Environment): Promise<ProxySettings> {
   const folder = configFolder(environment);
   const file = await readConfigFile(folder);

@@ -42,7 +42,7 @@ interface ForgetOptions {
   readonly json?: boolean;
 }
 
-/** Lists memories: newest first, with words best first. */
+/** Lists memories, newest first. With words it lists those that match, best first. */
 export async function listMemories({ args, options, context }: Call<ListOptions>): Promise<void> {
   const words = args.length === 0 ? undefined : args.join(' ');
   const filter = {
@@ -73,7 +73,7 @@ const FLAGS: PartWords = {
   all: '--all',
 };
 
-/** Prints the exact stored text if it is short, or the requested part. stderr says what is missing. */
+/** Prints the exact stored text if it is short, or the requested part of it. stderr says what is missing. */
 export async function getMemory({
   args: [ref = ''],
   options,
@@ -86,7 +86,7 @@ export async function getMemory({
   const { json, context: around, ...part } = options;
   const lines = around === undefined ? {} : { context: limitOf(around, CONTEXT) };
   const asked = { ...part, ...lines };
-  // Check the flags before asking the memory, so that wrong ones are reported even if the reference is unknown.
+  // Check the flags first, so that wrong ones are reported even if the reference is unknown.
   const wrong = excerptOf('', asked, FLAGS);
   if ('problem' in wrong && wrong.isMisuse === true) throw problemError(wrong);
   const found = await readStore(context, async (store) => {
@@ -113,8 +113,8 @@ function problemError({
 }
 
 /**
- * Reads a text. In a client whose commands may only read (Codex's default), the database cannot be opened, but
- * left-out texts can be read as files.
+ * Reads a stored text. If the database cannot be opened, as in a client whose commands may only read (Codex's default),
+ * it reads left-out outputs from their files.
  */
 export async function retrieveFrom(
   { memory, readOutput }: Pick<CliStore, 'memory' | 'readOutput'>,
@@ -131,7 +131,7 @@ export async function retrieveFrom(
   }
 }
 
-/** Forgets memories after a confirmation: on a terminal it asks; elsewhere --yes is required. */
+/** Forgets memories after a confirmation: it asks on a terminal, and elsewhere requires --yes. */
 export async function forgetMemories(call: Call<ForgetOptions>): Promise<ExitCode> {
   const { args: refs, options, context } = call;
   const { terminal } = context;
@@ -158,7 +158,7 @@ export async function forgetMemories(call: Call<ForgetOptions>): Promise<ExitCod
     const { filter, question } = await forgetChoice(call, memory);
     const isSure = options.yes === true || (await confirm?.(question)) === true;
     if (!isSure) return undefined;
-    // The command waits until all memories are forgotten, because a half-done forgetting is useless.
+    // Wait without a deadline, because half of a forgetting is useless.
     const number = await memory.forget(filter, new AbortController().signal, (done, all) =>
       terminal.progress(`${done} of ${all} forgotten`),
     );
@@ -201,8 +201,9 @@ async function forgetChoice(call: Call<ForgetOptions>, memory: Memory): Promise<
 }
 
 /**
- * Forgets by reference. A reference names a text, and several projects may have the same text. It is forgotten in
- * the space of --space, else in the only space that has it, else in the folder's project; the others are named.
+ * Returns what to forget for references. A reference names a text, and several spaces may have that text. It is
+ * forgotten in the space of --space, or else in the only space that has it, or else in the project of the folder. The
+ * other spaces are printed.
  */
 async function forgetByReference(
   { args: refs, options, context }: Call<ForgetOptions>,
@@ -216,8 +217,7 @@ async function forgetByReference(
   const what = refs.length === 1 ? 'this memory' : `these ${refs.length} memories`;
   const space =
     options.space ?? (spaces.length > 1 ? await projectAmong(spaces, context) : spaces[0]);
-  // `list` does not include left-out outputs, so an output's space is unknown and it is forgotten by its reference
-  // alone.
+  // `list` does not include left-out outputs, so if nothing was found, forget the references in every space.
   if (space === undefined) return { filter: { refs: whole }, question: `Forget ${what}?` };
   const names = namesOf(held, context);
   const others = spaces.filter((one) => one !== space).map((one) => names.of(one));
@@ -248,7 +248,7 @@ async function projectAmong(spaces: readonly string[], context: CommandContext):
   );
 }
 
-/** Shows records by project, the project of the newest memory first. */
+/** Prints records by space; the space of the newest memory is first. */
 function showByProject(
   records: readonly StoredRecord[],
   names: SpaceNames,
@@ -278,6 +278,6 @@ function recordText(
   return `${ref}  ${timeText(at)}  ${source}  ${oneLine(text, 80)}`;
 }
 
-/** A note for the user: hooks put text into clients' files, which svc does not change. */
+/** A note for the user. Hooks put text into clients' transcripts, which svc does not change. */
 const IN_TRANSCRIPTS =
   "What hooks have put into a client's own transcript stays there: delete that session in the client.";

@@ -9,11 +9,11 @@ import { deadline, readStore } from '../store.ts';
 import { oneLine } from '../terminal.ts';
 import { isSpace } from '../../core/request/space.ts';
 
-/** Resolves what users type for memories and spaces, and shortens names of spaces. */
+/** Finds the references and spaces that users type in a short form, and shortens names of spaces. */
 
 const SHOWN_CHARS = 60;
 
-/** Returns the short names of spaces, or of the spaces of rows. */
+/** Returns the short names of these spaces, or of the spaces of these records. */
 export function namesOf(
   all: Iterable<string | { readonly space: string }>,
   { environment }: Pick<CommandContext, 'environment'>,
@@ -27,11 +27,11 @@ export function nameOf(space: string, context: Pick<CommandContext, 'environment
 }
 
 /**
- * Returns the whole name of a space that the user typed: `shop` means the project shop, if there is one. A name that
- * no space has becomes a new space. Throws CliError if several projects have the name.
+ * Returns the complete name of a space that the user typed: `shop` means the space of the project shop, if there is
+ * one. A name that no space has is returned as it is. Throws CliError if several projects have the name.
  */
 export async function typedSpace(typed: string, context: CommandContext): Promise<string> {
-  // A name with a slash is a whole name and needs no look-up: no short name has a slash.
+  // A name with a slash is complete, because no short name has a slash.
   if (typed === '' || typed.includes('/')) return typed;
   const held = await readStore(context, async ({ desk }) => (await desk?.shelves()) ?? []);
   const names = namesOf(held, context);
@@ -44,7 +44,7 @@ export async function typedSpace(typed: string, context: CommandContext): Promis
   );
 }
 
-/** Returns the space of the folder's project. It waits longer for a slow disk than a request may. */
+/** Returns the space of the project of a folder. For a slow disk it waits longer than a request may. */
 export async function projectOf(
   folder: string,
   environment: CommandContext['environment'],
@@ -53,7 +53,7 @@ export async function projectOf(
   return (await new GitProjects(dataFolder(environment), COMMAND_WAITS).find(folder)).space;
 }
 
-/** Returns the space that --space names, else that of the current folder's project. */
+/** Returns the space that --space names, or else that of the project of the current folder. */
 export async function spaceFor(
   named: string | undefined,
   { environment }: CommandContext,
@@ -63,7 +63,7 @@ export async function spaceFor(
   return space;
 }
 
-/** Makes the error for a wrong name. `flag` is the option or argument that has it. */
+/** Returns the error for a wrong name of a space. `flag`: the option or argument with the name. */
 export function wrongSpace(flag = '--space'): CliError {
   return new CliError(
     `${flag}: expected 1 to 128 of a-z 0-9 . _ / - with a letter or digit first.`,
@@ -73,7 +73,7 @@ export function wrongSpace(flag = '--space'): CliError {
 }
 
 /**
- * Returns the whole reference with this beginning; unchanged if there is none. Throws CliError if there are several.
+ * Returns the complete reference with this beginning, or `ref` if there is none. Throws CliError if there are several.
  */
 export async function wholeReference(
   memory: Pick<Memory, 'references' | 'retrieve'>,
@@ -96,7 +96,7 @@ export async function wholeReference(
   );
 }
 
-/** Resolves several references like `wholeReference`. */
+/** Does the same as wholeReference() for several references. */
 export function wholeReferences(
   memory: Pick<Memory, 'references' | 'retrieve'>,
   refs: readonly string[],
@@ -105,7 +105,7 @@ export function wholeReferences(
   return Promise.all(refs.map((ref) => wholeReference(memory, ref, signal)));
 }
 
-/** Makes the error for an unknown reference, which it shows as the user typed it. */
+/** Returns the error for a reference that no memory has. */
 export function noSuchReference(ref: string): CliError {
   const isTooShort = /^m_.{0,3}$/.test(ref);
   const hint = isTooShort

@@ -15,9 +15,9 @@ export interface Counts {
   rejected: number;
 }
 
-/** Records in one call of a memory service; the store on this machine splits it into smaller transactions. */
+/** Records that are stored by one call. */
 const BATCH = 64;
-/** Deadline of a batch: a slower disk or service is broken. */
+/** Deadline of storing a batch: a slower disk or service is broken. */
 const BATCH_MS = 30_000;
 /**
  * Bounds of the pause after each batch. The pause is as long as the batch took, so that a running proxy has the
@@ -67,8 +67,8 @@ export function countsText({ stored, duplicate, forgotten, rejected }: Counts): 
 }
 
 /**
- * Returns all records page by page, newest first. A memory service has numbered pages only, so memories that others
- * forget meanwhile may cause one to be skipped.
+ * Returns all records in pages, newest first. A memory service has only numbered pages, so if others forget memories
+ * meanwhile, it may skip one.
  */
 export async function* pagesOf(
   memory: Memory,
@@ -89,7 +89,7 @@ export async function* pagesOf(
   }
 }
 
-/** Says whether the memory has the record, newly or from before. */
+/** Says whether the memory has the record now. */
 export function isKept(state: CaptureState | undefined): boolean {
   return state === 'stored' || state === 'duplicate';
 }

@@ -19,14 +19,17 @@ import { printable } from '../terminal.ts';
 import { typedSpace, projectOf, wrongSpace, namesOf, nameOf } from './named.ts';
 import { isKept, pagesOf } from './record-writer.ts';
 
-/** Runs `svc memory spaces`: lists spaces, and which project belongs to which. */
+/**
+ * Runs `svc memory spaces`, `on` and `off`: lists spaces with their folders, moves them, and switches memory for a
+ * project.
+ */
 
 const PAGE = 500;
-/** Describes the argument in errors; other commands have an option for it. */
+/** Names the argument in an error; other commands have an option instead. */
 const NAMED = 'The name of a space';
-/** Pause between two transactions, because a process that waits for the lock tries it every few milliseconds. */
+/** Pause between two transactions, in which another process can get the lock: it tries every few milliseconds. */
 const REST_MS = 5;
-/** Bound on pages: half a million memories, more than anybody has. */
+/** Bound on pages of PAGE memories: half a million, more than anybody has. */
 const PAGES_MAX = 1000;
 
 export async function listSpaces(call: Call<{ readonly json?: boolean }>): Promise<void> {
@@ -50,14 +53,14 @@ export async function listSpaces(call: Call<{ readonly json?: boolean }>): Promi
   }
   const shown = namesOf(names, context);
   for (const { space, memories, folders } of rows) {
-    // A folder's name may have any character, so also control characters.
+    // A folder's name may have any character, such as control characters.
     const row = [shown.of(space), String(memories), folders.at(-1) ?? ''].join('  ').trimEnd();
     context.terminal.row(printable(row), '    ');
   }
   if (rows.length === 0) context.terminal.note('No space holds a memory yet.');
 }
 
-/** Assigns the folder's project to the space, on the user's word. */
+/** Assigns the project of a folder to a space, because the user says so. */
 export async function joinSpace({ args, context }: Call): Promise<void> {
   const [typed = '', folder = process.cwd()] = args;
   const space = await typedSpace(typed, context);
@@ -71,8 +74,8 @@ export async function joinSpace({ args, context }: Call): Promise<void> {
 }
 
 /**
- * Runs `svc memory off` and `on`: switches memory for the folder's project, from the next request on. The registry
- * stores the choice; the proxy and the hooks get it as `Project.isMemoryOff`.
+ * Runs `svc memory off` and `on`: switches memory for the project of a folder, from the next request on. The registry
+ * of projects stores the choice; the proxy and the hooks get it as `Project.isMemoryOff`.
  */
 export async function switchMemory(
   { args: [folder = process.cwd()], context }: Call,
@@ -110,7 +113,7 @@ function noFolder(): never {
   throw new CliError('svc finds no such folder.', 'Name an existing folder.');
 }
 
-/** Renames or merges a space, by the names that the user typed. */
+/** Renames a space, or merges it into another one. `typed`: the names as the user typed them. */
 export async function moveSpace(typed: SpaceChange, context: CommandContext): Promise<void> {
   const change = {
     from: await typedSpace(typed.from, context),
@@ -129,9 +132,9 @@ export async function moveSpace(typed: SpaceChange, context: CommandContext): Pr
 }
 
 /**
- * Moves the memories and the project of a space. The registry is changed first: the project then uses the new space,
- * and recalls from both until everything is moved. After an interruption the same call moves the rest. `typed`: the
- * names for messages.
+ * Moves the memories and the project of a space. It changes the registry of projects first: from then on the project
+ * uses the new space, and recalls from both until everything is moved. After an interruption the same call moves the
+ * rest. `typed`: the names for messages.
  */
 export async function moveSpaceIn(
   memory: Memory,
@@ -189,8 +192,8 @@ async function moveAll(memory: Memory, from: string, to: string): Promise<number
 }
 
 /**
- * Moves memories in a service: each batch is stored in the other space before it is forgotten in its own. Outputs
- * stay where they can be read; a conversation that leaves them out sends them whole once more.
+ * Moves memories in a memory service: stores each page in the other space, and then forgets it in the first one.
+ * Left-out outputs stay in the first space, so a conversation that leaves them out sends them whole once more.
  */
 async function moveCopies(memory: Memory, from: string, to: string): Promise<number> {
   let moved = 0;

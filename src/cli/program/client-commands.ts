@@ -1,9 +1,11 @@
 import type { TokenOptions } from '../clients/config-token.ts';
 import type { ClaudeOptions, CodexOptions } from '../clients/print-config.ts';
-import type { Call } from '../context.ts';
+import { type Call, scriptPath } from '../context.ts';
 import type { CliCommand } from './program.ts';
 
-/** Commands that give clients the proxy's address. They run often, so they are a separate bundle (`quick.ts`). */
+/**
+ * Commands that give clients the proxy's address and token. They run often, so they are a separate bundle (`quick.ts`).
+ */
 export const CLIENT_COMMANDS: readonly CliCommand[] = [
   {
     name: 'print-config',
@@ -68,7 +70,7 @@ export const CLIENT_COMMANDS: readonly CliCommand[] = [
     examples: ['export SVC_LOCAL_PROXY_TOKEN="$(svc config token)"'],
     async run({ options, context }: Call<TokenOptions>) {
       const { printToken } = await import('../clients/config-token.ts');
-      await printToken(options, context, process.argv[1] ?? '');
+      await printToken(options, context, scriptPath());
     },
   },
 ];

@@ -10,8 +10,8 @@ import { flagsOf, PROXY_OPTIONS, type RawFlags, START_COMMAND } from './start-co
 import type { McpOptions } from '../memory/mcp.ts';
 
 /**
- * The commands of svc in the order of its help. A command loads its own code when it runs: `svc status` must not
- * load an HTTP client or a database.
+ * The commands of svc, in the order of its help. Each loads its code only when it runs: `svc status` must load neither
+ * an HTTP client nor a database.
  */
 
 const RUN: CliCommand = {
@@ -157,7 +157,8 @@ async function runSetup({
     }
   }
   const { setup } = await import('../setup/setup.ts');
-  // Without a user who searches, use the cached catalog or the snapshot, not the network.
+  // Without a user who chooses from the list, do not download the catalog: use the cached one, or the one in the
+  // package.
   const listProviders = async () => (await openCatalog(place)).providers();
   await setup({ ...options, flags: flagsOf(options) }, { context, listProviders });
   return undefined;
@@ -339,14 +340,14 @@ const HOOK: CliCommand = {
   more: `svc connect NAME --hooks puts this command into the client's settings. It reads the event as JSON from its
 stdin, and prints JSON or nothing. It always ends with code 0 within a second, so a client goes on without svc if
 something fails. See: svc help hooks`,
-  // bin/svc.js starts hooks without this file; only a program started in another way gets here.
+  // This runs only if the program was not started by bin/svc.js, which starts hooks without this file.
   async run({ args }) {
     const { run } = await import('./quick-hook.ts');
     await run(args);
   },
 };
 
-/** The command `svc service`, which says how to get the service's program. This package does not contain it. */
+/** The command `svc service`, which says how to get the program of a service. This package does not contain it. */
 const SERVICE: CliCommand = {
   name: 'service',
   description: 'Say how to get svc-service, the program that runs a memory service',
@@ -362,7 +363,10 @@ const SERVICE: CliCommand = {
   },
 };
 
-/** Adds `svc print-config` for the clients of other-clients.ts. Users run it by hand, so it may load more code. */
+/**
+ * The commands `svc print-config` for the clients of other-clients.ts. Users run them by hand, so they may load more
+ * code.
+ */
 const OTHER_CONFIGS = OTHER_CLIENTS.map((client): CliCommand => {
   const { name, title } = client;
   return {
@@ -625,10 +629,10 @@ const MCP: CliCommand = {
   run: async (call: Call<McpOptions>) => (await import('../memory/mcp.ts')).serveMcp(call),
 };
 
-/** The options in which every memory command names a space. */
+/** The options of memory commands that name a space. */
 const SPACE_OPTIONS = ['space', 'to'] as const;
 
-/** Lets users type a project's name; the command gets its space. */
+/** Lets users type the name of a project in these options; the command gets the project's space. */
 function withTypedSpaces(command: CliCommand): CliCommand {
   return {
     ...command,

@@ -13,22 +13,22 @@ import { CliError } from '../cli-error.ts';
 import type { Terminal } from '../terminal.ts';
 
 /**
- * Runs `svc completion`: writes a shell's proposals after `svc`, made from the declared commands, so that they are
- * never outdated. All names are svc's own, so nothing needs quoting. Values that only this machine knows come from
- * svc itself (`svc completion --values KIND`).
+ * Runs `svc completion`: prints a script with which a shell completes command lines of svc. It is made from the
+ * declared commands, so it is never outdated. All names are svc's own, so none needs quoting. For values that differ
+ * between machines the script calls `svc completion --values KIND`.
  */
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
 interface Place {
-  /** The words typed so far: '' for svc itself, 'memory list' for that command. */
+  /** The command that was typed so far: '' for svc itself, 'memory list' for that command. */
   readonly path: string;
-  /** Words to propose: subcommands, and values of the command's argument. */
+  /** The words to propose: subcommands, and values of the command's argument. */
   readonly words: readonly string[];
   readonly options: readonly string[];
 }
 
-/** An option that takes a value, with the values that svc can propose. */
+/** An option that needs a value, with the values to propose. */
 interface Valued {
   readonly option: string;
   readonly values: readonly string[] | AskedValues;
@@ -57,7 +57,7 @@ export function printCompletion(
 /** The names that a completion script uses for the program. */
 interface Completed {
   readonly name: string;
-  /** All names by which a shell may run the program. */
+  /** All names of the program in a shell, separated by spaces. */
   readonly names: string;
   readonly id: string;
 }
@@ -75,7 +75,7 @@ function named(isMeant: (client: (typeof OTHER_CLIENTS)[number]) => boolean): re
   return OTHER_CLIENTS.filter(isMeant).map(({ name }) => name);
 }
 
-/** Values of commands' arguments that are not subcommands. */
+/** The values of each command's first argument. */
 const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
   run: STARTED,
   connect: CONNECTED,
@@ -124,14 +124,17 @@ function valuedOf(program: Command): readonly Valued[] {
   );
   return [...new Set(longs)].map((option) => {
     const values = VALUES[option] ?? [];
-    // Only svc itself can list the spaces and upstreams of this machine.
+    // Only svc can list spaces and upstreams; svc-service cannot.
     return { option, values: typeof values === 'string' && program.name() !== 'svc' ? [] : values };
   });
 }
 
 const SCRIPTS = { bash: bashScript, zsh: zshScript, fish: fishScript } as const;
 
-/** The common part of the scripts for bash and zsh, which differ only in how words are passed and proposed. */
+/**
+ * Returns the script for bash. The scripts for bash and zsh have the same statements, and differ only in how they get
+ * and propose words.
+ */
 function bashScript(
   { id, names }: Completed,
   places: readonly Place[],
@@ -151,7 +154,8 @@ function bashScript(
   ].join('\n');
 }
 
-// Works without compinit in ~/.zshrc, and as a file in fpath, which zsh runs at the first completion.
+// Returns the script for zsh. It works without compinit in ~/.zshrc, and also as a file in fpath, which zsh runs at the
+// first completion.
 function zshScript(
   { id, names }: Completed,
   places: readonly Place[],
@@ -174,7 +178,10 @@ function zshScript(
   ].join('\n');
 }
 
-/** Writes the loop body over `word`: it follows command names into `place`, and skips options with their values. */
+/**
+ * Returns the body of a loop over the typed words. It appends the names of commands to `place`, and skips options with
+ * their values.
+ */
 function placeLines(places: readonly Place[], valued: readonly Valued[]): readonly string[] {
   const known = places.map(({ path }) => path).join('|');
   return [
@@ -252,10 +259,10 @@ function fishValues(values: Valued['values'] | undefined): string {
   return values.length === 0 ? ' -r' : ` -x -a '${values.join(' ')}'`;
 }
 
-/** Age up to which a request makes its space a proposal: three months. */
+/** Age up to which the space of a request is proposed, in milliseconds: three months. */
 const DAYS_MS = 90 * 24 * 3600 * 1000;
 
-/** Runs `svc completion --values`: prints an option's possible values, one per line. */
+/** Runs `svc completion --values`: prints the possible values of an option, one on each line. */
 export async function printValues(kind: string, context: CommandContext): Promise<void> {
   const known = ASKED_VALUES.find((one) => one === kind);
   if (known === undefined) {
@@ -271,7 +278,7 @@ export async function printValues(kind: string, context: CommandContext): Promis
 const LISTS: Readonly<
   Record<AskedValues, (context: CommandContext) => Promise<readonly string[]>>
 > = {
-  // Proposes spaces with recent requests, which the request log finds by a fast sum.
+  // Returns the spaces with recent requests, because the request log sums these up fast.
   spaces: async (context) => {
     const since = Date.now() - DAYS_MS;
     const sums = await readLog(context, ({ requests }) => requests.sum({ since }));

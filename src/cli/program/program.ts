@@ -5,9 +5,15 @@ import type { CommandContext, Call } from '../context.ts';
 import { Terminal } from '../terminal.ts';
 import { wrapped } from '../text-table.ts';
 
-/** What every command line of svc shares: parsing, errors, and exit. The caller declares the commands. */
+/**
+ * What the command lines of svc and svc-service share: parsing, errors and exit codes. The caller declares the
+ * commands.
+ */
 
-/** Receives the exit code of a command; without a call it is 0. `run` exits with its client's code. */
+/**
+ * Receives the exit code of a command; without a call it is 0. The code may be any number, because `svc run` ends with
+ * its client's.
+ */
 export type Finish = (code: number) => void;
 
 /** A sentence about exit codes, for `--help` and docs/commands.md. */
@@ -20,7 +26,7 @@ export type Declare = (program: Command, context: CommandContext, finish: Finish
 interface ProgramWords {
   readonly name: string;
   readonly description: string;
-  /** A new user's first commands, one per line, if the description does not name them. */
+  /** The first commands of a new user, one on each line, if the description does not name them. */
   readonly start?: string;
 }
 
@@ -30,7 +36,7 @@ const SVC: ProgramWords = {
 };
 
 /**
- * Runs a command line (without node and script) and resolves with the exit code. Without `context` it has the
+ * Runs a command line (without node and script), and returns the exit code. Without `context` the command gets the
  * environment and the streams of the process.
  */
 export async function runProgram(
@@ -81,14 +87,14 @@ export function emptyProgram(terminal: Terminal, words = SVC): Command {
       .description(words.description)
       .version(VERSION_AND_BUILD)
       .exitOverride()
-      // On a narrow screen descriptions are wrapped in a narrow column.
+      // Wrap descriptions on a narrow screen too.
       .configureHelp({ minWidthToWrap: 20 })
       // Arguments after `svc run claude` belong to the client.
       .enablePositionalOptions()
       .configureOutput({
         writeOut: (text) => terminal.outWrapped(text.trimEnd()),
         writeErr: (text) => terminal.note(text.trimEnd()),
-        // commander's own output is dropped: `usageError` prints the error without anything that may be a secret.
+        // Print no error of commander: usageError() makes one without anything that may be a secret.
         outputError: () => undefined,
       })
       .addHelpText(
@@ -98,8 +104,8 @@ export function emptyProgram(terminal: Terminal, words = SVC): Command {
   );
 }
 
-// Ignores errors of the outputs. `svc requests | head` closes the pipe early. And with a full disk, stderr may be a
-// background proxy's log: a lost line must not end its requests.
+// Ignores write errors on stderr, and ends the process at one on stdout. `svc requests | head` closes stdout early. On
+// a full disk stderr may be the log of a proxy in the background, whose requests must continue.
 function bearBrokenOutput(): void {
   process.stderr.on('error', () => undefined);
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -107,7 +113,7 @@ function bearBrokenOutput(): void {
   });
 }
 
-/** Returns the words of the line that name commands: `svc memory get`. */
+/** Returns the words of the command line that name the command: `svc memory get`. */
 function commandIn(argv: readonly string[], program: Command): string {
   let command = program;
   const names = [program.name()];
@@ -120,7 +126,7 @@ function commandIn(argv: readonly string[], program: Command): string {
   return names.join(' ');
 }
 
-// Makes an error for wrong usage. It does not repeat an unknown argument, as commander does, because that may be a
+// Returns an error for wrong usage. It does not repeat an unknown argument, as commander does, because that may be a
 // key.
 function usageError(error: CommanderError, see: string): CliError {
   const { code, message } = error;
@@ -145,32 +151,32 @@ function usageError(error: CommanderError, see: string): CliError {
   return new CliError(message.replace(/^error: /, ''), see, 2);
 }
 
-/** The headings in svc's help. Commands for programs share one line there. */
+/** The headings in svc's help. The commands under `programs` share one line there. */
 const GROUPS = { daily: 'Every day', setup: 'Set up', more: 'More', programs: 'For programs' };
 
-/** Describes a command; declareAll() makes its help, its options and its call from this. */
+/** A command, from which declareAll() makes its help, its options and its call. */
 export interface CliCommand<Given extends object = object> {
   /** The words of the command, as users type them: `memory list`. */
   readonly name: string;
-  /** The heading in svc's help; undefined: the command is not listed. */
+  /** The heading under which svc's help lists the command; undefined: it does not. */
   readonly group?: keyof typeof GROUPS;
   readonly description: string;
   /** The arguments, such as `<ref>` or `[words...]`, with descriptions. */
   readonly args?: Readonly<Record<string, string>>;
-  /** The options by their flags: a description, or a description with the default. */
+  /** The options by their flags: a description, or a description and the default. */
   readonly options?: Readonly<
     Record<string, string | readonly [text: string, fallback: string | readonly string[]]>
   >;
-  /** Paragraphs of its help, before the examples. */
+  /** Text of the command's help, before the examples. */
   readonly more?: string;
   readonly examples?: readonly string[];
-  /** True if arguments after the first belong to another program. */
+  /** True if the arguments after the first one belong to another program. */
   readonly passesOn?: true;
-  /** Resolves with the exit code; undefined means 0. A command without this only groups others. */
+  /** Runs the command, and returns the exit code; undefined means 0. A command without this only groups others. */
   run?(call: Call<Given>): Promise<number | undefined | void>;
 }
 
-/** Declares commands in this order; a group comes before its commands. */
+/** Returns a function that declares the commands in this order. A command comes before its subcommands. */
 export function declareAll(commands: readonly CliCommand[]): Declare {
   return (program, context, finish) => {
     for (const command of commands) {
@@ -185,7 +191,7 @@ export function declareAll(commands: readonly CliCommand[]): Declare {
       own.addHelpText('after', helpOf(command));
       if (command.run === undefined) continue;
       own.action(async (...given: readonly unknown[]) => {
-        // Commander passes the arguments, then the options, then the command.
+        // Commander passes the arguments, and after them the options and the command.
         const args = given.slice(0, -2).flat().filter(isText);
         const code = await command.run?.({ context, options: own.opts(), args });
         if (typeof code === 'number') finish(code);
@@ -209,7 +215,7 @@ function addOption(
   const [text, fallback] = typeof option === 'string' ? [option] : option;
   if (fallback === undefined) command.option(flags, text);
   else if (typeof fallback === 'string') command.option(flags, text, fallback);
-  // An option with a list as its value may be repeated.
+  // An option whose default is a list may be repeated.
   else command.option(flags, text, collect, fallback);
 }
 
@@ -231,7 +237,7 @@ function helpOf({ more, examples = [] }: CliCommand): string {
 
 const NAME_COLUMNS = 13;
 
-/** Writes svc's own help: at most 30 lines on a usual screen. */
+/** Returns the help of svc: at most 30 lines on a usual screen. */
 function groupedHelp(commands: readonly CliCommand[], { terminal }: CommandContext): string {
   const columns = terminal.columns(80);
   const namesIn = (wanted: string) => commands.filter(({ group }) => group === wanted);

@@ -1,12 +1,12 @@
 import { runHook } from '../hook/hook.ts';
 import { IN_BACKGROUND } from '../hook/hook-call.ts';
 
-/** How long a background hook waits for a lock, which a backup may hold. */
+/** Deadline of a hook in the background, which waits for locks. A backup may hold one for long. */
 const BACKGROUND_MS = 60_000;
 
 /**
- * Runs only `svc hook`, from one CommonJS file without the command-line parser: a client runs it at each prompt and
- * each tool call, and the user waits. `bin/svc.js` selects this file.
+ * Runs `svc hook`, and no other command. This is the start of a bundle of one CommonJS file without the command-line
+ * parser, because a client runs it at each prompt and each tool call, and the user waits. `bin/svc.js` selects it.
  */
 export function run([client = '', event = '', way]: readonly string[]): Promise<void> {
   const { env: environment, stdin, stdout } = process;

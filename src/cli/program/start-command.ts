@@ -3,7 +3,7 @@ import type { StartOptions } from '../proxy/start.ts';
 import type { Call } from '../context.ts';
 import type { CliCommand } from './program.ts';
 
-/** The proxy's settings that setup and start accept on the command line. */
+/** The settings of the proxy that `svc setup` and `svc start` accept as options. */
 export type RawFlags = Partial<Record<(typeof PROXY_FLAG_NAMES)[number], string>>;
 
 export const PROXY_OPTIONS = {
@@ -24,7 +24,7 @@ export function flagsOf(options: RawFlags): ProxyFlags {
 type StartFlags = Omit<StartOptions, 'flags'> &
   RawFlags & { readonly detach?: boolean; readonly atLogin?: boolean; readonly print?: boolean };
 
-/** The command `svc start`, which the whole program and its own small bundle declare. */
+/** The command `svc start`, which both the whole program and the bundle of quick-start.ts declare. */
 export const START_COMMAND: CliCommand = {
   name: 'start',
   group: 'more',

@@ -3,16 +3,21 @@ import { count } from '../listing.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Terminal } from '../terminal.ts';
 
-/** Finds captures that are late: they are on disk, but no recall finds them. */
+/** Captures that are late: they wait on disk, so no recall finds them. */
 interface LateCaptures {
   readonly found: string;
   readonly fix: string;
 }
 
-/** Age from which a capture is late: twice the 30 seconds of a call and the 30 until the next attempt. */
+/**
+ * Age from which a capture is late, in milliseconds: twice the sum of the 30 s that a call to the memory may take, and
+ * the 30 s until the next attempt.
+ */
 const LATE_MS = 120_000;
 
-/** Reports late captures. Without a running proxy nothing delivers them, so every waiting one is late. */
+/**
+ * Returns what is late. Without a running proxy nothing brings captures to the memory, so every waiting one is late.
+ */
 export function lateCaptures(
   folder: string,
   { now, isRunning }: { readonly now: number; readonly isRunning: boolean },
@@ -55,13 +60,13 @@ function ageText(ageMs: number): string {
   return count(Math.floor(ageMs / ms), unit);
 }
 
-/** How long to wait for captures, which reach the store after 50 ms, on a busy machine after a second. */
+/** Deadline of waiting for captures. They reach the store after 50 ms, or on a busy machine after a second. */
 const WAIT_MS = 3_000;
 const LOOK_MS = 25;
 
 /**
  * Waits until the memory has the captures of all answers so far, because a user who lists memories right after an
- * answer expects them. Reports those still waiting at the deadline.
+ * answer expects them. After the deadline it prints which captures still wait.
  */
 export async function awaitCaptures(folder: string, terminal: Terminal): Promise<void> {
   const end = performance.now() + WAIT_MS;

@@ -3,20 +3,23 @@ import { otherPort } from '../listing.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
 import type { Terminal } from '../terminal.ts';
 
-/** Explains why a listener cannot use its address, and what to do; for `svc start` and `svc-service start`. */
+/** The errors and the end of a listener, for `svc start` and `svc-service start`. */
 
 interface WantedAddress {
   readonly host: string;
   readonly port: number;
-  /** The command with the flags: 'svc start'. */
+  /** The command that has --host and --port, for example 'svc start'. */
   readonly command: string;
-  /** The command that shows which program uses the port. */
+  /** The command that shows which program uses the port, for example 'svc doctor'. */
   readonly look: string;
-  /** The default port of the command: 8765. */
+  /** The default port of the command, for example 8765. */
   readonly usualPort: number;
 }
 
-/** Explains an error; undefined if it is about something else. */
+/**
+ * Returns an error that says why the listener cannot use its address, and what to do. Undefined if `error` is about
+ * something else.
+ */
 export function listenError(error: unknown, wanted: WantedAddress): CliError | undefined {
   const { host, port, command, look, usualPort } = wanted;
   const code = codeOf(error);
@@ -51,7 +54,7 @@ interface StopParts {
   readonly terminal: Terminal;
 }
 
-// How long to wait for sockets after a clean stop: a hanging one must not delay a service manager.
+// Time for closing sockets after a stop. One that hangs must not delay a service manager.
 const LINGER_MS = 500;
 
 /** A server that can finish its open answers and end. */
@@ -60,8 +63,8 @@ interface Stoppable {
 }
 
 /**
- * Waits until a proxy or service has stopped, and resolves with its exit code (R33). The first signal lets answers
- * finish, the second ends at once, and an uncaught error acts like a first signal.
+ * Waits until a proxy or service has stopped, and returns its exit code (R33). The first signal lets answers finish,
+ * the second ends the process at once. An uncaught error acts like a first signal.
  */
 export async function waitForStop(
   running: Stoppable,
@@ -88,7 +91,7 @@ export async function waitForStop(
     });
     listeners.set('SIGTERM', () => stopWith(0));
     listeners.set('uncaughtException', (error) => {
-      // While answers finish, an error of one answer must not cut the others.
+      // The stop waits for open answers, and an error in one must not cut the others.
       if (isStopping) return;
       // The message may quote a request, so svc prints only the kind of error.
       const kind = error instanceof Error ? error.name : 'unknown error';

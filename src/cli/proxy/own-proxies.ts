@@ -23,26 +23,30 @@ import { loadAccess } from '../setup/load-config.ts';
 export interface OwnProxy
   extends Pick<RunFile, 'pid' | 'host' | 'port'>, Partial<Omit<RunFile, 'pid' | 'host' | 'port'>> {
   /**
-   * The version; like everything from the run file it is undefined if the data folder has no file of this process.
+   * The version of the proxy. Like all facts in its run file, it is undefined if the data folder has no run file of
+   * this process.
    */
   readonly version?: string;
 }
 
 export interface Proxies {
-  /** Proxies that have proven to be svc's own; the one at the configured port is the first. */
+  /** Proxies that have proven that they are svc's own. The one at the configured port is first. */
   readonly own: readonly OwnProxy[];
-  /** Processes with a run file that did not prove to be svc: they hang, or have another configuration. */
+  /** Processes with a run file that have not proven it: they hang, or have another configuration. */
   readonly unproven: readonly RunFile[];
 }
 
-/** How long a stop waits: proxy.drainMs is 10 s by default, and a process ends within one more. */
+/**
+ * Deadline of a stop. The proxy lets answers finish for proxy.drainMs, by default 10 s, and ends within one more
+ * second.
+ */
 const STOP_MS = 15_000;
 const POLL_MS = 25;
 const OPEN_POLL_MS = 250;
 
 /**
- * Finds, asks and stops the proxies of this configuration. A proxy counts as svc's own only after it has proven that
- * it has the local token. svc sends nothing, and no signal, to any other process.
+ * Finds, asks and stops the proxies of this configuration. A proxy counts as svc's own only after it has proven that it
+ * has the local token. svc sends no request with a token, and no signal, to any other process.
  */
 export class OwnProxies {
   readonly #folder: string;
@@ -53,7 +57,7 @@ export class OwnProxies {
     this.access = access;
   }
 
-  /** Reads the configuration. Throws CliError if there is no usable one. */
+  /** Reads the configuration. Throws CliError if none can be used. */
   static async of(environment: Environment): Promise<OwnProxies> {
     return new OwnProxies(dataFolder(environment), await loadAccess(environment));
   }
@@ -65,14 +69,15 @@ export class OwnProxies {
     const all = await Promise.all(
       runs.map(async (run) => ({ run, ...(await probeProxy(run, localToken)) })),
     );
-    // If nothing listens on the port, the proxy was killed, and its process id may belong to another program by now.
+    // If nothing listens on the port of a run file, the proxy was killed, and its process id may belong to another
+    // program now.
     const stale = all.filter(({ listener }) => listener === 'nobody');
     await Promise.all(stale.map(({ run }) => removeRunFile(this.#folder, run.pid)));
     const probed = all.filter(({ listener }) => listener !== 'nobody');
     const own: OwnProxy[] = probed.filter(({ run, pid }) => pid === run.pid).map(({ run }) => run);
     const unproven = probed.filter(({ run, pid }) => pid !== run.pid).map(({ run }) => run);
     if (port !== 0 && !runs.some(isConfigured)) {
-      // The proxy was started with the same token on another data folder, or its run file is missing.
+      // A proxy with the same token may use another data folder, or its run file may be missing.
       const { pid } = await probeProxy({ host, port }, localToken);
       if (pid !== undefined) own.push({ pid, host, port });
     }
@@ -80,7 +85,7 @@ export class OwnProxies {
     return { own: [...configured, ...own.filter((proxy) => proxy.port !== port)], unproven };
   }
 
-  /** Stops a proxy. Returns true once it has ended. */
+  /** Stops a proxy. Returns true if it has ended before the deadline. */
   stop(proxy: OwnProxy): Promise<boolean> {
     return stopProxy(this.#folder, proxy);
   }
@@ -89,7 +94,7 @@ export class OwnProxies {
     return askOpenRequests(proxy, this.access.localToken);
   }
 
-  /** Waits until no request is open, at most until the deadline, and returns how many are. */
+  /** Waits until the proxy has no open request, at most `patienceMs`. Returns the number of open requests. */
   async openAfter(patienceMs: number, proxy: OwnProxy): Promise<number> {
     const deadline = performance.now() + patienceMs;
     for (;;) {
@@ -99,12 +104,12 @@ export class OwnProxies {
     }
   }
 
-  /** Returns the status of a request that is refused after the token check; 405 if the token is valid. */
+  /** Returns the status of a request that svc refuses after it has checked the token: 405 if the token is valid. */
   askToken(proxy: OwnProxy): Promise<number | undefined> {
     return probeToken(proxy, this.access.localToken);
   }
 
-  /** Sends a request as a client. Undefined without a whole answer in time. */
+  /** Sends a request to the proxy as a client does. Returns undefined if no complete answer comes in time. */
   call(
     proxy: OwnProxy,
     call: { readonly path: string; readonly body: string },
@@ -116,8 +121,8 @@ export class OwnProxies {
 }
 
 /**
- * Finds the proxies without a configuration: each must prove that it has the token whose digest is in its file. Only
- * svc writes to that folder.
+ * Finds the proxies without reading the configuration. Each must prove that it has the token whose digest is in its run
+ * file. Only svc writes run files.
  */
 export async function findByFiles(folder: string): Promise<Proxies> {
   const runs = await listRunFiles(folder);
@@ -133,7 +138,7 @@ export async function findByFiles(folder: string): Promise<Proxies> {
   return { own: own ?? [], unproven: unproven ?? [] };
 }
 
-/** Stops a proxy that has proven to be svc. Returns true once it has ended. */
+/** Stops a proxy that has proven to be svc. Returns true if it has ended before the deadline. */
 export async function stopProxy(folder: string, { pid }: OwnProxy): Promise<boolean> {
   try {
     process.kill(pid, 'SIGTERM');
@@ -147,7 +152,7 @@ export async function stopProxy(folder: string, { pid }: OwnProxy): Promise<bool
   return true;
 }
 
-/** Says whether a proxy runs another build; false if there is no run file that says so. */
+/** Says whether a proxy runs another build of svc; false if it has no run file that says so. */
 export function isOtherBuild({ version, build }: OwnProxy): boolean {
   return version !== undefined && (version !== VERSION || build !== BUILD);
 }
@@ -158,7 +163,7 @@ export function otherBuildText(proxy: OwnProxy): string {
   return `The proxy on ${urlOf(proxy)} runs another build of svc${since}: ${versionText(version, build)}. This is ${VERSION_AND_BUILD}.`;
 }
 
-/** Describes a process with a file that does not prove to be svc. */
+/** Describes a process that has a run file, and has not proven to be svc. */
 export function unprovenText({ pid, port }: RunFile): string {
   return `Process ${pid} (port ${port}) does not answer as a proxy of this configuration`;
 }

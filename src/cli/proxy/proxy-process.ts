@@ -20,16 +20,16 @@ export interface EnsuredProxy {
   readonly isNew: boolean;
 }
 
-// Deadline of a start, which takes a third of a second, and several on a machine busy with a build.
+// Deadline of a start. It takes a third of a second, or several seconds on a machine that is busy with a build.
 const START_MS = 20_000;
 const POLL_MS = 20;
 /**
- * How long to wait for the file that names the address; in a folder that cannot be written there is none, and the
- * configured address is tried.
+ * Time after which the configured address is tried, if no run file names the new proxy's address. There is none if svc
+ * cannot write to the folder.
  */
 const RUN_FILE_MS = 1000;
 
-/** Runs `svc start --detach`: returns when the background proxy serves. */
+/** Runs `svc start --detach`: starts a proxy in the background, and returns when it serves. */
 export async function startDetached(options: StartOptions, context: CommandContext): Promise<void> {
   const { environment, terminal } = context;
   // Read the settings here first, so that wrong ones are reported here and not only in a log.
@@ -45,8 +45,8 @@ export async function startDetached(options: StartOptions, context: CommandConte
 }
 
 /**
- * Returns the proxy of this configuration, and starts it in the background if none runs. One of another build may
- * take `patienceMs` to finish its answers.
+ * Returns the running proxy of this configuration, or starts it in the background. A proxy of another build is
+ * replaced; it has `patienceMs` to finish its answers.
  */
 export async function ensureProxy(
   flags: ProxyFlags,
@@ -69,7 +69,7 @@ export async function ensureProxy(
     const hasEnded = await endOtherBuild(running, proxies, replacing);
     if (!hasEnded) return { proxy: running, proxies, isNew: false };
   }
-  // A proxy that replaces an older one gets the same flags.
+  // A proxy that replaces another build gets the same flags.
   const command = [
     scriptPath(),
     'start',
@@ -87,11 +87,11 @@ export async function ensureProxy(
 interface Replacing {
   readonly context: CommandContext;
   readonly patienceMs: number;
-  /** Says why a proxy cannot be started from this shell, which may lack the variable of a key. */
+  /** Returns why a proxy could not be started from this shell, which may lack the variable of a key. */
   readonly problemsHere: () => readonly Problem[];
 }
 
-/** Ends a background proxy of another build, but never during an answer. Returns true if it has ended. */
+/** Ends a background proxy of another build, but not while it is answering requests. Returns true if it has ended. */
 async function endOtherBuild(
   proxy: OwnProxy,
   proxies: OwnProxies,
@@ -123,7 +123,10 @@ async function endOtherBuild(
   return true;
 }
 
-/** Waits until the proxy serves. Undefined if it ended before, and no other one serves instead. */
+/**
+ * Waits until the new proxy serves, and returns it. If it ends before, returns the proxy that serves instead at the
+ * same port, or undefined.
+ */
 async function untilServing(
   background: Background,
   folder: string,
@@ -140,24 +143,24 @@ async function untilServing(
     }
     await sleep(POLL_MS);
   }
-  // If two commands start a proxy at the same time, the one that finds the port in use uses the other's proxy.
+  // If two commands start a proxy at the same time, one of them finds the port in use, and uses the proxy of the other.
   const { own } = await new OwnProxies(folder, access).find();
   return own.find(({ port }) => port === access.port);
 }
 
-/** The beginning of an error's line, as Terminal.error writes it; the hint is the line after the last error. */
+/** The beginning of the line of an error, as Terminal.error writes it. The hint is the line after the last error. */
 const ERROR = 'svc: ';
 /** Bound on shown errors; svc doctor lists all. */
 const ERRORS_MAX = 8;
 
-// Makes an error from the output of `svc start`, which consists of constants and addresses, never of secrets.
+// Returns an error with the errors that `svc start` printed. They consist of constants and addresses, never of secrets.
 function startError(background: Background, log: string): CliError {
   const said = background.said().trim().split('\n');
   const lines = said.filter((line) => line.startsWith(ERROR)).slice(-ERRORS_MAX);
   const what = background.isRunning()
     ? `svc start does not answer after ${START_MS / 1000} seconds.`
     : 'The proxy could not be started.';
-  // The last line is the hint. Without any error the user must look at the log.
+  // The last line is the hint. If svc printed no error, the user must look for the reason.
   const hint =
     lines.length === 0
       ? 'Start it in this terminal to see its messages: svc start.'

@@ -14,9 +14,9 @@ import type { Settings } from '../../core/settings/settings.ts';
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
-/** Bound on conversations that are named, one per line. */
+/** Bound on conversations that are listed, one on each line. */
 const NAMED_MAX = 5;
-/** Least free space: SQLite needs room for its log before it stores anything, and on a full disk svc stores nothing. */
+/** Least free space on the disk. SQLite needs space for its log before it stores anything. */
 const FREE_BYTES_MIN = 32 << 20;
 
 /** Errors of requests that never reached the provider. */
@@ -36,7 +36,7 @@ export function recentTrouble(folder: string, now: number): readonly string[] {
   ];
 }
 
-/** Says what stands in the place of a database. */
+/** Returns a warning about a path that must be a database file, and is something else. */
 export function blockedText(path: string): string {
   return `${path} is a folder, a link or a device. svc uses only a plain file, so it stores nothing. Move it away, then restart svc`;
 }
@@ -46,7 +46,7 @@ interface Trouble {
   readonly fix: string;
 }
 
-/** Reports that the newest requests were without the memory that they asked for. */
+/** Reports that the newest requests got no memory although they asked for it. */
 function memoryTrouble(rows: readonly RecentRequest[]): readonly Trouble[] {
   return runOf(rows, ({ memoryState }) => memoryState.startsWith('degraded_')).map(
     ({ last, number }) => {
@@ -64,7 +64,7 @@ function memoryTrouble(rows: readonly RecentRequest[]): readonly Trouble[] {
   );
 }
 
-/** Returns recent problems of the memory for `svc doctor`, which otherwise checks only the present state. */
+/** Returns problems of the memory in the last hour. The other checks of `svc doctor` see only the present state. */
 export function recentMemoryTrouble(folder: string, now: number): readonly Trouble[] {
   return memoryTrouble(recentRequests(folder, now - HOUR_MS));
 }
@@ -73,7 +73,10 @@ function requestsOf(number: number): string {
   return number === 1 ? 'request' : `${number} requests`;
 }
 
-/** Returns the newest rows up to the first that is not of this kind. */
+/**
+ * Returns the newest row, and how many of the newest rows in a line pass `isMeant`; nothing if the newest does not
+ * pass.
+ */
 function runOf(
   rows: readonly RecentRequest[],
   isMeant: (row: RecentRequest) => boolean,
@@ -83,7 +86,7 @@ function runOf(
   return last === undefined || end === 0 ? [] : [{ last, number: end === -1 ? rows.length : end }];
 }
 
-/** Warns of a full disk: svc then keeps captures in memory, up to a bound. */
+/** Returns a warning if the disk is nearly full. On a full disk svc keeps captures in memory, up to a bound. */
 export function fullDisk(folder: string): readonly string[] {
   try {
     const { bavail, bsize } = statfsSync(folder);
@@ -98,7 +101,7 @@ export function fullDisk(folder: string): readonly string[] {
 }
 
 /**
- * Names the conversations of the last day that cannot continue without svc, because thinking in them is bound to a
+ * Lists the conversations of the last day that cannot continue without svc, because thinking in them is bound to a
  * block that svc placed.
  */
 export function nameBound(folder: string, now: number, terminal: Terminal): void {
@@ -112,7 +115,7 @@ export function nameBound(folder: string, now: number, terminal: Terminal): void
   terminal.note('  To leave svc, finish or compact them first, or begin new sessions.');
 }
 
-/** Names the same conversations when shadow mode begins, because it forwards them without the blocks. */
+/** Lists the same conversations when shadow mode begins, because it forwards them without svc's blocks. */
 export function nameBoundInShadow(folder: string, now: number, terminal: Terminal): void {
   const bound = boundConversations(folder, now);
   if (bound.length === 0) return;
@@ -129,13 +132,13 @@ function boundConversations(folder: string, now: number): readonly RecentRequest
   return newest.filter(({ isBound, hasBlock }) => isBound === 1 && hasBlock === 1);
 }
 
-/** Names the conversations of the last day that lose thinking because a memory in them was forgotten. */
+/** Lists the conversations of the last day that lose thinking, because a memory in them was forgotten. */
 export async function nameForgotten(
   { requests, ledger }: { readonly requests: RequestLog; readonly ledger: Ledger },
   folder: string,
   terminal: Terminal,
 ): Promise<void> {
-  // Imported only here, because only a forgetting needs the code that finds blocks.
+  // Import this only here, because only a forgetting needs the code that finds blocks.
   const { carriedBlocks } = await import('../../local/ui/request-page.ts');
   const now = Date.now();
   const rows = await requests.list({ limit: ROWS_MAX, since: now - DAY_MS });
@@ -152,10 +155,10 @@ export async function nameForgotten(
   nameAll(lost, folder, terminal);
 }
 
-/** Bound on rows: a day of one user. */
+/** Bound on requests that are read: more than one user makes in a day. */
 const ROWS_MAX = 2_000;
 
-/** Returns the newest request of each conversation, from rows whose newest is first. */
+/** Returns the newest request of each conversation. `rows`: newest first. */
 function newestOfEach<Row extends Pick<RequestRow, 'conversation'>>(
   rows: readonly Row[],
 ): readonly Row[] {
@@ -179,10 +182,10 @@ function nameAll(
   if (more > 0) terminal.note(`  … and ${more} more`);
 }
 
-/** Oldest event that is reported; by then the user knows of it, or does not miss anything. */
+/** Age up to which a replaced database is reported. Later the user knows of it, or does not miss anything. */
 const TOLD_MS = 7 * 24 * 3600 * 1000;
 
-/** Says that the database was replaced while svc ran; undefined if not, or long ago. */
+/** Returns a warning that the database was replaced while svc ran; undefined if it was not, or long ago. */
 export function replacedText(dataFolder: string, now: number): string | undefined {
   const at = replacedAt(dataFolder);
   if (at === 0 || now - at > TOLD_MS) return undefined;
@@ -190,8 +193,8 @@ export function replacedText(dataFolder: string, now: number): string | undefine
 }
 
 /**
- * Tracks providers that refuse svc's key. The client shows the provider's own 401, which sends the user to a login.
- * So svc names the command that helps: on its terminal, in its log and in `svc status`.
+ * Remembers which providers refuse svc's key. A client only shows the provider's status 401, which suggests a login. So
+ * svc prints the command that helps: on its terminal, in its log and in `svc status`.
  */
 export class RefusedKeys {
   #settings: Settings;
@@ -201,7 +204,7 @@ export class RefusedKeys {
     this.#settings = settings;
   }
 
-  /** Drops noted refusals, because a changed configuration may have other keys. */
+  /** Forgets the refusals, because a changed configuration may have other keys. */
   use(settings: Settings): void {
     this.#settings = settings;
     this.#names.clear();
@@ -211,7 +214,7 @@ export class RefusedKeys {
     return [...this.#names];
   }
 
-  /** Notes a row. Returns true if it changed which providers refuse their key. */
+  /** Takes the result of a request. Returns true if it changed which providers refuse their key. */
   note({ status, dialect }: Pick<RequestRow, 'status' | 'dialect'>): boolean {
     const upstream = this.#settings.upstreams.find(({ apiStyle }) => apiStyle === dialect);
     if (upstream === undefined || upstream.auth === 'client' || upstream.auth === 'none') {

@@ -18,21 +18,21 @@ import { prepareConfig } from './start.ts';
 import { type Call, scriptPath } from '../context.ts';
 
 /**
- * Runs `svc run CLIENT`: starts the client with the proxy's address in its environment and arguments. No file of the
- * client is changed. Terminal, signals and exit code are the client's.
+ * Runs `svc run CLIENT`: starts the client with the proxy's address in its environment and arguments. It changes no
+ * file of the client. Terminal, signals and exit code are the client's.
  */
 
-/** How long to wait for the open answers of an older build of svc. */
+/** Time that a proxy of another build gets to finish its answers, before this build replaces it. */
 const PATIENCE_MS = 10_000;
 
-/** The clients of `svc run`, by the name that users type. */
+/** The clients of `svc run`, by the names that users type. */
 const CLIENTS: Readonly<Record<string, LaunchedClient>> = {
   claude: CLAUDE,
   codex: CODEX,
   ...Object.fromEntries(OTHER_CLIENTS.flatMap(launchedOther)),
 };
 
-/** Resolves with the client's exit code; if a signal ended it, with 128 plus the signal's number. */
+/** Starts the client, and returns its exit code when it ends; if a signal ended it, 128 plus the signal's number. */
 export async function runClient({ args: [name = '', ...given], context }: Call): Promise<number> {
   // The first -- ends svc's own options; a second one belongs to the client.
   const args = given[0] === '--' ? given.slice(1) : given;
@@ -46,7 +46,7 @@ export async function runClient({ args: [name = '', ...given], context }: Call):
   }
   const { environment, terminal } = context;
   const { program, install } = client;
-  // Check this first, so that no proxy is started for a missing client.
+  // Check this before the start of a proxy, which is not needed if the client is missing.
   if (!isInstalled(environment, program)) {
     throw new CliError(`${program} is not installed here.`, `Install it: ${install}`);
   }
@@ -84,7 +84,7 @@ export async function runClient({ args: [name = '', ...given], context }: Call):
   return code;
 }
 
-/** Describes what svc did since the client started; other windows of the same client are included. */
+/** Describes what svc did since the client started. Other windows of the same client count too. */
 function runText(totals: RunTotals): string {
   const { requests, recalled, late, failed, paid, direct, misses, missedTokens } = totals;
   const kept = Math.round(direct - paid);
@@ -111,7 +111,10 @@ interface ProgramCall {
 
 /** Signals from a user or a service manager, which are passed to the client. */
 const PASSED_ON: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT'];
-/** A terminal sends these to the client itself. svc does not repeat them: two have another meaning to a client. */
+/**
+ * The terminal sends these two to the client too. svc does not send them again, because a client takes a second one for
+ * another order.
+ */
 const FROM_TERMINAL: readonly NodeJS.Signals[] = ['SIGINT', 'SIGQUIT'];
 
 function runProgram({ program, args, environment }: ProgramCall): Promise<number> {

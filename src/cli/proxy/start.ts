@@ -27,13 +27,13 @@ import { requireConfigFile, settingsOf, warnOf } from '../setup/load-config.ts';
 import { rowPrinter } from '../requests/request-lines.ts';
 import { RefusedKeys, refusedKeyText } from './recent-trouble.ts';
 
-/** Runs `svc start`: reads the configuration and serves until it is stopped. */
+/** Runs `svc start`: reads the configuration, and serves until it is stopped. */
 
 export interface StartOptions {
   readonly flags: ProxyFlags;
   readonly quiet?: boolean;
   readonly json?: boolean;
-  /** 'text', 'json' or 'off'; on a terminal 'text' is the default. */
+  /** How to print a line for each request: 'text', 'json' or 'off'. On a terminal the default is 'text'. */
   readonly log?: string;
 }
 
@@ -42,7 +42,7 @@ export interface StartParts {
   readonly signals: SignalSource;
 }
 
-/** Interval of checking that the run file exists, which takes one system call. */
+/** Interval of checks that the run file exists; a check takes one system call. */
 const KEEP_MS = 5000;
 
 const ADDRESS_WORDS = { command: 'svc start', look: 'svc doctor', usualPort: 8765 } as const;
@@ -96,7 +96,7 @@ export async function start(
   const writeRun = (): void => void writeRunFile(folder, runNow()).catch(() => undefined);
   noteRefused = () => {
     for (const name of refused.names) terminal.warn(refusedKeyText(name));
-    // `svc status` reads the names from the run file. It is only a hint, so an error is ignored.
+    // `svc status` reads the names from the run file. The file is only a hint, so an error is ignored.
     writeRun();
   };
   const onApplied = (next: Settings): void => {
@@ -105,16 +105,15 @@ export async function start(
     writeRun();
   };
   const watch = followConfig({ file, settings, options, proxy, onApplied }, context);
-  // Write the run file again if its folder was removed or replaced: without it, a proxy on a free port cannot be
+  // Write the run file again if its folder was removed or replaced. Without the file, a proxy on a free port cannot be
   // found.
   const keeping = setInterval(() => void keepRunFile(folder, runNow()), KEEP_MS);
   keeping.unref();
-  // Listen for signals before printing the address: a program that reads it may stop svc, or ask for its status, at
-  // once.
+  // Listen for signals before printing the address, because a program that reads the address may stop svc at once.
   const stopped = waitForStop(proxy, { signals, terminal });
   try {
     await writeRunFile(folder, runNow()).catch((error: unknown) => {
-      // A full disk or a read-only folder stops memory, but never a model request.
+      // On a full disk or in a read-only folder there is no memory, but the proxy still serves.
       reportError(error, terminal);
       terminal.warn('svc status and svc stop will not find this proxy.');
     });
@@ -131,7 +130,7 @@ export async function start(
   }
 }
 
-/** Returns the configuration file; creates it from the environment if missing, and makes it private. */
+/** Returns the configuration file. It makes the file from the environment if there is none, and makes it private. */
 export async function prepareConfig({
   environment,
   terminal,
@@ -175,7 +174,8 @@ interface Followed {
   readonly onApplied: (next: Settings) => void;
 }
 
-// R31: a changed file is applied whole if it is valid; otherwise the old one stays and an error is printed.
+// Applies a changed configuration file as a whole if it is valid (R31). Otherwise the present configuration stays, and
+// the problems are printed.
 function followConfig(
   { file, settings, options, proxy, onApplied }: Followed,
   { environment, terminal }: CommandContext,

@@ -23,13 +23,13 @@ import {
   unprovenText,
 } from './own-proxies.ts';
 
-/** Runs `svc status` and `svc stop` for the proxies of this configuration; each must first prove to be svc. */
+/** Runs `svc status` and `svc stop` for the proxies of this configuration. Each must first prove that it is svc. */
 
 interface StopOptions {
   readonly port?: string;
 }
 
-/** Runs `svc status`. Exit code 0 if a proxy runs, 1 if none does. */
+/** Runs `svc status`. Returns exit code 0 if a proxy runs, 1 if none does. */
 export async function status({
   options,
   context,
@@ -37,7 +37,7 @@ export async function status({
   const { terminal } = context;
   const { own, unproven } = await (await OwnProxies.of(context.environment)).find();
   if (options.json === true) {
-    // The digest of the token is for svc alone; JSON leaves out what is undefined.
+    // Only svc needs the digest of the token. JSON leaves out undefined members.
     terminal.json(own.map((proxy) => ({ url: urlOf(proxy), ...proxy, tokenDigest: undefined })));
   } else {
     for (const proxy of own) terminal.row(proxyText(proxy), '  ');
@@ -76,7 +76,7 @@ export async function status({
   return own.length > 0 ? 0 : 1;
 }
 
-/** Describes that no proxy runs. None is needed for clients that start it themselves. */
+/** Returns a line that says that no proxy runs. Clients that start it themselves need none. */
 async function stoppedText({ environment }: CommandContext): Promise<string> {
   const { startingClients } = await import('../clients/connect.ts');
   const names = await startingClients(environment);
@@ -85,14 +85,16 @@ async function stoppedText({ environment }: CommandContext): Promise<string> {
   return `svc is not running now. ${names.join(' and ')} ${verb} it when a session begins. To start it now: svc start --detach`;
 }
 
-/** Runs stopProxies, and names what cannot continue without a proxy. */
+/** Runs `svc stop`: stops the proxies, and lists the conversations that cannot continue without one. */
 export async function stop({ options, context }: Call<StopOptions>): Promise<ExitCode> {
   const code = await stopProxies(options, context);
   nameBound(dataFolder(context.environment), Date.now(), context.terminal);
   return code;
 }
 
-/** Stops the proxies and waits until they have ended. A process that has not proven to be svc never gets a signal. */
+/**
+ * Stops the proxies, and waits until they have ended. It sends no signal to a process that has not proven to be svc.
+ */
 export async function stopProxies(
   options: StopOptions,
   context: CommandContext,
@@ -127,7 +129,7 @@ export async function stopProxies(
   );
 }
 
-/** Finds the proxies; where the configuration cannot be read, by their files. */
+/** Finds the proxies; if the configuration cannot be read, by their run files. */
 async function findToStop({ environment, terminal }: CommandContext): Promise<Proxies> {
   try {
     return await (await OwnProxies.of(environment)).find();

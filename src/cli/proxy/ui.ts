@@ -9,7 +9,7 @@ import { CliError } from '../cli-error.ts';
 import type { CommandContext, Call } from '../context.ts';
 import { ensureProxy } from './proxy-process.ts';
 
-/** Runs `svc ui`: opens the running proxy's page in the browser by a one-time link. */
+/** Runs `svc ui`: opens the page of the running proxy in the browser, with a link that works once. */
 
 interface UiOptions {
   readonly open?: boolean;
@@ -45,7 +45,7 @@ export async function showUi({ options, context }: Call<UiOptions>): Promise<voi
   }
 }
 
-/** Says whether a browser can be opened; over SSH it would open on the other machine, or in the terminal. */
+/** Says whether a browser can be opened. Over SSH it would open on the other machine, or in the terminal. */
 function hasScreen({
   SSH_CONNECTION,
   CI,
@@ -68,8 +68,8 @@ const OPENERS: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {
 };
 
 /**
- * Opens the page. Other users can read a process's arguments and must not get the link (R29), so the browser gets a
- * private file that leads there.
+ * Opens the page. Other users of the machine can read the arguments of a process and must not get the link (R29), so
+ * the browser gets the path of a private file with the link.
  */
 async function openPage(link: string, folder: string): Promise<void> {
   const file = join(folder, 'ui-open.html');

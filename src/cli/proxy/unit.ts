@@ -9,7 +9,10 @@ import { type CommandContext, scriptPath } from '../context.ts';
 import { withoutCredentials } from '../../core/settings/network-proxy.ts';
 import { keyVariables, storedUpstreams } from '../setup/load-config.ts';
 
-/** Runs `svc start --at-login`: installs the proxy as the user's own service, which starts with the session. */
+/**
+ * Runs `svc start --at-login`: installs the proxy as a service of the user, which systemd or launchd starts with the
+ * session.
+ */
 
 export interface UnitOptions {
   readonly print?: boolean;
@@ -34,7 +37,7 @@ interface Manager {
   readonly uninstall: readonly (readonly string[])[];
 }
 
-/** Installs the unit. `print`: only show the file. */
+/** Writes the file of the service, and starts the service. `print`: only prints the file. */
 export async function installUnit(
   { print }: UnitOptions,
   context: CommandContext,
@@ -73,7 +76,7 @@ export async function installUnit(
   return 0;
 }
 
-/** Returns the unit's file if it exists; undefined on a system with neither systemd nor launchd. */
+/** Returns the path of the service's file if it exists; undefined also on a system with neither systemd nor launchd. */
 export async function unitFileIn(
   environment: Environment,
   parts = OWN,
@@ -89,7 +92,7 @@ export async function unitFileIn(
 
 export async function uninstallUnit(context: CommandContext, parts = OWN): Promise<ExitCode> {
   const manager = managerFor(context.environment, parts);
-  // A unit that is not loaded cannot and need not be stopped.
+  // The service manager refuses to stop a service that does not run, which needs no stop.
   await runAll(manager.uninstall).catch((error: unknown) => {
     if (!(error instanceof CliError)) throw error;
     for (const line of error.lines) context.terminal.warn(line);
@@ -137,8 +140,8 @@ function managerFor(
 }
 
 /**
- * Returns the variables that name the configuration and data folders and a file of certificates. The unit sets them,
- * because they must not depend on who starts the proxy.
+ * Returns the variables that name svc's folders and a file of certificates. The file of the service sets them, so that
+ * they do not depend on who starts the proxy.
  */
 function keptVariables(environment: Environment): readonly (readonly [string, string])[] {
   const names = [
@@ -150,14 +153,14 @@ function keptVariables(environment: Environment): readonly (readonly [string, st
   ];
   return names.flatMap((name) => {
     const value = environment[name] ?? '';
-    // Drop a value that is no absolute path, or that would end a line of the unit.
+    // Leave out a value that is no absolute path, or that would break a line of the file.
     return isAbsolute(value) && !/\p{Cc}/u.test(value) ? [[name, value] as const] : [];
   });
 }
 
 const PROXIES = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'];
 
-/** Returns the network proxies, without user names and passwords, and the hosts that need none. */
+/** Returns the variables with network proxies, without user names and passwords, and with the hosts that need none. */
 function networkVariables(
   environment: Environment,
   proxies: readonly string[],
@@ -170,7 +173,7 @@ function networkVariables(
   return [...new Map([...ways, ...spared])].filter(([, value]) => value !== '');
 }
 
-// Deadline of a command. A service manager answers at once, but one that asks for a password never does.
+// Deadline of a command of the service manager. It answers at once, but one that asks for a password never does.
 const COMMAND_MS = 30_000;
 
 async function runAll(commands: readonly (readonly string[])[]): Promise<void> {
@@ -188,16 +191,13 @@ async function runAll(commands: readonly (readonly string[])[]): Promise<void> {
   }
 }
 
-/**
- * The content of the files with which Linux's and macOS's service managers run the proxy for one user. They contain
- * no secret: keys come from the configuration file.
- */
+/** What the file of the service contains. It has no secret, because keys come from the configuration file. */
 interface UnitFacts {
   /** Absolute path of the Node program. */
   readonly node: string;
   /** Absolute path of svc's script. */
   readonly script: string;
-  /** Settings of svc in force when the unit was made, such as SVC_CONFIG_HOME. */
+  /** The variables of keptVariables() and networkVariables(). */
   readonly environment: readonly (readonly [name: string, value: string])[];
 }
 
@@ -207,14 +207,14 @@ export function systemdUnit({ node, script, environment }: UnitFacts): string {
     '[Unit]',
     'Description=svc local proxy: memory for coding agents',
     'After=network-online.target',
-    // A wrong configuration stays wrong, so five attempts in a minute are enough. systemd's default window of 10 s
-    // never sees five, because an attempt comes every 2 s.
+    // With a wrong configuration every start fails, so five attempts in a minute are enough. systemd's default window
+    // of 10 s never counts five, because an attempt comes every 2 s.
     'StartLimitIntervalSec=60',
     'StartLimitBurst=5',
     '',
     '[Service]',
     ...environment.map(([name, value]) => `Environment=${systemdWord(`${name}=${value}`)}`),
-    // systemd expands a $ only in a command line, so it is doubled here.
+    // systemd expands a $ in a command line, and only there, so double it.
     `ExecStart=${[node, script].map(systemdWord).join(' ').replaceAll('$', '$$$$')} start --quiet`,
     'Restart=on-failure',
     'RestartSec=2',

@@ -5,7 +5,7 @@ import { oneLine } from '../terminal.ts';
 import { readLog } from '../store.ts';
 import type { Call } from '../context.ts';
 
-/** Runs `svc cache`: lists the causes of cache misses, the most expensive first. */
+/** Runs `svc cache`: lists the causes of misses in the providers' caches, the most expensive first. */
 
 interface CacheOptions {
   readonly days?: string;
@@ -14,7 +14,7 @@ interface CacheOptions {
 
 const DAYS = { fallback: 7, max: 90, name: '--days' };
 const DAY_MS = 24 * 3_600_000;
-/** Bound on rows. Misses are rare: this is more than a user's last months. */
+/** Bound on requests that are read. Misses are rare: this is more than a user has in months. */
 const ROWS_MAX = 1000;
 const CAUSES_MAX = 20;
 

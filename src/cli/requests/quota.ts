@@ -12,7 +12,7 @@ import { namesOf } from '../memory/named.ts';
 import { readLog } from '../store.ts';
 import type { Call } from '../context.ts';
 
-/** Runs `svc quota`: shows how much of each login's plan is left, until when, and what used it. */
+/** Runs `svc quota`: shows how much of the plan of each login is left, until when, and what used it. */
 
 interface QuotaOptions {
   readonly json?: boolean;
@@ -39,7 +39,7 @@ export async function showQuota({ options, context }: Call<QuotaOptions>): Promi
   }
 }
 
-/** Replaces Infinity, which JSON does not have. */
+/** Returns a window for JSON, which has no Infinity. */
 function plainWindow(window: WindowReport): object {
   const { fullAt } = window;
   const lasts = fullAt === Infinity;
@@ -87,7 +87,7 @@ function hundredths(share: number): string {
   return value < 9.95 ? String(Math.round(value * 10) / 10) : String(Math.round(value));
 }
 
-/** Describes how much is left, until when, and whether it lasts. */
+/** Describes how much of a window is left, until when, and whether it lasts. */
 export function leftText({
   share,
   resetAt,

@@ -3,14 +3,17 @@ import type { RequestRow } from '../../ports/request-log.ts';
 import { lineForm, clockText } from '../listing.ts';
 import { type Colors, oneLine, type Terminal } from '../terminal.ts';
 
-/** Writes the line that `svc start` prints for each ended request, without text or key. */
+/** The line that `svc start` prints for each ended request. It contains no text of the request and no key. */
 
 interface RowOptions {
   readonly log?: string;
   readonly quiet?: boolean;
 }
 
-/** Returns the printer; undefined if nothing is to be printed. Throws CliError for an unknown form. */
+/**
+ * Returns a function that prints the line of a request; undefined if none must be printed. Throws CliError for an
+ * unknown form.
+ */
 export function rowPrinter(
   options: RowOptions,
   terminal: Terminal,
@@ -24,7 +27,7 @@ export function rowPrinter(
   };
 }
 
-/** Width without a terminal: wider than any line, so that none is cut. */
+/** Columns if stderr is no terminal: more than any line has, so that none is cut. */
 const COLUMNS = 160;
 
 export interface LineStyle {
@@ -32,7 +35,7 @@ export interface LineStyle {
   readonly columns: number;
 }
 
-/** Writes as much of a request as fits into the width. */
+/** Describes a request in one line, as far as the columns allow. */
 export function rowLine(row: RequestRow, { colors, columns }: LineStyle): string {
   const cells: [text: string, color: Colors['dim']][] = [
     [clockText(row.at), colors.dim],
@@ -46,7 +49,7 @@ export function rowLine(row: RequestRow, { colors, columns }: LineStyle): string
   return fitted(cells, columns);
 }
 
-/** Names the client, for a side call with its kind: `codex/title`. */
+/** Returns the client's name; for a side call with its kind, such as `codex/title`. */
 export function clientText({ client, kind }: RequestRow): string {
   return kind === 'main' ? client : `${client}/${kind}`;
 }
@@ -72,7 +75,10 @@ function memoryColor({ memoryState }: RequestRow, colors: Colors): Colors['dim']
   return memoryState.startsWith('degraded') ? colors.yellow : colors.dim;
 }
 
-/** Returns the tokens of the client's request, of the forwarded one, and of the answer. */
+/**
+ * Returns cells with the tokens of the client's request, of the forwarded one and of the answer, with the state of
+ * shortening, and with lost thoughts.
+ */
 function tokenCells(row: RequestRow, colors: Colors): [string, Colors['dim']][] {
   const { originalInputTokens: original, forwardedInputTokens: forwarded, usage } = row;
   const answered = usage === undefined ? '' : `, ${short(usage.output)} out`;
@@ -94,7 +100,7 @@ function thoughtCells({ lostThoughts }: RequestRow, colors: Colors): [string, Co
   ].map((text) => [text, colors.yellow]);
 }
 
-/** Joins cells until the width is used; colour codes do not count. */
+/** Joins the cells that fit into the columns; colour codes do not count. */
 function fitted(cells: readonly (readonly [string, Colors['dim']])[], columns: number): string {
   const shown: string[] = [];
   let used = 0;

@@ -18,8 +18,9 @@ import { stateText, lostThoughtsText } from '../../core/plan/states.ts';
 import type { Call } from '../context.ts';
 
 /**
- * Runs `svc requests`: prints one line per request, newest first, below a line with the columns' names. A single
- * request in full explains its states. The log contains no texts; the full view quotes memories by their references.
+ * Runs `svc requests`: prints one line for each request, newest first, below the names of the columns. With an id it
+ * describes one request and explains its states. The log contains no texts; the description of one request quotes them
+ * from the memory.
  */
 
 interface RequestsOptions {
@@ -44,7 +45,7 @@ export async function listRequests(call: Call<RequestsOptions>): Promise<void> {
     if (rows.length === 0) terminal.note('svc has handled no request yet.');
     return;
   }
-  // The full view quotes memories, so it opens the configured memory.
+  // The description quotes memories, so it needs the configured memory.
   await readStore(context, async (store) => {
     const rows = await store.requests.list({ limit, id });
     const [first] = rows;
@@ -57,7 +58,6 @@ export async function listRequests(call: Call<RequestsOptions>): Promise<void> {
     if (report === true) terminal.out(requestReport(first));
     else if (json === true) terminal.json(rows);
     else {
-      // Show projects by their short names.
       const names = namesOf(rows, context);
       for (const row of rows) {
         const named = { ...row, space: names.wordsOf(row.space) };
@@ -74,7 +74,7 @@ async function showOne(row: RequestRow, store: CliStore, terminal: Terminal): Pr
   await quoteLeftOut(row.elidedRefs ?? [], { store, terminal });
 }
 
-/** Prints the texts that svc added, word for word; the client's own bytes contain none of them. */
+/** Prints the texts that svc added to the request, word for word. */
 async function showBlocks(
   row: RequestRow,
   { ledger }: CliStore,
@@ -89,7 +89,7 @@ async function showBlocks(
   }
 }
 
-/** Prints the left-out texts, each on one line. */
+/** Prints the texts that svc left out of the request, each shortened to one line. */
 async function quoteLeftOut(
   refs: readonly string[],
   { store, terminal }: { readonly store: CliStore; readonly terminal: Terminal },
@@ -108,7 +108,7 @@ async function quoteLeftOut(
 
 const QUOTE_COLUMNS = 160;
 
-/** Shown characters of an id, enough to be unique; `svc requests ID` accepts any beginning. */
+/** Characters of an id that a terminal shows, which make it unique. `svc requests ID` accepts any beginning. */
 const ID_CHARS = 12;
 const HEAD = [
   'time',
@@ -121,7 +121,9 @@ const HEAD = [
   'sent',
   'recalled',
 ];
-/** Columns in the order of importance: a narrow screen shows fewer of them, each whole. */
+/**
+ * The columns that are aligned left; those with numbers are not. A narrow screen shows only the first columns that fit.
+ */
 const LEFT = [0, 1, 2, 3, 4, 5, 9, 10];
 
 function listRows(rows: readonly RequestRow[], terminal: Terminal): void {
@@ -147,7 +149,7 @@ function listRows(rows: readonly RequestRow[], terminal: Terminal): void {
   for (const line of lines) terminal.out(line);
 }
 
-/** Describes everything that svc knows of a request: what was asked, what was changed, where time went. */
+/** Describes everything that svc knows of a request: what it was, what svc changed, and how long each step took. */
 export function requestDetails(row: RequestRow): readonly string[] {
   const facts: [string, string][] = [
     ['Request', row.id],
@@ -200,7 +202,7 @@ function thoughtFacts(row: RequestRow): [string, string][] {
   return facts;
 }
 
-/** Explains a state below its name, in the words of docs/states.md. */
+/** Returns a row that explains the state in the row above it, in the words of docs/states.md. */
 function meaning(name: string): [string, string][] {
   const text = stateText(name);
   return text === undefined ? [] : [['', `${text.meaning} ${text.advice}`.trimEnd()]];
@@ -231,7 +233,7 @@ function changeText(row: RequestRow): string {
   return changes.length === 0 ? 'nothing; svc sent the client’s own bytes' : changes.join(', ');
 }
 
-/** Writes the tokens of second looks, which are a part of the recalled tokens. */
+/** Describes the tokens that second looks added, which are a part of the recalled tokens. */
 function secondLooksText({ tokens, written }: NonNullable<RequestRow['secondLooks']>): string {
   const repeated = tokens - written;
   const parts = [

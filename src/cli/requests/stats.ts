@@ -20,15 +20,17 @@ interface StatsOptions {
   readonly json?: boolean;
 }
 
-/** Bound on days: the request log keeps 90. */
+/** The default and the maximum of --days. The request log keeps 90 days. */
 const DAYS = { fallback: 30, max: 90, name: '--days' };
 const BAR_COLUMNS = 20;
 const ROWS_MAX = 30;
 
 interface Total extends Omit<RequestSum, 'day' | 'client' | 'space' | 'model' | 'isLogin'> {
-  /** US dollars by list prices for requests paid by a key; undefined if too few tokens have a price. */
+  /**
+   * US dollars, by list prices, for the requests that a key paid; undefined if too few of their tokens have a price.
+   */
   readonly money: Money | undefined;
-  /** Tokens paid by a key: all of them, and those whose models have a list price. */
+  /** The tokens that a key paid: all of them, and those of models with a list price. */
   readonly keyTokens: { readonly all: number; readonly priced: number };
   /** Input and output tokens that a login paid. */
   readonly loginTokens: number;
@@ -41,13 +43,12 @@ interface Group extends Total {
 export async function showStats({ options, context }: Call<StatsOptions>): Promise<void> {
   const { terminal } = context;
   const days = limitOf(options.days, DAYS);
-  // Begin at midnight: half a day would look like a quiet one.
+  // Begin at midnight, because half a day would look like a day with few requests.
   const since = new Date();
   since.setHours(0, 0, 0, 0);
   // Count days by the calendar, because a day with a clock change has 23 or 25 hours.
   since.setDate(since.getDate() - (days - 1));
-  // The sums have no end time, so that they include rows that a wrong clock has dated in the future: those were paid
-  // for too.
+  // Set no end, so that requests count which a wrong clock has dated in the future: they were paid for too.
   const { sums, trial } = await readLog(context, async ({ requests }) => ({
     sums: await requests.sum({ since: since.getTime() }),
     trial: await requests.trial(since.getTime()),
@@ -78,8 +79,8 @@ export async function showStats({ options, context }: Call<StatsOptions>): Promi
 const INDENT = ' '.repeat(12);
 
 /**
- * Returns the money lines, one scope each. Dollars cover requests paid by a key, and only if nearly all their tokens
- * have a list price. A login is paid by the month, so its tokens are shown.
+ * Returns the lines about money. Dollars are for requests that a key paid, and only if nearly all their tokens have a
+ * list price. A login is paid by the month, so its line has tokens.
  */
 function moneyLines({ money, keyTokens, loginTokens }: Total): string[][] {
   return [
@@ -107,7 +108,10 @@ const MEASURES: Readonly<Record<TrialMeasure, string>> = {
   paid: 'cost of the input, in tokens at full price',
 };
 
-/** Shows the hold-out experiment: means per conversation in both groups, and the range of their difference. */
+/**
+ * Prints the hold-out experiment: the mean of each measure per conversation with and without svc, and the range of
+ * their difference.
+ */
 function showTrial({ conversations, results }: TrialReport, terminal: Terminal): void {
   if (conversations.with + conversations.without === 0) return;
   terminal.out('');
@@ -231,7 +235,7 @@ function showGroups(title: string, groups: readonly Group[], terminal: Terminal)
   if (groups.length > ROWS_MAX) terminal.out(`… and ${groups.length - ROWS_MAX} more: --json`);
 }
 
-/** Writes the price of the requests' input, with svc and direct, in tokens at full price. */
+/** Describes the price of the requests' input, with svc and without it, in tokens at full price. */
 function priceText(total: Total): string {
   const { paid, direct } = total.price;
   if (direct === 0) return 'unknown: no provider sent token counts';
@@ -244,8 +248,8 @@ function priceText(total: Total): string {
 }
 
 /**
- * Writes the range of the price. Without svc the calls that read left-out texts again would not exist; the upper end
- * takes that into account.
+ * Describes the range of the price, as shares of the direct price. Without svc no call would read left-out texts again,
+ * so for the upper end the price of such calls is subtracted from the direct price.
  */
 function rangeText({ price: { paid, direct }, againPrice }: Total): string {
   const [low, high] = [paid / direct, paid / Math.max(1, direct - againPrice)];
@@ -254,7 +258,7 @@ function rangeText({ price: { paid, direct }, againPrice }: Total): string {
     : `${percent(low)} of direct, or ${percent(high)} with all calls that read left-out text again`;
 }
 
-/** Writes the saved share of the direct price; negative if svc cost more. */
+/** Returns the share of the direct price that svc saved; negative if svc cost more. */
 function kept({ price: { paid, direct } }: Total): string {
   return percent(direct === 0 ? undefined : (direct - paid) / direct);
 }

@@ -10,16 +10,16 @@ import type { SessionSum } from '../../ports/request-log.ts';
 import type { CommandContext } from '../context.ts';
 
 /**
- * Runs `svc statusline`: prints one short text for Claude Code's status line. Claude Code runs it repeatedly and
- * writes JSON about the session to its stdin. Every error becomes an empty line, because a status line is no place
+ * Runs `svc statusline`: prints one short text for Claude Code's status line. Claude Code runs it again and again, and
+ * writes JSON about the session to its stdin. At every error it prints an empty line, because a status line is no place
  * for errors.
  */
 
 /** Bound on the input, in bytes. Claude Code writes about 2 kB. */
 const INPUT_BYTES_MAX = 256 * 1024;
-/** Deadline of the input: Claude Code writes it at once, but a terminal never does. */
+/** Deadline of reading the input. Claude Code writes it at once, but a terminal never does. */
 const INPUT_MS = 1_000;
-/** Matches a session id; anything else cannot be in the log. */
+/** Matches the id of a session. The request log has no others. */
 const SESSION = /^[\w.:-]{1,200}$/;
 
 type StatusContext = Pick<CommandContext, 'environment' | 'terminal'> & {
@@ -38,7 +38,7 @@ async function statusText({ environment, stdin }: StatusContext): Promise<string
   return [lineOf(facts.sums), ...quotaTexts(facts.quota)].join(' · ');
 }
 
-/** Writes `5h 58 % left` for each window of the plan that has not been reset since. */
+/** Returns `5h 58 % left` for each window of the plan that has not been reset since. */
 function quotaTexts(quota: QuotaReading | undefined): readonly string[] {
   return (quota?.windows ?? [])
     .filter(({ resetAt = Infinity }) => resetAt > Date.now())
@@ -50,7 +50,10 @@ function quotaTexts(quota: QuotaReading | undefined): readonly string[] {
 
 const WINDOWS_SHOWN = 3;
 
-/** Writes `3 recalled · 41k tokens kept · $0.12`: what svc added, and what it saved in tokens and by list prices. */
+/**
+ * Returns `3 recalled · 41k tokens kept · $0.12`: for how many prompts svc recalled memories, and what it saved in
+ * tokens and by list prices.
+ */
 function lineOf(sums: readonly SessionSum[]): string {
   const total = (valueOf: (sum: SessionSum) => number): number =>
     sums.reduce((sum, one) => sum + valueOf(one), 0);

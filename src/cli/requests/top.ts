@@ -12,7 +12,7 @@ import { clientText, type LineStyle, rowLine } from './request-lines.ts';
 import { table } from '../text-table.ts';
 import { oneLine } from '../terminal.ts';
 
-/** Runs `svc status --watch`: shows what the proxy does, redrawn every second until q or Ctrl-C. */
+/** Runs `svc status --watch`: shows what the proxy is doing, and draws it again every second until q or Ctrl-C. */
 
 interface TopOptions {
   readonly json?: boolean;
@@ -20,7 +20,7 @@ interface TopOptions {
 }
 
 const HOUR_MS = 3600 * 1000;
-/** Bound on rows: more than one user's busy hour has. */
+/** Bound on requests that are read: more than one user makes in a busy hour. */
 const ROWS_MAX = 1000;
 const INTERVAL = { fallback: 1, max: 60, name: '--interval' };
 /** The screen size if the terminal does not report one. */
@@ -30,7 +30,8 @@ export async function top({ options, context }: Call<TopOptions>): Promise<void>
   const { environment, terminal } = context;
   const seconds = limitOf(options.interval, INTERVAL);
   const proxies = await OwnProxies.of(environment);
-  // Opens the store each time, because its file may be made while this command runs.
+  // Open the store as a writer does: a reader without a store would get a temporary one, and never see what a proxy
+  // stores later.
   const show = async (store: CliStore): Promise<void> => {
     const look = (): Promise<Activity> => activityNow(store, proxies);
     if (options.json === true) terminal.json(await look());
@@ -70,7 +71,7 @@ async function watch(
   const { stdin: keys } = process;
   const left = new AbortController();
   const leave = (): void => left.abort();
-  // Ends the view on its keys. In raw mode Ctrl-C is a byte like any other.
+  // Ends the view at one of its keys. In raw mode Ctrl-C is a byte like any other.
   const onKey = (bytes: Uint8Array | string): void => {
     const pressed = Buffer.from(bytes).toString('latin1');
     if (LEAVING.some((key) => pressed.includes(key))) leave();
@@ -82,15 +83,14 @@ async function watch(
   terminal.enterScreen();
   try {
     while (!left.signal.aborted) {
-      // One read after the other: a slow one delays the next.
-      // oxlint-disable-next-line no-await-in-loop
+      // Read again only after the last read, so that slow reads do not pile up.
       const activity = await look();
       if (!left.signal.aborted) terminal.paint(linesOf(activity, context));
       // oxlint-disable-next-line no-await-in-loop
       await sleep(seconds * 1000, undefined, { signal: left.signal }).catch(() => undefined);
     }
   } finally {
-    // Always restore screen, cursor and keys.
+    // Restore screen, cursor and keyboard also after an error.
     terminal.leaveScreen();
     keys.off('data', onKey);
     if (keys.isTTY) keys.setRawMode(false);
@@ -101,15 +101,15 @@ async function watch(
 
 const SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
-/** Keys that end the view: the letter, Ctrl-C and Ctrl-D. */
+/** The keys that end the view: q, Ctrl-C and Ctrl-D. */
 const LEAVING = ['q', 'Q', '\u0003', '\u0004'];
 
 interface Activity {
-  /** Addresses of the running proxies: 'http://127.0.0.1:8765'. */
+  /** The addresses of the running proxies, such as 'http://127.0.0.1:8765'. */
   readonly proxies: readonly string[];
   /** Requests that are being answered, oldest first. */
   readonly open: readonly RequestRow[];
-  /** Conversations, the busiest last. */
+  /** The conversations; the one with the newest request is first. */
   readonly conversations: readonly ConversationSum[];
   readonly total: Sum;
   /** The latest requests, newest first. */
@@ -125,7 +125,7 @@ interface Sum {
   readonly recalledTokens: number;
   /** Estimated tokens that were left out of requests. */
   readonly keptTokens: number;
-  /** Requests for which the memory was asked, and those for which it found something. */
+  /** The requests for which svc asked the memory, and those of them for which it found something. */
   readonly asked: number;
   readonly recalled: number;
   /** The share of input tokens read from the provider's cache; null if not reported. */
@@ -138,7 +138,7 @@ interface ConversationSum extends Sum {
   readonly client: string;
   readonly space: string;
   readonly model: string;
-  /** When its newest request came, in milliseconds since 1970. */
+  /** The time of its newest request, in milliseconds since 1970. */
   readonly at: number;
   readonly openRequests: number;
 }
@@ -150,7 +150,7 @@ interface Seen {
   readonly finished: readonly RequestRow[];
 }
 
-/** Sums up requests for `svc status --watch`. */
+/** Sums up the requests of each conversation, and all finished ones. */
 export function activityOf({ proxies, open, finished }: Seen): Activity {
   const groups = groupBy([...open, ...finished], ({ conversation, client, space }) => {
     return conversation || `${client} ${space}`;
@@ -205,7 +205,7 @@ interface View extends LineStyle {
   readonly now: number;
 }
 
-/** Returns the lines for a screen of this size; the newest requests use what the other parts leave. */
+/** Returns the lines for a screen of this size. The newest requests get the lines that the other parts leave. */
 export function activityLines(activity: Activity, view: View): readonly string[] {
   const { colors, columns, rows } = view;
   const title = (text: string): string => colors.bold(oneLine(text, columns));
@@ -282,7 +282,7 @@ function conversationLines(
   return [colors.dim(first), ...rest];
 }
 
-/** Shortens a text to its end, because the end of a path says more than its beginning. */
+/** Returns the end of a text, because the end of a path says more than its beginning. */
 function tail(text: string, charsMax: number): string {
   return text.length <= charsMax ? text : `…${text.slice(-(charsMax - 1))}`;
 }

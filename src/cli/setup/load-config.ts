@@ -18,14 +18,14 @@ import { type Draft, upstreamEntries } from '../../core/settings/config-draft.ts
 import type { Dialect } from '../../core/conversation/view.ts';
 import { apiOf } from '../../core/dialects/apis.ts';
 
-/** Reads the configuration for a command, and turns all its problems into one CliError. */
+/** Reads the configuration for a command, and reports all its problems in one CliError. */
 
 interface LoadedSettings {
   readonly settings: Settings;
   readonly warnings: readonly Problem[];
 }
 
-/** Returns the file, or throws a CliError that says how to make one. */
+/** Returns the configuration file. If there is none, throws a CliError that says how to make one. */
 export async function requireConfigFile(environment: Environment): Promise<ConfigFile> {
   const folder = configFolder(environment);
   const file = await readConfigFile(folder);
@@ -49,7 +49,7 @@ export async function loadAccess(environment: Environment): Promise<Access> {
   return access;
 }
 
-/** Returns the file's settings, overridden by environment and flags. */
+/** Returns the settings of the file. Environment variables and flags override them. */
 export function settingsOf(
   file: ConfigFile,
   environment: Environment,
@@ -60,13 +60,13 @@ export function settingsOf(
   return { settings, warnings };
 }
 
-/** Makes an error with one line per problem. If only flags are wrong, it is wrong usage. */
+/** Makes an error with one line for each problem. If all problems are of flags, its exit code is 2, for wrong usage. */
 export function configError(path: string, problems: readonly Problem[]): CliError {
   const isUsage = problems.every(isOfFlag);
   return new CliError(problems.map(problemText), hintFor(path, problems), isUsage ? 2 : 1);
 }
 
-/** Returns what to do about all of them; it names the environment if the file itself is right. */
+/** Returns what the user must do about the problems: set or unset variables if the file itself is right. */
 function hintFor(path: string, problems: readonly Problem[]): string {
   if (problems.every(isOfFlag)) return 'See: svc start --help';
   if (problems.every((one) => one.path === 'localToken' && !isOfEnvironment(one))) {
@@ -108,12 +108,15 @@ export function warnOf(warnings: readonly Problem[], terminal: Terminal): void {
   for (const warning of warnings) terminal.warn(problemText(warning));
 }
 
-/** Returns the upstreams unvalidated: their keys may be missing here and set where svc runs. */
+/**
+ * Returns the upstreams as the file has them. They are not validated, because their keys may be set only where the
+ * proxy runs.
+ */
 export async function storedUpstreams(environment: Environment): Promise<readonly Draft[]> {
   return upstreamEntries((await requireConfigFile(environment)).value);
 }
 
-/** Returns the variables, in a shell's form, from which the configuration takes provider keys. */
+/** Returns the variables, in a shell's form, in which the configuration says that keys of providers are. */
 export async function keyVariables(environment: Environment): Promise<readonly string[]> {
   const keys = (await storedUpstreams(environment)).map((one) => namedVariable(one['providerKey']));
   return [...new Set(keys.filter((name) => name !== undefined).map(variableText))];
@@ -127,7 +130,7 @@ export async function storedUpstream(
   return upstreams.find((one) => one['apiStyle'] === apiStyle);
 }
 
-/** Says that no provider speaks what a client is going to speak. */
+/** Returns a warning that no provider with the client's API style is configured. */
 export function missingUpstreamText(apiStyle: Dialect): string {
   const { provider } = apiOf(apiStyle);
   return `No provider for ${apiStyle} is configured. Add one: svc setup --yes --upstream ${provider}`;

@@ -23,7 +23,7 @@ import { configError, warnOf } from './load-config.ts';
 import type { Terminal } from '../terminal.ts';
 
 /**
- * Changes to the configuration file, from flags or answers. Members that they do not name stay unchanged. saveConfig()
+ * Changes to the configuration file, from flags or answers. Other members of the file stay unchanged. saveConfig()
  * validates the result as a whole before it writes anything.
  */
 export interface Changes {
@@ -39,7 +39,7 @@ export interface Changes {
   readonly hooksAlone?: boolean;
 }
 
-/** Writes the changes. Resolves with the new content of the file. */
+/** Writes the changes to the configuration file, and returns its new content. */
 export async function saveConfig(changes: Changes, context: CommandContext): Promise<Draft> {
   const folder = configFolder(context.environment);
   let saved: Draft = {};
@@ -56,14 +56,14 @@ export async function saveConfig(changes: Changes, context: CommandContext): Pro
   return saved;
 }
 
-/** A client that uses svc because its own file now says so. */
+/** A client whose own settings file now has the settings for svc. */
 export interface StartedClient {
   readonly program: string;
   /** True if the client itself starts the proxy when none runs. */
   readonly startsProxy: boolean;
 }
 
-/** Prints which command to type next. A configuration without providers has its own warning already. */
+/** Prints which command the user can type next. */
 export function noteNext(
   config: Draft,
   terminal: Terminal,
@@ -90,7 +90,7 @@ export function noteNext(
   terminal.note(`Next: ${programs.length === 0 ? own : `${start}${programs.join(', or ')}`}`);
 }
 
-/** Refuses to edit a file that is no configuration, because an edit would drop its content. */
+/** Throws CliError for a file that is no configuration, because an edit would drop its content. */
 export function refuseUnusable(file: ConfigFile | undefined): void {
   if (file === undefined) return;
   const shapes = ['config', 'version', 'proxy', 'upstreams'];
@@ -133,25 +133,25 @@ function withoutUpstream(draft: Draft, name: string): Draft {
   throw new CliError('--remove: no upstream has this name.', known);
 }
 
-interface Judged {
+interface Judgement {
   readonly path: string;
   /** The file's content before the change. */
   readonly before: Draft;
   readonly hooksAlone: boolean | undefined;
 }
 
-// Refuses an invalid draft. A variable that is missing or different in this shell is no problem: the shell that runs
-// `svc start` may have it.
-function judge(draft: Draft, judged: Judged, { environment, terminal }: CommandContext): void {
-  // Variables that override settings are no problem of the file either.
+// Throws CliError for an invalid configuration, and prints warnings. A variable that is missing or different in this
+// shell is no error: the shell that runs `svc start` may have it.
+function judge(draft: Draft, judged: Judgement, { environment, terminal }: CommandContext): void {
+  // Leave out the variables that override settings, because an error in them is none of the file.
   const { problems, warnings } = parseConfig(draft, withoutSettings(environment));
   const wrong = problems.filter(({ variable, isUnset }) => variable === undefined && !isUnset);
   if (wrong.length > 0) throw notSaved(wrong, judged);
   const others = problems.filter(({ isUnset }) => isUnset !== true);
-  const told = [...warnings, ...others].filter(
+  const shown = [...warnings, ...others].filter(
     ({ path }) => judged.hooksAlone !== true || path !== 'upstreams',
   );
-  warnOf(told, terminal);
+  warnOf(shown, terminal);
   const unset = problems.filter(({ isUnset }) => isUnset === true);
   if (unset.length === 0) return;
   const named = unset.flatMap(({ variable }) => (variable === undefined ? [] : [`$${variable}`]));
@@ -159,8 +159,11 @@ function judge(draft: Draft, judged: Judged, { environment, terminal }: CommandC
   terminal.warn(`${which} is not set in this shell. svc start needs it in its environment.`);
 }
 
-/** Explains why nothing was saved: a problem that existed before is the file's; any other comes from this change. */
-function notSaved(wrong: readonly Problem[], { path, before }: Judged): CliError {
+/**
+ * Returns an error that says why nothing was saved. A problem that existed before is the file's; any other comes from
+ * this change.
+ */
+function notSaved(wrong: readonly Problem[], { path, before }: Judgement): CliError {
   const known = parseConfig(before, {}).problems.map(problemText);
   const lines = wrong.map(problemText);
   if (lines.some((line) => known.includes(line))) return configError(path, wrong);
@@ -171,7 +174,10 @@ function notSaved(wrong: readonly Problem[], { path, before }: Judged): CliError
   return new CliError(lines, hint);
 }
 
-/** Writes a configuration from the environment; keys are referenced, not copied. */
+/**
+ * Writes a configuration for upstreams that were found in the environment. It contains the names of the keys'
+ * variables, not the keys.
+ */
 export async function writeDerivedConfig(
   folder: string,
   upstreams: readonly UpstreamDraft[],
@@ -179,7 +185,7 @@ export async function writeDerivedConfig(
 ): Promise<void> {
   let isWritten = false;
   await updateConfigFile(folder, (old) => {
-    // Another svc has created the file meanwhile; use that one.
+    // Another process of svc has created the file meanwhile; keep that one.
     if (isRecord(old?.value)) return old.value;
     isWritten = true;
     return upstreams.reduce<Draft>(putUpstream, newDraft(createLocalToken()));

@@ -20,11 +20,14 @@ import type { UpstreamAuth } from '../../core/http/header-rules.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 
-/** Converts the flags of `svc setup` to upstreams. A key is never among the flags. */
+/**
+ * Makes upstreams from the flags of `svc setup`. No flag contains a key, because arguments are visible in process
+ * lists.
+ */
 
 export interface UpstreamFlags {
   readonly upstream?: string;
-  /** The name of an environment variable, which the file then contains instead of a key. */
+  /** The name of the variable with the key. The file then contains this name. */
   readonly keyEnv?: string;
   readonly keyStdin?: boolean;
   readonly baseUrl?: string;
@@ -35,11 +38,13 @@ export interface UpstreamFlags {
 
 export interface UpstreamSources {
   readonly context: CommandContext;
-  /** Returns the catalog; called only for a name that svc itself does not know. */
+  /** Returns the providers of the catalog. It is called only for a name that svc itself does not know. */
   readonly listProviders: () => Promise<readonly Provider[]>;
 }
 
-/** Returns the upstreams. `draft`: the file's content, whose values are kept unless a flag sets them. */
+/**
+ * Returns the upstreams to write. `draft`: the present content of the file, whose values stay unless a flag sets them.
+ */
 export async function chooseUpstreams(
   flags: UpstreamFlags,
   draft: Draft,
@@ -143,7 +148,7 @@ async function keyOf({
   );
 }
 
-/** Returns the key of the flag PREFIX-env, which names a variable, or PREFIX-stdin. A key is never among the flags. */
+/** Returns the key that a flag requests: PREFIX-env names a variable, PREFIX-stdin means that stdin has the key. */
 export async function keyGiven(
   {
     prefix,

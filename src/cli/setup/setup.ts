@@ -30,8 +30,8 @@ import { type LoginFacts, LOGINS } from '../../core/http/logins.ts';
 import { LOGIN_STYLES } from '../../core/settings/config-upstreams.ts';
 
 /**
- * Runs `svc setup`: makes or changes the configuration. The result is validated as a whole before anything is
- * written, and members that a change does not name stay unchanged.
+ * Runs `svc setup` with flags: makes or changes the configuration. The result is validated as a whole before anything
+ * is written, and members that no flag names stay unchanged.
  */
 
 export interface SetupOptions extends UpstreamFlags, MemoryFlags {
@@ -55,7 +55,7 @@ export async function setup(options: SetupOptions, sources: UpstreamSources): Pr
     );
   }
   const folder = configFolder(environment);
-  // Read the file before asking for a key, so that a broken file is reported first.
+  // Read the file before stdin, so that a broken file is reported first.
   const before = await readConfigFile(folder);
   refuseUnusable(before);
   for (const path of await repairModes(folder)) terminal.note(`Made private: ${path}`);
@@ -77,7 +77,9 @@ export async function setup(options: SetupOptions, sources: UpstreamSources): Pr
   await warnOfAddress(draft ?? {}, saved, context);
 }
 
-/** Warns that clients' files written by svc keep their address, which overrides what `svc run` sets. */
+/**
+ * Warns that svc's settings in clients' files have the earlier address, which overrides the one that `svc run` sets.
+ */
 async function warnOfAddress(before: Draft, after: Draft, context: CommandContext): Promise<void> {
   const [old, now] = [before, after].map(storedSettings);
   if (old?.host === now?.host && old?.port === now?.port) return;
@@ -110,7 +112,7 @@ async function chosenUpstreams(
       2,
     );
   }
-  // A first setup without flags uses the keys in the environment, as start does.
+  // The first setup without an upstream uses the keys in the environment, as `svc start` does.
   return draft === undefined ? upstreamsFromEnvironment(context.environment) : [];
 }
 
@@ -127,16 +129,16 @@ function proxyChanges(flags: ProxyFlags): Draft {
 interface MemoryFlags {
   readonly memory?: string;
   readonly memoryUrl?: string;
-  /** The name of an environment variable, which the file then contains instead of a key. */
+  /** The name of the variable with the service key. The file then contains this name. */
   readonly serviceKeyEnv?: string;
   readonly serviceKeyStdin?: boolean;
-  /** True if the service's address is in the user's own network. */
+  /** True: the service's address may be in the user's own network. */
   readonly memoryAllowPrivate?: boolean;
 }
 
 /**
- * Reads from the flags where memories are stored; undefined: no change. A service key is never among the flags. The
- * file's values are kept unless a flag sets them.
+ * Returns the new member `memory` from the flags, or undefined if no flag is about it. Present values stay unless a
+ * flag sets them. No flag contains the service key.
  */
 async function chooseMemory(
   flags: MemoryFlags,
@@ -166,7 +168,7 @@ async function chooseMemory(
       'Give --service-key-env SVC_SERVICE_KEY (the file then names the variable), or --service-key-stdin.',
     );
   }
-  // A permission for the old address does not apply to another one.
+  // The permission to use a private address does not apply to another address.
   const isSame = baseUrl === before['baseUrl'];
   const allowPrivate = memoryAllowPrivate ?? (isSame ? before['allowPrivate'] : undefined);
   return {
@@ -182,7 +184,7 @@ interface LoginOptions extends SetupOptions {
   readonly login: string;
 }
 
-/** Shown before the question: the providers' own terms, and this program's rules. */
+/** What svc prints before the question: the providers' own terms, and what svc does with a login. */
 export const LOGIN_RISK = [
   'With a login, svc passes on the requests of your own client, on your own machine, with the login that the client sends. svc never logs in. It never reads, stores, refreshes or lends a login.',
   'Your provider decides whether it accepts a client with another base URL. Anthropic’s terms allow a subscription login for Claude Code and claude.ai, and forbid third parties to offer it or to route requests through it for their users. The provider may limit or close an account.',
@@ -199,13 +201,13 @@ export function loginUpstream({ login, baseUrl }: LoginFacts): UpstreamDraft {
 }
 
 /**
- * Lets svc forward the client's own subscription login: `svc setup --login claude|codex`. The user must agree
- * knowingly: the question states the risk, and `--yes` does not answer it.
+ * Runs `svc setup --login claude|codex`: lets svc forward the client's own subscription login. The user must agree
+ * knowingly: svc prints the risk first, and `--yes` is no answer.
  */
 export async function setupLogin(options: LoginOptions, context: CommandContext): Promise<void> {
   const { terminal } = context;
   const { login: name, replace = false, flags } = options;
-  // Without a terminal the answer must come from stdin.
+  // Without a terminal the answer is read from stdin.
   const confirm = context.asker?.();
   const known = Object.values(LOGINS).find(({ login }) => login === name);
   if (known === undefined) {

@@ -23,8 +23,8 @@ import { stopProxies } from '../proxy/status.ts';
 import { uninstallUnit, unitFileIn } from '../proxy/unit.ts';
 
 /**
- * Runs `svc uninstall`: finds everything that svc made on this machine, shows it, and removes it. Other programs'
- * files get their earlier bytes back.
+ * Runs `svc uninstall`: finds everything that svc made on this machine, shows it, and removes it. Files of other
+ * programs get their earlier content back.
  */
 
 interface UninstallOptions {
@@ -61,7 +61,7 @@ export async function uninstall({ options, context }: Call<UninstallOptions>): P
       return 130;
     }
   }
-  // nameBound() has opened the store, which created more files; remove them too.
+  // nameBound() has opened the store, which creates files, so list the files again.
   return remove({ ...findings, folders: await ownFolders(options, context.environment) }, context);
 }
 
@@ -94,7 +94,7 @@ async function ownFolders(
       // Keep a service's master keys: without them its data could never be read again.
       kept: keptNames(false),
     },
-    // Remove the cache before the data folder, which contains it if SVC_DATA_HOME is set.
+    // If SVC_DATA_HOME is set, the data folder contains the cache, so remove the cache first.
     {
       folder: cacheFolder(environment),
       isStandard: !hasOwnData,
@@ -113,7 +113,7 @@ async function ownFolders(
   return found.flatMap((contents) => (contents === undefined ? [] : [contents]));
 }
 
-/** Returns clients' settings files that still have svc's changes. */
+/** Returns the clients' settings files that still have svc's settings. */
 async function changedClientFiles(
   environment: Environment,
   data: string,
@@ -181,7 +181,7 @@ async function remove(
   const data = dataFolder(environment);
   for (const contents of folders) {
     const isNeeded = failed.length > 0 && contents.folder === data;
-    // The backup of a client's file is needed until that file is restored.
+    // Keep the backups until all clients' files are restored.
     const own = contents.own.filter((path) => !isNeeded || basename(path) !== 'client-files');
     await removeContents({ ...contents, own });
   }

@@ -20,42 +20,42 @@ import {
 import { isRecord } from '../../core/bytes/json-fields.ts';
 import type { ProxySettings, Credential } from '../../core/settings/settings.ts';
 
-/** State and dependencies of the wizard's questions. */
+/** The state of the wizard, what it depends on, and the questions that several parts ask. */
 
 export interface WizardDependencies {
   readonly openUpstream: OpenUpstream;
   readonly catalog: Pick<OpenCatalog, 'providers'>;
-  /** Where questions appear; stdout stays free for machines. */
+  /** The streams of the questions; stdout stays free for the output of commands. */
   readonly streams: PromptStreams;
-  /** The path of this program's script, which clients call for the token. */
+  /** The path of svc's script, with which clients ask for the token. */
   readonly script: string;
 }
 
-/** The answers so far; none of them is on disk yet. */
+/** The answers so far. Nothing has been written yet. */
 export interface Answers {
   readonly context: CommandContext;
   readonly dependencies: WizardDependencies;
   readonly prompts: Prompts;
-  /** The file's content; undefined if there is none. */
+  /** The content of the configuration file; undefined if there is none. */
   readonly stored: Draft | undefined;
   readonly draft: Draft;
   readonly changes: Changes;
   /** The clients that get memories through hooks, without a provider in svc. */
   readonly hooked: readonly Login[];
-  /** Clients and whether they will use svc; undefined: not asked yet. */
+  /** The clients and whether they will use svc; undefined: not asked yet. */
   readonly wiring?: Wiring;
   /** The clients whose earlier sessions are imported; undefined: not asked yet. */
   readonly imports?: readonly TranscriptClient[];
 }
 
-/** Names of clients as `svc run` knows them. */
+/** The clients that the user could choose, and those that the user chose, by their names in `svc run`. */
 export interface Wiring {
   readonly offered: readonly string[];
-  /** Clients that will use svc however they are started. */
+  /** The clients whose settings svc will change, so that they use svc however they are started. */
   readonly chosen: readonly string[];
 }
 
-/** Describes the configuration in a few lines, with masked keys. */
+/** Describes the configuration in a few lines. Keys are masked. */
 export function summaryOf(draft: Draft, environment: Environment): readonly string[] {
   const proxy = storedSettings(draft);
   const upstreams = Array.isArray(draft['upstreams']) ? draft['upstreams'] : [];
@@ -75,7 +75,7 @@ export function summaryOf(draft: Draft, environment: Environment): readonly stri
   ];
 }
 
-/** Returns the file's settings, ignoring variables of this shell. */
+/** Returns the settings of the file, without the variables of this shell that override them. */
 export function storedSettings(draft: Draft): ProxySettings {
   return readProxySettings(draft['proxy'], { environment: {}, flags: {} }, new Findings());
 }
@@ -111,7 +111,7 @@ function maskedKey(value: unknown, environment: Environment): string {
   return typeof value === 'string' && value !== '' ? keyEnd(value) : 'missing';
 }
 
-/** A question for a key: it is typed and never shown, in an environment variable, or already in the file. */
+/** A question for a key. The user types it, names an environment variable, or keeps the file's. */
 interface SecretQuestion {
   /** The question for where the key is. */
   readonly message: string;
@@ -119,7 +119,7 @@ interface SecretQuestion {
   readonly direct: string;
   /** The file's value; undefined if it has none. */
   readonly stored: unknown;
-  /** Variables that usually hold it, the most likely first. */
+  /** The variables that usually hold the key, the most likely first. */
   readonly offered: readonly string[];
 }
 
@@ -153,7 +153,7 @@ export async function askSecret(question: SecretQuestion, answers: Answers): Pro
   return { kind: 'key', key: { env } };
 }
 
-/** Without a known key the user most likely has one to paste, so ask for it directly. */
+/** Asks for the key itself: without a known key the user most likely has one to paste. */
 async function askDirectly(
   { direct, offered }: SecretQuestion,
   answers: Answers,
@@ -195,7 +195,10 @@ async function otherVariable({ prompts }: Answers): Promise<string> {
 
 export type Next = 'keep' | 'again' | 'leave';
 
-/** Reports a key's check, and asks what to do unless it was accepted. `leave`: names what would be left out. */
+/**
+ * Prints the result of a key's check. Unless the key was accepted, asks what to do. `leave`: the text of the choice to
+ * leave the key out.
+ */
 export async function askNext(
   { who, state, found, leave }: Pick<KeyCheck, 'state' | 'found'> & Record<'who' | 'leave', string>,
   { context: { terminal }, prompts }: Answers,
@@ -216,7 +219,7 @@ export async function askNext(
   });
 }
 
-/** Notes that the key's variable is not set in this shell. */
+/** Prints that the key's variable is not set in this shell. */
 export function noteUnset({ context: { terminal } }: Answers): void {
   terminal.note('The key is not set in this shell, so svc cannot test it. svc start needs it.');
 }

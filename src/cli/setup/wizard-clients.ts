@@ -18,9 +18,12 @@ import { withStore } from '../store.ts';
 import { timeText } from '../listing.ts';
 import { oneLine } from '../terminal.ts';
 
-/** Asks which installed clients should use svc however they are started. */
+/** Asks which installed clients should use svc from now on, and shows what recall can do for them. */
 
-/** Asks only if there is a client that was not offered before. */
+/**
+ * Asks which installed clients should use svc. If all of them were offered before, it keeps the earlier answers and
+ * does not ask.
+ */
 export async function askClients(answers: Answers): Promise<Wiring> {
   const { context, draft, hooked, wiring } = answers;
   const found = CONNECTABLE.filter(
@@ -72,7 +75,7 @@ function isServed({ dialects, hasLogin }: ConnectableClient, draft: Draft): bool
   });
 }
 
-/** Changes the chosen clients' files. A failure is reported and does not stop the others. */
+/** Changes the settings files of the chosen clients. A failure is reported and does not stop the others. */
 export async function wireClients(
   { chosen, hooked }: Pick<Answers, 'hooked'> & Pick<Wiring, 'chosen'>,
   context: CommandContext,
@@ -108,9 +111,7 @@ export function listText(words: readonly string[]): string {
   return words.length < 2 ? last : `${words.slice(0, -1).join(', ')} and ${last}`;
 }
 
-/** Shows what recall would have added to one of the last prompts, from the sessions before it. */
-
-/** Bound on prompts that are tried, newest first, each from another session. */
+/** Bound on prompts for which svc tries a recall, newest first, one of each session. */
 const PROMPTS_MAX = 8;
 const PROMPT_CHARS_MAX = 4096;
 /** Deadline of the search, while the user waits at a question. */
@@ -121,8 +122,9 @@ const QUOTES_MAX = 2;
 type RecallSettings = Pick<ProxySettings, 'recalledTokensMax' | 'recallQuietPercent'>;
 
 /**
- * Stores the records in a temporary store inside the data folder, and recalls. Returns no lines if recall finds
- * nothing, or the store fails or is late.
+ * Returns lines that show what recall would have added to one of the last prompts, from sessions before it. It stores
+ * the records in a temporary store inside the data folder. There are no lines if recall finds nothing, or the store
+ * fails or is late.
  */
 export async function previewLines(
   records: readonly TranscriptRecord[],
@@ -141,7 +143,7 @@ export async function previewLines(
     return [];
   } finally {
     rmSync(folder, { recursive: true, force: true });
-    // Remove the folders again: until the user confirms, setup must leave nothing.
+    // Remove the folders again, because setup must leave nothing until the user confirms.
     if (made !== undefined) removeEmpty(dirname(folder), made);
   }
 }

@@ -24,14 +24,14 @@ interface Typed {
   readonly validate?: (text: string) => string | true | Promise<string | true>;
 }
 
-/** The mark before a question or a choice. */
+/** The columns before a question or a choice. inquirer shows its cursor and its sign there. */
 const MARK = '  ';
-/** Longest list that is shown whole; a longer one scrolls, so that it fits on a screen. */
+/** Lines of the longest list that is shown whole. A longer one scrolls, so that it fits on a screen. */
 const LINES_MAX = 15;
-/** Text after the question of `confirm`. */
+/** The text that inquirer prints after the question of `confirm`. */
 const YES_NO = ' (Y/n)';
 
-/** Shows prompts. inquirer breaks long lines inside words; these break between words first. */
+/** Shows prompts. inquirer would break a long line inside a word, so this breaks it between words first. */
 export class Prompts {
   readonly #streams: PromptStreams;
 
@@ -80,7 +80,7 @@ export class Prompts {
   #fittedChoice<Value>(choice: Choice<Value>, message: string): Choice<Value> {
     const { name, description } = choice;
     const isSaid = description !== undefined && description !== '';
-    // The chosen answer is shown after the last line of the question.
+    // inquirer shows the chosen answer after the last line of the question.
     const asked = message.split('\n').at(-1) ?? '';
     const isOver = `${MARK}${asked} ${name}`.length > this.#columns;
     return {

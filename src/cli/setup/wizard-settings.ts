@@ -22,7 +22,9 @@ import type { HostedSettings } from '../../adapters/memory-client/open-hosted-me
 import { type KeyCheck, meaningOf } from '../doctor/key-check.ts';
 import { MemoryError } from '../../core/errors.ts';
 
-/** The wizard's questions about the proxy. Each returns the settings that its answers change. */
+/**
+ * The wizard's questions about the proxy and the memory. Each function returns the settings that its answers change.
+ */
 
 export async function askAddress(answers: Answers): Promise<Draft> {
   const { host, port } = storedSettings(answers.draft);
@@ -34,7 +36,7 @@ export async function askAddress(answers: Answers): Promise<Draft> {
   return changed({ port }, { port: answer });
 }
 
-/** Asks for the port in a first setup only if the usual one is in use. */
+/** Asks for the port, but only if the usual one is in use. */
 export async function askBusyPort(answers: Answers): Promise<Draft> {
   const { host, port } = storedSettings(answers.draft);
   const judged = await judgePort(String(port), host, answers);
@@ -104,8 +106,8 @@ export async function askModes(answers: Answers): Promise<Draft> {
 }
 
 /**
- * Asks about the long cache lifetime, if a key pays for an API that supports it. With a login the client itself asks
- * its provider for an hour.
+ * Asks whether the provider should cache for an hour, if svc has a key for an API that supports it. With a login the
+ * client itself asks its provider for an hour.
  */
 export async function askCacheTtl(answers: Answers): Promise<Draft> {
   const { context, draft, stored } = answers;
@@ -123,7 +125,8 @@ export async function askCacheTtl(answers: Answers): Promise<Draft> {
   return changed(before, { cacheTtl: isWanted ? 'auto' : 'client' });
 }
 
-// From npm run bench:sessions: 72.0 instead of 76.9 % of direct, and 4 of 86 sessions above it instead of 3.
+// Measured with `npm run bench:sessions` on 86 sessions: their input costs 72.0 % of the direct price instead of 76.9
+// %, and 4 sessions instead of 3 cost more than the direct price.
 const CACHE_PRICE =
   'After five minutes without a request the provider forgets what it has cached, and the next request pays for all of it. ' +
   'svc can ask it to remember tools and system prompt for an hour. To write that costs 2 instead of 1.25 times the input ' +
@@ -143,7 +146,7 @@ async function askNumber(
   });
 }
 
-/** Returns only those members that differ, so that the file gets no others. */
+/** Returns the answers that differ from `before`, so that the file gets no other members. */
 function changed(
   before: Readonly<Partial<Record<ProxySettingName, unknown>>>,
   answers: Readonly<Partial<Record<ProxySettingName, string>>>,
@@ -156,7 +159,7 @@ function changed(
   return Object.fromEntries(entries.filter(([name, value]) => value !== Reflect.get(before, name)));
 }
 
-/** Asks where memories are stored: on this machine or in a shared service. Undefined if nothing changes. */
+/** Asks where memories are stored: on this machine, or in a shared service. Returns undefined if nothing changes. */
 export async function askMemory(answers: Answers): Promise<Draft | undefined> {
   const { draft, context } = answers;
   const memory = asRecord(draft['memory']);
@@ -201,7 +204,7 @@ async function askService(memory: Draft, answers: Answers): Promise<Draft | unde
     const answer = await askSecret(question, answers);
     if (answer.kind === 'back') return undefined;
     const serviceKey = answer.kind === 'key' ? answer.key : memory['serviceKey'];
-    // Typing an address in the user's own network is permission to use it.
+    // A user who types an address in the own network thereby allows svc to use it.
     const isOwn = 'allowed' in parseServiceUrl(baseUrl);
     const isKept = memory['baseUrl'] === baseUrl && memory['allowPrivate'] === true;
     const isSame = memory['baseUrl'] === baseUrl && memory['proxy'] !== undefined;
@@ -217,7 +220,7 @@ async function askService(memory: Draft, answers: Answers): Promise<Draft | unde
   }
 }
 
-/** Asks the service about the key, so that a mistyped one can be typed again. */
+/** Asks the memory service whether it accepts the key, so that the user can type a mistyped one again. */
 async function judge(
   draft: Pick<HostedSettings, 'baseUrl'> & { readonly allowPrivate?: boolean; serviceKey: unknown },
   answers: Answers,
@@ -248,13 +251,13 @@ function resolved(
   return name === undefined ? undefined : environment[name] || undefined;
 }
 
-// Deadline of a test: a slower memory would miss the deadline of every request.
+// Deadline of the test. A slower memory would miss the deadline of every request.
 const ANSWER_MS = 5000;
 const WHO = 'the memory service';
 
 /**
- * Checks whether a hosted memory is reachable and accepts its key. It makes the proxy's own first call, and reads
- * the answer in the same way. Only names of scopes from the answer are shown.
+ * Checks whether a memory service can be reached and accepts its key. It makes the call that the proxy makes first. Of
+ * the answer it shows only the names of scopes.
  */
 async function checkService(settings: HostedSettings): Promise<KeyCheck> {
   const { openHostedMemory } = await import('../../adapters/memory-client/open-hosted-memory.ts');
@@ -288,7 +291,7 @@ function checkOf({ reason, message }: MemoryError): KeyCheck {
       return { state: 'unreachable', found: `${WHO} does not answer in time` };
     case 'unavailable':
   }
-  // The only text in parentheses is the failure's code.
+  // Only an error code is in parentheses in the message.
   const code = /\(([A-Z][A-Z0-9_]+)\)/.exec(message)?.[1];
   const isRefused = code === 'SVC_ADDRESS_REFUSED' || message.includes('is not allowed');
   if (isRefused) {

@@ -33,14 +33,14 @@ import { hasLogin } from '../../adapters/foreign/client-files.ts';
 
 /** The wizard's questions about a provider: which one, its address, its dialects, and its key. */
 
-/** What the user chose: providers, or a client with a login that gets its memories through its hooks. */
+/** What the user chose: a provider, or a client with a login that gets its memories through its hooks. */
 export interface Provided {
-  /** One upstream per API style of the provider; none if the user continues without one. */
+  /** One upstream for each API style of the provider. Empty if the user wants no provider. */
   readonly upstreams: readonly UpstreamDraft[];
   readonly hooked?: Login;
 }
 
-/** Asks for providers. Undefined: the user went back. */
+/** Asks for a provider. Returns undefined if the user went back. */
 export async function askUpstreams(answers: Answers): Promise<Provided | undefined> {
   const name = await answers.prompts.search({
     message: 'Which provider? (type to search)',
@@ -67,7 +67,10 @@ export async function askUpstreams(answers: Answers): Promise<Provided | undefin
   return chosen.length === 0 ? undefined : { upstreams: chosen };
 }
 
-/** Asks whether to use hooks. Both ways give memory; they differ in where the login goes and what else svc can do. */
+/**
+ * Asks whether the client should use its hooks instead of the proxy. Both give memory; they differ in whether svc gets
+ * the login, and in what else svc can do.
+ */
 async function prefersHooks({ client }: LoginFacts, { prompts }: Answers): Promise<boolean> {
   return prompts.select({
     message: `How should ${client} get its memories?`,
@@ -86,7 +89,10 @@ async function prefersHooks({ client }: LoginFacts, { prompts }: Answers): Promi
   });
 }
 
-/** Asks about a login. The user must agree knowingly: the risk is stated first, and Enter alone means no. */
+/**
+ * Asks whether svc should forward a login. The user must agree knowingly: the risk is printed first, and only pressing
+ * Enter means no.
+ */
 async function askLogin(
   login: LoginFacts,
   upstreams: readonly UpstreamDraft[],
@@ -152,7 +158,10 @@ const AUTH_WORDS = {
   none: 'it needs none',
 } as const;
 
-/** Asks before replacing an upstream: there is only one per API style. */
+/**
+ * Returns the upstreams that may be written. It asks before one replaces another upstream, because there is only one
+ * for each API style.
+ */
 async function withoutOccupied(
   wanted: readonly UpstreamDraft[],
   answers: Answers,
@@ -182,7 +191,7 @@ async function askKey(
   }
 }
 
-/** Asks for the key of a provider. Returns no upstreams if the user went back. */
+/** Asks for a provider's key, and returns the upstreams with it. Returns none if the user went back. */
 async function withKey(
   upstreams: readonly UpstreamDraft[],
   answers: Answers,
@@ -215,7 +224,7 @@ async function judge(upstreams: readonly UpstreamDraft[], answers: Answers): Pro
   return askNext({ who, ...checked, leave: 'Skip this provider' }, answers);
 }
 
-/** Tests a key; undefined if it cannot, because the key's variable is not set here. */
+/** Tests the key of the upstreams. Returns undefined if its variable is not set here, so that it cannot be tested. */
 async function check(
   upstreams: readonly UpstreamDraft[],
   answers: Answers,
@@ -231,7 +240,7 @@ async function check(
   return checkKey(settings, answers.dependencies.openUpstream);
 }
 
-/** Returns the first upstream's settings; the others share its key and host. */
+/** Returns the settings of the first upstream, for the test: the other upstreams have the same key and host. */
 function settingsFor(
   upstreams: readonly UpstreamDraft[],
   { draft, context }: Answers,
@@ -246,12 +255,12 @@ function settingsFor(
   return { wrong: problems.map(problemText).join('; ') };
 }
 
-/** Values of choices that are not a provider's id. */
+/** The values of choices that are no provider's id. */
 const CUSTOM = '';
 const NONE = '-';
 const LOGIN = 'login:';
 
-/** Returns the login that a chosen value means; undefined for a provider. */
+/** Returns the login of a choice; undefined if the choice is a provider. */
 function loginIn(value: string): LoginFacts | undefined {
   return Object.values(LOGINS).find(({ login }) => value === `${LOGIN}${login}`);
 }
@@ -269,9 +278,11 @@ const OTHER: Choice = {
   description: 'any endpoint with one of the three API styles; you give its URL',
 };
 
-/** Words that users type for a provider of their own. Models in the catalog have such words in their names. */
+/**
+ * Words that users type to find the choice of another provider. Models in the catalog have such words in their names.
+ */
 const OTHER_WORDS = ['another', 'other', 'custom', 'own', 'gateway', 'local', 'url', 'self-hosted'];
-/** Fewest typed letters of these words; fewer may begin a provider's name. */
+/** Fewest letters that find such a word by its beginning; fewer may begin a provider's name. */
 const OTHER_CHARS_MIN = 4;
 
 function isOther(term: string): boolean {
@@ -282,7 +293,10 @@ function isOther(term: string): boolean {
 
 const BACK: Choice = { value: NONE, name: 'None: continue without a provider', description: '' };
 
-/** Lists first the file's providers, then those with a key in the environment and logins, then the whole catalog. */
+/**
+ * Returns the providers to choose from: first those of the file, then those with a key in the environment, then logins,
+ * then the rest of the catalog.
+ */
 function providerChoices(term: string, answers: Answers): readonly Choice[] {
   const found = searchProviders(answers.dependencies.catalog.providers(), term);
   const isAtHand = ({ provider }: Found): boolean => keysSet(provider, answers).length > 0;
@@ -295,7 +309,7 @@ function providerChoices(term: string, answers: Answers): readonly Choice[] {
   if (isOther(term.trim().toLowerCase()))
     return [...own, OTHER, ...keyed, ...others, ...logins, BACK];
   if (term.trim() !== '') return [...own, ...keyed, ...others, ...logins, OTHER, BACK];
-  // Show well-known providers first: the rest has two hundred names.
+  // Show well-known providers before the rest of the catalog, which has two hundred.
   const known = others.filter(({ value }) => wellKnown(value) !== undefined);
   const unknown = others.filter((one) => !known.includes(one));
   return [...own, ...keyed, ...logins, ...known, OTHER, BACK, ...unknown];
@@ -322,7 +336,7 @@ const PLANS: Readonly<Record<Login, string>> = {
   codex: 'ChatGPT subscription',
 };
 
-/** Returns the file's providers that no catalog has. */
+/** Returns the providers of the file that the catalog does not have. */
 function ownEntries(term: string, { draft, dependencies }: Answers): readonly Choice[] {
   const listed = new Set(dependencies.catalog.providers().map(({ id }) => id));
   return upstreamNames(draft)

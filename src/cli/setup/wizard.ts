@@ -29,14 +29,14 @@ import { Prompts } from './wizard-prompts.ts';
 import type { TranscriptClient } from '../../core/memory/transcript-forms.ts';
 import { count } from '../listing.ts';
 
-/** A note that users must see before the first session, not only when svc is stopped. */
+/** A note that the user must see before the first session, because it matters after svc is stopped. */
 const BOUND_NOTE =
   'With the newest models svc adds memory and shortens nothing, and a conversation with such a memory cannot continue without svc. Which models these are: svc help modes';
 
 /**
- * Asks on a terminal for what a configuration needs, which clients will use it, and whether earlier sessions become
- * memories. It does all of that at the end; leaving earlier changes nothing. A typed key is tested before it is
- * saved, and never shown.
+ * Runs `svc setup` on a terminal. It asks for a provider, which clients will use svc, and whether earlier sessions
+ * become memories. Only at the end it writes anything; leaving earlier changes nothing. A typed key is tested before it
+ * is saved, and never shown.
  */
 export async function wizard(
   context: CommandContext,
@@ -57,14 +57,14 @@ export async function wizard(
   }
 }
 
-/** Asks the questions. Undefined: the user wants nothing to be written. */
+/** Asks the questions. Returns undefined if the user wants nothing to be written. */
 async function ask(
   file: ConfigFile | undefined,
   context: CommandContext,
   dependencies: WizardDependencies,
 ): Promise<Answers | undefined> {
   const stored = file !== undefined && isRecord(file.value) ? file.value : undefined;
-  // The token is created when the file is written, so nothing that the wizard shows contains one.
+  // saveConfig() creates the token, so nothing that the wizard shows contains one.
   const draft = stored ?? newDraft('');
   const none: Changes = { upstreams: [], settings: {}, removed: [], replace: true };
   const prompts = new Prompts(dependencies.streams);
@@ -80,7 +80,7 @@ async function ask(
   return review(await askClientsAndImport(withSettings(cached, address)));
 }
 
-/** Asks for the provider. The first setup needs one, so going back leads to the same question. */
+/** Asks for the provider. In the first setup, going back leads to the same question. */
 async function askProvider(answers: Answers): Promise<Answers> {
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- One question after the other.
@@ -94,7 +94,7 @@ async function askClientsAndImport(answers: Answers): Promise<Answers> {
   return { ...answers, wiring, imports: answers.imports ?? (await askImport(answers)) };
 }
 
-/** Shows what would be done until the user confirms or cancels. */
+/** Shows what will be written until the user confirms or cancels; in between the user can change it. */
 async function review(start: Answers): Promise<Answers | undefined> {
   const { context, prompts } = start;
   const path = configPath(configFolder(context.environment));
@@ -119,7 +119,7 @@ async function review(start: Answers): Promise<Answers | undefined> {
   }
 }
 
-/** Returns lines about everything besides the configuration. */
+/** Returns the lines about everything that svc will change besides the configuration. */
 function plannedText({ wiring, hooked, imports = [] }: Answers): readonly string[] {
   const titles = clientTitles(wiring?.chosen ?? []);
   return [
@@ -148,7 +148,7 @@ async function carryOut(answers: Answers): Promise<ExitCode> {
   return failed === 0 ? 0 : 1;
 }
 
-/** Offers to restrict too open modes at once, because the files exist already. */
+/** Offers to make svc's files private. It does so at once, because the files exist already. */
 async function offerRepair({ context, prompts }: Answers): Promise<void> {
   const loose = await looseModes(context.environment);
   if (loose.length === 0) return;
@@ -189,7 +189,7 @@ async function changeOf(name: ChangeName, answers: Answers): Promise<Answers> {
     case 'remove':
       return dropUpstream(answers);
     case 'clients': {
-      // The user chose this question, so offer everything again.
+      // The user asked for this question, so offer every client again.
       const { wiring: _, ...unasked } = answers;
       const wiring = await askClients(unasked);
       if (wiring.offered.length === 0) answers.context.terminal.note(NO_CLIENT);
@@ -210,7 +210,10 @@ async function changeOf(name: ChangeName, answers: Answers): Promise<Answers> {
 
 const NO_CLIENT = 'No installed client can use these providers.';
 
-/** Returns the answers with a new provider or hooks. A client uses only one of them; the newer one counts. */
+/**
+ * Returns the answers with a new provider, or with hooks for a client. A client uses either hooks or a provider, and
+ * the newer answer counts.
+ */
 function withProvided(answers: Answers, { upstreams, hooked }: Provided): Answers {
   const others = answers.hooked.filter(
     (login) =>
@@ -259,12 +262,12 @@ function withMemory(answers: Answers, memory: Draft | undefined): Answers {
   };
 }
 
-/** Says whether the user pressed Ctrl-C, or the input has ended. */
+/** Says whether an error means that the user pressed Ctrl-C, or that the input has ended. */
 function isLeaving(error: unknown): boolean {
   return error instanceof Error && ['ExitPromptError', 'AbortPromptError'].includes(error.name);
 }
 
-/** Deadline of counting sessions, while the user waits; reading a year of them takes minutes. */
+/** Deadline of counting the sessions, while the user waits. Reading a year of them takes minutes. */
 const SURVEY_MS = 5_000;
 const PROJECTS_MAX = 3;
 const TITLES: Readonly<Record<TranscriptClient, string>> = {
@@ -280,7 +283,8 @@ const TITLES: Readonly<Record<TranscriptClient, string>> = {
 };
 
 /**
- * Asks which clients' earlier sessions become memories, and returns these clients. Without sessions it does not ask.
+ * Asks whether earlier sessions become memories, and returns the clients whose sessions are imported. Without sessions
+ * it does not ask.
  */
 async function askImport(answers: Answers): Promise<readonly TranscriptClient[]> {
   const { context, draft } = answers;
@@ -292,7 +296,7 @@ async function askImport(answers: Answers): Promise<readonly TranscriptClient[]>
   for (const line of [...surveyLines(survey), ...preview]) context.terminal.note(line);
   if (isHosted) context.terminal.note('svc will send them to the memory service.');
   const message = `Import ${count(survey.sessions, 'session')} as memories?`;
-  // Pressing only Enter must not send anything to another machine.
+  // Only pressing Enter must not send anything to another machine.
   const isWanted = await answers.prompts.confirm({ message, default: !isHosted });
   return isWanted ? survey.clients : [];
 }
