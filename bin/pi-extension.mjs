@@ -1,6 +1,6 @@
 /**
- * `svc run pi` hands this to pi: it points pi's providers at the proxy. A model of svc's own provider is
- * described as far as pi insists; svc knows no more of it.
+ * The extension that `svc run pi` gives to pi. It sets the proxy's address for pi's providers. For a model of the
+ * provider `svc` pi requires the facts below, which svc does not know, so they are guesses.
  */
 const MODEL = {
   reasoning: false,

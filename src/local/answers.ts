@@ -4,16 +4,18 @@ import type { ProxyError } from '../core/errors.ts';
 import { errorBody } from '../core/http/gate.ts';
 
 /**
- * The answers that svc makes itself, in the form of the client's API. They contain no path, header or body of the
+ * What an error answer needs. svc makes it in the form of the client's API. It contains no path, header or body of the
  * request, and no Access-Control-* header, because no answer is for a web page.
  */
 export interface ErrorContext {
   readonly dialect: Dialect | undefined;
   readonly requestId: string;
   readonly version: string;
-  /** Methods for the Allow header of a METHOD_NOT_ALLOWED. */
+  /** The methods for the Allow header of a METHOD_NOT_ALLOWED. */
   readonly allow: string;
-  /** Headers as names and values. A header that the handler has already set is more exact, so it stays. */
+  /**
+   * Evidence headers: names and values in turn. A header that the handler has already set is more exact, so it stays.
+   */
   readonly evidence: readonly string[];
 }
 
@@ -38,7 +40,10 @@ export function answerError(
   outgoing.end(answer.body);
 }
 
-/** Returns the same answer as bytes, for a connection without a ServerResponse. It asks to close the connection. */
+/**
+ * Returns the same answer as the text of an HTTP response, for a socket without a ServerResponse. It closes the
+ * connection.
+ */
 export function writeErrorAnswer(error: ProxyError, context: ErrorContext): string {
   const answer = makeErrorAnswer(error, context);
   const lines = [
@@ -51,7 +56,7 @@ export function writeErrorAnswer(error: ProxyError, context: ErrorContext): stri
   return `${lines.join('\r\n')}\r\n\r\n${answer.body}`;
 }
 
-/** Answers a call of svc's own. No such answer is cached. */
+/** Answers a call that svc itself serves. No such answer may be cached. */
 export function answerJson(
   outgoing: ServerResponse,
   value: object,

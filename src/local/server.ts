@@ -47,33 +47,34 @@ import type { UiDoor } from './ui-door.ts';
 import { answerError, answerJson, type ErrorContext, writeErrorAnswer } from './answers.ts';
 
 /**
- * The loopback listener: passes a request through the gate, reads and decodes its body, and gives it to the handler.
- * It turns every error into the form of the client's API: the single `.catch` of a request is here. It never logs a
- * header, a body or a key, and listens only on loopback.
+ * The listener on loopback. It checks access, reads and decodes the body, and gives the request to the handler. It
+ * turns every error into the form of the client's API: a request's only `.catch` is here. It never logs a header, a
+ * body or a key.
  */
 export interface LocalServer {
-  /** Starts listening. Rejects with Node's own error (`code` EADDRINUSE, EACCES, …) if that fails. */
+  /**
+   * Starts listening, and returns the address. Rejects with Node's error (`code` EADDRINUSE, EACCES, …) if that fails.
+   */
   listen(): Promise<{ readonly host: string; readonly port: number }>;
   /**
    * Accepts no more requests, lets open answers finish for `drainMs` milliseconds, then closes all connections.
    * Resolves when all are closed.
    */
   stop(drainMs: number): Promise<void>;
-  /** Requests whose answer has not ended. */
+  /** The number of requests whose answer has not ended. */
   readonly openRequests: number;
 }
 
 interface LocalServerOptions {
-  /** Called for every request. The address is the one at `listen()`. */
-  readonly settings: () => ProxySettings;
   /**
-   * Returns the sha256 of each valid token. It is called for every request, so a new token counts at once. If the
-   * list is another object, open connections are checked again.
+   * Returns the settings that are in force. It is called for every request; host and port are read only by `listen()`.
    */
+  readonly settings: () => ProxySettings;
+  /** Returns the sha256 of each valid token. It is called for every request, so a new token counts at once. */
   readonly tokenDigests: () => readonly Buffer[];
-  /** Returns the sha256 of each token that is valid in a path. */
+  /** Returns the sha256 of each token that is valid in the path of a URL. */
   readonly pathTokenDigests?: () => readonly Buffer[];
-  /** Returns the login that a route's upstream takes; undefined if svc has a key for it. */
+  /** Returns the client's login that the upstream of a route forwards; undefined if svc has a key for it. */
   readonly loginOf?: (route: Route) => Login | undefined;
   readonly decode: BodyDecoder;
   readonly handler: Handler;
@@ -82,12 +83,12 @@ interface LocalServerOptions {
   readonly newId: () => string;
   readonly report: Report;
   readonly version: string;
-  /** Returns the modes that are configured now, and what the memory can do. */
+  /** Returns the configured modes, and what the memory can do. */
   readonly modeLimits: () => ModeLimits;
   readonly inFlight?: () => readonly RequestRow[];
-  /** Answers a client's hook. Never rejects; undefined: the answer is ''. */
+  /** Returns the answer to a client's hook. Never rejects. Undefined: every answer is ''. */
   readonly hook?: (request: HookRequest) => Promise<string>;
-  /** The page; undefined if it is turned off. */
+  /** Returns the page; undefined if it is turned off. */
   readonly ui?: () => Promise<UiDoor> | undefined;
 }
 
@@ -95,23 +96,26 @@ export function createLocalServer(options: LocalServerOptions): LocalServer {
   return new Listener(options);
 }
 
-/** Time limits for clients, in milliseconds. */
+/** Limits in milliseconds for connections and requests. */
 const TIMES = {
-  /** For the head of a request. A program on this machine sends it at once; a slow one uses up a socket. */
+  /** For the head of a request. A program on this machine sends it at once; a slow one keeps a socket. */
   head: 10_000,
   /** For head and body. 64 MiB on loopback take less than one second. */
   request: 60_000,
   /** Between requests. Agents think and run tools for minutes, and a new connection costs them time. */
   keepAlive: 300_000,
-  /** How often the first two limits are checked; Node's default of 30 s would turn ten seconds into forty. */
+  /**
+   * Interval of checks of the first two limits. With Node's default of 30 s, a limit of 10 s would end after up to 40
+   * s.
+   */
   check: 2_000,
-  /** Least time between two reports that no connection can be accepted. */
+  /** Least time between two reports that connections cannot be accepted. */
   acceptReport: 60_000,
 } as const;
 
 const BOUNDS: ListenerBounds = {
   times: TIMES,
-  /** Longest head. Codex sends its state in headers; Node's default is 16 KiB. */
+  /** Bytes of the longest head. Codex sends its state in headers; Node's default is 16 KiB. */
   headerBytesMax: 64 << 10,
   /** Bound on connections: twice the 1,000 open streams that a process must support. */
   connectionsMax: 2_048,
@@ -189,7 +193,7 @@ class Listener implements LocalServer {
     if (admission.awaitsContinue && admission.body !== undefined) askForBody(outgoing);
     const { route } = admission;
     if (route.kind === 'local') {
-      // Says only that the process is alive, because any program on this machine may ask.
+      // Say only that the process is alive, because any program on this machine may ask.
       return answerJson(
         outgoing,
         { status: 'ok', service: 'svc' },
@@ -248,7 +252,10 @@ class Listener implements LocalServer {
     if (this.#stopped !== undefined) throw new ProxyError('SHUTTING_DOWN', 'svc is stopping.');
   }
 
-  /** Returns the proof for a holder of the token who sent a challenge; it is useless to others. */
+  /**
+   * Returns a header with the proof that svc has the token, if the request has a challenge. The proof is useless to a
+   * program without the token.
+   */
   #proofFor(head: RequestHead): Readonly<Record<string, string>> {
     const challenge = headerOf(head.headers, CHALLENGE_HEADER);
     const [digest] = this.#options.tokenDigests();
@@ -277,7 +284,7 @@ class Listener implements LocalServer {
     if (!(thrown instanceof ProxyError) && !isGone) {
       this.#options.report({ code: 'INTERNAL', fields: { request: id, ...describeFault(thrown) } });
     }
-    // An incomplete answer must not look complete, and a complete one must not be cut.
+    // An answer that has begun must not look complete, and a complete one must not be cut.
     if (isGone || outgoing.headersSent) {
       if (!outgoing.writableEnded) outgoing.destroy();
       return;
@@ -286,8 +293,7 @@ class Listener implements LocalServer {
       thrown instanceof ProxyError
         ? thrown
         : new ProxyError('INTERNAL', 'svc failed on this request.', { cause: thrown });
-    // After a malformed request svc and the sender may disagree where the next one begins, so the connection is
-    // closed.
+    // After a malformed request, svc and the client may disagree where the next one begins, so close the connection.
     const isMalformed = error.code === 'REQUEST_MALFORMED';
     const close = isMalformed || !incoming.complete || this.#stopped !== undefined;
     if (close) dropBody(incoming);
@@ -295,8 +301,9 @@ class Listener implements LocalServer {
   }
 
   /**
-   * Refuses an upgrade, before the token check and for every path. Only this answer makes Codex continue over HTTP
-   * at once (a 401 costs it seven attempts), and it reveals nothing. A web page gets its usual 403.
+   * Refuses an upgrade of the connection, on every path and without a check of the token. Only this answer makes Codex
+   * continue over HTTP at once; after a 401 it tries seven times. The answer reveals nothing. A web page gets its usual
+   * 403.
    */
   #refuseUpgrade(incoming: IncomingMessage, socket: Duplex): void {
     const head = requestHead(incoming);
@@ -347,7 +354,7 @@ class Listener implements LocalServer {
     };
   }
 
-  /** Returns the evidence for an answer without facts from the handler. */
+  /** Returns the evidence headers for an answer that the handler did not make. */
   #evidenceFor(head: RequestHead, requestId: string): readonly string[] {
     const { version, modeLimits } = this.#options;
     const issuer = { kind: 'local-proxy', version } as const;
@@ -357,7 +364,7 @@ class Listener implements LocalServer {
     return kind === 'relay' ? relayedEvidence({ issuer, requestId, modes }) : [];
   }
 
-  /** Reports at most once a minute that connections cannot be accepted: too many files are open, most likely. */
+  /** Reports at most once a minute that connections cannot be accepted, mostly because too many files are open. */
   #reportAccept(): void {
     const now = this.#options.clock.monotonic();
     if (now - this.#acceptReportedAt < TIMES.acceptReport) return;

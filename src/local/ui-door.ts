@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { UiAdmission } from '../core/http/ui-gate.ts';
 
-/** The page, as the listener calls it. Its code is loaded at the first request for it. */
+/** The server of the page, as the listener calls it. Its code is loaded at the first request for the page. */
 export interface UiDoor {
-  /** Returns the fragment of a new one-time link. */
+  /** Returns the part after # of a new link, which works once. */
   newLink(): string;
-  /** Answers a call. Never rejects: it answers its own errors. */
+  /** Answers a request of the page. Never rejects: it also answers its errors. */
   answer(call: UiCall): Promise<void>;
-  /** Ends the page's event streams, so that the listener can close. */
+  /** Ends the event streams of open pages, so that the listener can close. */
   close(): void;
 }
 

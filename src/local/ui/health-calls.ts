@@ -1,9 +1,9 @@
 import type { HealthAnswer, StoreAnswer } from '../../ports/ui-api.ts';
 import type { ApiAnswer, UiRoute } from './ui-routes.ts';
 
-/** The calls of the health view. Only `live` spends money, and only a click triggers it. */
+/** What the calls of the health view need. Only `POST live` costs money, and the page sends it only after a click. */
 interface HealthParts {
-  /** Runs doctor's checks; with `isLive` it sends small model requests. */
+  /** Runs the checks of `svc doctor`. `isLive`: also send small model requests. */
   readonly check: (isLive: boolean) => Promise<HealthAnswer>;
   readonly store: () => Promise<StoreAnswer>;
 }
@@ -11,8 +11,8 @@ interface HealthParts {
 export function healthRoutes({ check, store }: HealthParts): readonly UiRoute[] {
   let running: Promise<HealthAnswer> | undefined;
   const once = (isLive: boolean): Promise<ApiAnswer> => {
-    // If two pages ask at the same time, they share one run of the checks.
     if (isLive) return check(true);
+    // If two pages ask at the same time, they share one run of the checks.
     running ??= check(false).finally(() => {
       running = undefined;
     });

@@ -5,14 +5,16 @@ import type { InFlight } from '../../proxy/in-flight.ts';
 import { SAFE_HEADERS } from './page-files.ts';
 import type { SessionHandle } from './sessions.ts';
 
-/** Tells open pages about requests as they begin and end. It watches only while a page is open. */
+/** Tells open pages when requests begin and end. It watches requests only while a page is open. */
 
-/** Bound on finished requests in one message, newest first: a page shows fewer. */
+/** Bound on finished requests in one message; a page shows fewer. */
 const FINISHED_MAX = 100;
-/** How often a page that shows open requests asks for their states, which change without an event. */
+/** Interval at which pages get the states of open requests, which change without an event. */
 const LOOK_MS = 1000;
 
-/** Returns a row for a list: without its items, which are most of its size and only for the view of one request. */
+/**
+ * Returns a row for a list, without its items: these are most of its size, and only the view of one request needs them.
+ */
 export function listed(row: RequestRow): RequestRow {
   const { items: _, elidedRefs: __, ...rest } = row;
   return rest;
@@ -31,14 +33,14 @@ export class LiveRequests {
     return this.#inFlight.rows().map(listed);
   }
 
-  /** Returns finished and open requests since the last call; undefined if nothing has changed. */
+  /** Returns the open requests, and those that have finished since the last call; undefined if nothing has changed. */
   news(): NewsEvent | undefined {
     if (!this.#hasNews) return undefined;
     this.#hasNews = false;
     return { open: this.open(), finished: this.#finished.splice(0) };
   }
 
-  /** Calls `notify` on every change, until the returned function is called. */
+  /** Calls `notify` at every change, until the returned function is called. */
   watch(notify: () => void): () => void {
     const unwatch = this.#inFlight.watch((row) => {
       if (row !== undefined) this.#finished = [...this.#finished, listed(row)].slice(-FINISHED_MAX);
@@ -57,17 +59,19 @@ export class LiveRequests {
   }
 }
 
-/** Time in which changes are gathered into one message: users see no difference below this. */
+/** Time in which changes are collected for one message; users do not notice it. */
 const TOGETHER_MS = 250;
-/** How often a message tells the page that the proxy is alive, and streams of ended sessions are closed. */
+/**
+ * Interval of messages that show the page that the proxy is alive. The streams of ended sessions are closed then too.
+ */
 const BEAT_MS = 15_000;
 const STREAMS_MAX = 32;
-/** Bound on unread bytes: a page that has not read so many is gone. */
+/** Bound on the bytes that wait for a page to read them; a page with more is gone. */
 const UNREAD_BYTES_MAX = 1 << 20;
 
 /**
- * Sends server-sent events to the open pages. Nothing is collected while no page is open. Changes that are close
- * together are sent together, so that an open page costs the proxy little.
+ * Sends server-sent events to the open pages. While no page is open it collects nothing. It sends changes that are
+ * close together in one message, so that an open page costs the proxy little.
  */
 export class EventStreams {
   readonly #source: LiveRequests;

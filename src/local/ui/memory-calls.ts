@@ -30,39 +30,42 @@ import {
   type UiRoute,
 } from './ui-routes.ts';
 
-/** The calls about memories: searching, reading and managing them. */
+/** What the calls about memories need. They search, read and manage memories. */
 interface MemoryCallParts {
   readonly memory: Memory;
-  /** The store's calls for managing memories; undefined if a memory service has the memories. */
+  /** The operations for managing memories; undefined with a memory service. */
   readonly desk: MemoryDesk | undefined;
-  /** Finds requests that quoted a memory, in the request log, which is always on this machine. */
+  /** Finds the requests that quoted a memory. The request log is always on this machine. */
   readonly sightings: MemoryDesk['sightings'];
   readonly now: () => number;
   readonly settings: () => ProxySettings;
   readonly moveSpace: (change: SpaceChange) => Promise<void>;
-  /** Returns references of a project's memories whose files have changed since. */
+  /** Returns the references of the memories of a project whose files have changed since. */
   readonly stale: (space: string) => Promise<readonly string[]>;
 }
 
 export interface SpaceChange {
   readonly from: string;
   readonly to: string;
-  /** The other space may hold memories already. */
+  /** True: the space `to` may have memories already. */
   readonly isMerge: boolean;
 }
 
 const PAGE_MAX = 100;
 const SPACE_CHARS = 1024;
-/** Longest text, as in `svc memory add`. */
+/** Characters of the longest text of a memory, as in `svc memory add`. */
 const TEXT_CHARS_MAX = 32_768;
 const PROMPT_CHARS_MAX = 8_000;
-/** Longest memory that may always be recalled: a longer one would displace everything else. */
+/**
+ * Characters of the longest memory that may be recalled in every session. A longer one would leave no space for others.
+ */
 const ALWAYS_CHARS_MAX = 600;
 /**
- * Bound on records of a session that are searched for an exchange, because a memory service cannot list by exchange.
+ * Bound on the records of a session in which the records of an exchange are searched. A memory service cannot list
+ * these alone.
  */
 const EXCHANGE_READ_MAX = 200;
-/** Bound on records that can be restored for a minute; more would need too much memory. */
+/** Bound on forgotten records that can be restored; more would need too much memory. */
 const UNDO_MAX = 500;
 
 export function memoryRoutes(parts: MemoryCallParts): readonly UiRoute[] {
@@ -118,14 +121,14 @@ async function memories(
     limit: numberIn(query, 'limit', { fallback: 50, max: PAGE_MAX }),
   };
   if (desk !== undefined) {
-    // Whether a memory is outdated shows only in the files on disk, not in the store.
+    // The store does not know whether a memory is outdated: that shows in the files on disk.
     const isStale = query.get('kind') === 'stale';
     const refs = isStale ? { refs: await stale(textIn(query, 'space', SPACE_CHARS)) } : {};
     return desk.browse({ ...paged, ...refs });
   }
   const asked = withoutDesk(paged);
   const { limit } = asked;
-  // Request one more record, which shows whether there are more, because a service returns no total.
+  // Ask for one more record, which shows whether there are more: a memory service returns no total.
   const records = await memory.list({ ...asked, limit: limit + 1 }, deadline());
   return { records: records.slice(0, limit), total: records.length };
 }
@@ -161,7 +164,7 @@ async function memoryOf(parts: MemoryCallParts, { query }: ApiCall): Promise<Mem
   return { record, sightings: await parts.sightings(refs), session };
 }
 
-/** Returns the references of a whole exchange, because a block quotes it under one of them. */
+/** Returns the references of all records of an exchange, because a block quotes the exchange under one of them. */
 async function exchangeRefs(
   { desk, memory }: MemoryCallParts,
   { space, conversation, exchange }: DeskRecord,
@@ -174,7 +177,7 @@ async function exchangeRefs(
   return beside.filter((one) => one.exchange === exchange).map(({ ref }) => ref);
 }
 
-/** Finds a record by its whole reference or by the beginning of it. */
+/** Returns the record with this reference. If several spaces have it, prefers `space`. */
 async function recordOf(
   { desk, memory }: MemoryCallParts,
   ref: string,
@@ -261,7 +264,10 @@ async function move(parts: MemoryCallParts, { body }: ApiCall): Promise<ApiAnswe
   return { moved };
 }
 
-/** Reads what to forget: references, or a whole project. Words alone could match more than the user sees. */
+/**
+ * Reads which memories a call is about: those with these references, or all of a project. Words are not accepted,
+ * because they could match more than the user sees.
+ */
 function chosenIn(
   body: unknown,
 ): { readonly refs: readonly string[]; readonly space?: string } | { readonly space: string } {
@@ -282,13 +288,13 @@ async function count(parts: MemoryCallParts, { body }: ApiCall): Promise<ApiAnsw
   return { count: (await parts.desk.browse({ ...asked, limit: 1 })).total };
 }
 
-/** Removes filters that a memory service does not support; the page does not offer them then. */
+/** Removes the filters that a memory service does not support, and that the page then does not offer. */
 function withoutDesk<Filter extends Omit<DeskFilter, 'limit'>>(given: Filter) {
   const { kind: _, source: __, client: ___, ...filter } = given;
   return filter;
 }
 
-/** Deadline of forgetting; half a million memories take less. */
+/** Deadline of forgetting. Half a million memories take less. */
 const FORGET_MS = 600_000;
 
 async function forget(
@@ -348,8 +354,8 @@ function refsIn(body: unknown): readonly string[] {
 }
 
 /**
- * Records that the page has just forgotten, so that the user can undo it. The store has forgotten them already and
- * nothing is left on disk. They stay in this process's memory for a minute.
+ * How long forgetting can be undone. The store has forgotten the records already, and nothing of them is on disk; only
+ * this process's memory has them.
  */
 const KEPT_MS = 60_000;
 const LISTS_MAX = 20;
@@ -365,7 +371,7 @@ class ForgottenRecords {
     this.#now = now;
   }
 
-  /** Keeps records for a minute. Returns the name by which take() finds them. */
+  /** Keeps records for KEPT_MS. Returns a name for take(). */
   keep(records: readonly DeskRecord[]): string {
     const name = randomUUID();
     this.#lists.set(name, { records, at: this.#now() });
@@ -375,7 +381,7 @@ class ForgottenRecords {
     return name;
   }
 
-  /** Returns the records and drops them. Undefined if the minute is over. */
+  /** Returns the records, and keeps them no longer. Undefined if their time is over. */
   take(name: string): readonly DeskRecord[] | undefined {
     const list = this.#lists.get(name);
     this.#lists.delete(name);

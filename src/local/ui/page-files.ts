@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { UI_PATH } from '../../core/http/ui-gate.ts';
 
 /**
- * The files of the page, with a hash of their content in their names. They are read from disk on demand and not
- * cached, so a proxy without an open page uses no memory for them.
+ * A file of the page. Files are read from disk at each request, so that a proxy whose page nobody opens uses no memory
+ * for them.
  */
 interface PageFile {
   readonly type: string;
   readonly body: Buffer;
-  /** True if the name contains a hash of the content, so that the file may be cached. */
+  /** True if the file's name contains a hash of its content, so that browsers may cache it. */
   readonly isHashed: boolean;
 }
 
@@ -56,7 +56,10 @@ const SHELL = (style: string, script: string): string => `<!doctype html>
 </html>
 `;
 
-/** The page's Content-Security-Policy: no inline code, no other host, no frame, no text that becomes markup (R47). */
+/**
+ * The Content-Security-Policy of the page: no inline code, no other host, no frame, and no text that becomes markup
+ * (R47).
+ */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -70,7 +73,7 @@ const POLICY = [
   "trusted-types 'none'",
 ].join('; ');
 
-/** Headers of every answer of the page and its API. */
+/** The headers of every answer to the page. */
 export const SAFE_HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy': POLICY,
   'x-frame-options': 'DENY',

@@ -26,18 +26,20 @@ interface RequestCallParts {
   readonly live: LiveRequests;
   readonly requestLog: RequestLog;
   readonly memory: Memory;
-  /** Reads the beginnings of conversations; undefined if a memory service has the memories. */
+  /** Reads the first prompts of conversations; undefined with a memory service. */
   readonly desk: Pick<MemoryDesk, 'beginnings'> | undefined;
   readonly now: () => number;
 }
 
-/** Age of the oldest requests in the list. The view shows an hour, and at least the last five conversations. */
+/**
+ * Age of the oldest listed requests. The view shows those of the last hour, and at least the last five conversations.
+ */
 const RECENT_MS = 24 * 3_600_000;
 const RECENT_MAX = 1000;
 const CONVERSATIONS_MIN = 5;
-/** Bound on requests that are searched for the last conversations after a quiet day. */
+/** Bound on the requests in which the last conversations are searched, after a day with few. */
 const EARLIER_MAX = 500;
-/** Bound on prompts whose first words one call asks for. */
+/** Bound on the conversations whose first prompt one call asks for. */
 const TITLES_MAX = 40;
 const TITLE_CHARS = 160;
 const PROMPTS_READ_MAX = 200;
@@ -118,7 +120,7 @@ async function conversation(
   return { rows: rows.map(listed) };
 }
 
-/** The filters of a list, each with its longest value. */
+/** The filters of the list of requests, each with the characters of its longest value. */
 const FILTERS = { conversation: 1024, space: 1024, client: 128, model: 128 } as const;
 const TIME_MAX = 8.64e15;
 

@@ -19,7 +19,10 @@ import type {
 import type { KeptRequests } from '../../proxy/in-flight.ts';
 import { type ApiCall, deadline, textIn, UiRefusal, type UiRoute } from './ui-routes.ts';
 
-/** Shows one request: its row, the texts that svc added, and those that it left out. */
+/**
+ * What the calls of the view of one request need. The view shows the request's row, the texts that svc added, and those
+ * that it left out.
+ */
 interface RequestPageParts {
   readonly requestLog: RequestLog;
   readonly memory: Memory;
@@ -27,10 +30,10 @@ interface RequestPageParts {
   readonly kept: KeptRequests;
 }
 
-/** Bound on a conversation's newest requests that are searched for this one's number. */
+/** Bound on the newest requests of a conversation in which the number of this request is counted. */
 const COUNTED_MAX = 500;
 const LEDGER_MS = 2000;
-/** Longest text that is shown; a longer one is cut and marked as cut. */
+/** Characters of the longest text that is sent; a longer one is cut and marked as cut. */
 const TEXT_CHARS_MAX = 512 << 10;
 const KEPT_CHARS_MAX = 2 << 20;
 
@@ -82,7 +85,7 @@ async function blocksOf(
   );
 }
 
-/** Returns the blocks that the request carried, from the ledger; '' for one that was forgotten since. */
+/** Returns the blocks in the request, as the ledger has them; '' for one that was forgotten since. */
 export async function carriedBlocks(
   ledger: Ledger,
   { conversation, items = [] }: RequestRow,
@@ -130,11 +133,11 @@ async function textOf({ memory }: RequestPageParts, { query }: ApiCall): Promise
   };
 }
 
-/** Bound on lines of a block; one of 512 tokens has fewer. */
+/** Bound on the lines of a block that are shown; a block of 512 tokens has fewer. */
 const LINES_MAX = 80;
 const SEARCHED_MAX = 12;
 const WORDS_CHARS = 200;
-/** Matches the speaker, the day or the mark before a quote. */
+/** Matches the speaker, the day or the word `unverified` in front of a quote. */
 const MARK = /^(?:user|assistant|unverified|\d{4}-\d\d-\d\d): /;
 
 interface Quote {
@@ -143,8 +146,9 @@ interface Quote {
 }
 
 /**
- * Returns the lines of a recalled block, each with the memory that it quotes. A block for an agent names its
- * exchanges. A line of another block is searched by its words, and counts only if the memory has it word for word.
+ * Returns the lines of a recalled block, each with the memory that it quotes. In a block for an agent, a head with a
+ * reference precedes the quotes of an exchange. In other blocks svc searches a memory by the words of the line; only a
+ * memory that has the line word for word counts.
  */
 async function blockLines(
   block: string,
@@ -171,13 +175,16 @@ async function blockLines(
   });
 }
 
-/** Returns the origin of a memory; undefined for a tool output. */
+/** Returns where a memory comes from; undefined for a tool output. */
 function originOf(record: StoredRecord): MemoryOrigin | undefined {
   const { ref, at, client, conversation, space, role } = record;
   return role === 'tool' ? undefined : { ref, at, client, conversation, space, role };
 }
 
-/** Returns the quotes of a block: a quote includes its indented lines, and follows its exchange's head. */
+/**
+ * Returns the quotes of a block. Indented lines belong to the quote above them; `ref` is the reference in the last head
+ * before the quote.
+ */
 function quotesOf(lines: readonly string[]): readonly Quote[] {
   const quotes: { lines: string[]; ref: string | undefined }[] = [];
   let ref: string | undefined;

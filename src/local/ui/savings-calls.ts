@@ -3,11 +3,11 @@ import type { RequestLog, RequestSum } from '../../ports/request-log.ts';
 import type { SavingsAnswer } from '../../ports/ui-api.ts';
 import { type ApiCall, numberIn, type UiRoute } from './ui-routes.ts';
 
-/** The sums of the savings view: one per day, client, project and model. */
+/** The calls of the savings view. They return a sum for each day, client, project and model. */
 
 /** Bound on days: the request log keeps 90. */
 const DAYS_MAX = 90;
-/** How long the sums of a day are cached, because the log drops old rows one after the other. */
+/** How long the sums of a day are cached. Later they may be wrong, because the log deletes its oldest rows. */
 const KEPT_MS = 600_000;
 
 export function savingsRoutes(requestLog: RequestLog, today: () => number): readonly UiRoute[] {
@@ -17,14 +17,15 @@ export function savingsRoutes(requestLog: RequestLog, today: () => number): read
 
 interface KeptDay {
   readonly at: number;
-  /** The id of the newest request in the log when the sums were read. */
+  /** The id of the log's newest request at the time when the sums were read. */
   readonly newest: string;
   readonly sums: readonly RequestSum[];
 }
 
 /**
- * Caches the sums of each day. A call reads the rows of one day, so that no recall waits for the rows of 90 days. A
- * day that ended a day ago gets no more requests.
+ * Caches the sums of each day, which saves reading the rows of 90 days at each call. Sums are stale after KEPT_MS;
+ * those of today and yesterday also after a new request. Each query reads one day, so that a recall never waits for
+ * more.
  */
 class DaySums {
   readonly #requestLog: RequestLog;
@@ -34,7 +35,7 @@ class DaySums {
     this.#requestLog = requestLog;
   }
 
-  /** Returns the sums of days, newest day first. */
+  /** Returns the sums of the days that begin at these times, newest first. */
   async of(days: readonly number[], now: number): Promise<readonly RequestSum[]> {
     const [row] = await this.#requestLog.list({ limit: 1 });
     const newest = row?.id ?? '';
@@ -63,7 +64,10 @@ class DaySums {
   }
 }
 
-/** Returns when the next day begins. A clock that was ahead has left rows with later days, which must not count. */
+/**
+ * Returns when the next day begins. It is the end of a day's rows, because a clock that was ahead has left rows with
+ * later dates.
+ */
 export function dayAfter(begin: number): number {
   const date = new Date(begin);
   return date.setDate(date.getDate() + 1);
@@ -79,13 +83,16 @@ async function savings(kept: DaySums, now: number, { query }: ApiCall): Promise<
     since: begins.at(-1) ?? now,
     sums: sums.map((sum) => ({
       ...sum,
-      // No cost in dollars for a login, which is paid by the month.
+      // A login is paid by the month, so its requests have no cost in dollars.
       money: sum.isLogin === 1 ? null : (moneyOf(sum.model, sum.price, sum.usage) ?? null),
     })),
   };
 }
 
-/** Returns the beginnings of whole days, today first: half a day would look like a quiet one. */
+/**
+ * Returns when the last days began, today first. Days begin at midnight, because half a day would look like a day with
+ * few requests.
+ */
 function beginsOf(now: number, days: number): readonly number[] {
   return Array.from({ length: days }, (_, back) => {
     const date = new Date(now);

@@ -3,9 +3,10 @@ import { digestOf, isOneOf } from '../../core/http/local-token.ts';
 import type { Clock } from '../../ports/clock.ts';
 
 /**
- * The sessions that may use the page's API (R47). A one-time link becomes a session with two secrets: a cookie,
- * which other programs on this machine may see because cookies ignore ports, and a secret that only the page has.
- * Each is useless without the other. Only their digests are stored, in this process.
+ * The secrets of a session that may use the page's API (R47). A link, which works once, becomes a session with two
+ * secrets: a cookie, and a secret that only the page has. Other programs on this machine may see the cookie, because
+ * cookies are sent to every port. Each secret is useless without the other. svc stores only their digests, in this
+ * process.
  */
 interface UiSession {
   readonly cookie: string;
@@ -13,13 +14,13 @@ interface UiSession {
 }
 
 export const UI_TIMES = {
-  /** How long a printed link can be opened, in milliseconds. */
+  /** How long a link works, in milliseconds. */
   linkMs: 60_000,
   sessionMs: 12 * 3_600_000,
   idleMs: 3_600_000,
 } as const;
 
-/** Bound on links, more than a user opens. The oldest one is dropped. */
+/** Bound on unused links, which is more than a user needs. Above it the oldest is dropped. */
 const LINKS_MAX = 16;
 const SESSIONS_MAX = 16;
 const SECRET_BYTES = 32;
@@ -36,9 +37,9 @@ interface KnownSession {
   usedAt: number;
 }
 
-/** Identifies a session within the page's server. It is not a secret. */
+/** Stands for a session in this process. It is not a secret. */
 export interface SessionHandle {
-  /** Returns false once the session has ended: by time, by the user, or because a newer one replaced it. */
+  /** Returns false if the session has ended: by time, by the user, or because of newer ones. */
   isOpen(): boolean;
   close(): void;
 }
@@ -60,7 +61,7 @@ export class UiSessions {
     return code;
   }
 
-  /** Exchanges a code for a session; undefined if the code is unknown, expired or used. */
+  /** Exchanges the code of a link for a session; undefined if the code is unknown, expired or used. */
   redeem(code: string): UiSession | undefined {
     const links = this.#freshLinks();
     const used = links.filter(({ digest }) => isOneOf([code], [digest]));
@@ -80,7 +81,7 @@ export class UiSessions {
     return session;
   }
 
-  /** Finds the session that has both secrets, and notes that it is used now. */
+  /** Returns the session with these secrets, and notes that it is used now. */
   find({ cookie, secret }: UiSession): SessionHandle | undefined {
     const session = this.#sessions.find(
       (one) => isOneOf([cookie], [one.cookie]) && isOneOf([secret], [one.secret]),
@@ -103,7 +104,7 @@ export class UiSessions {
     return this.#isWithin(at, UI_TIMES.sessionMs) && this.#isWithin(usedAt, UI_TIMES.idleMs);
   }
 
-  /** Says whether a time limit still holds. A clock that was set back ends all sessions, to be safe. */
+  /** Says whether a time is not longer ago than `ms`. A clock that was set back ends all sessions, to be safe. */
   #isWithin(from: number, ms: number): boolean {
     const age = this.#clock.now() - from;
     return age >= 0 && age <= ms;

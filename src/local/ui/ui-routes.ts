@@ -1,6 +1,9 @@
 import { isRecord } from '../../core/bytes/json-fields.ts';
 
-/** The calls of the page's API, such as `GET now` and `POST forget`. The session has been checked before. */
+/**
+ * A call of the page's API: its name, such as `GET now` or `POST forget`, and the function that answers it. The session
+ * has been checked before.
+ */
 export type UiRoute = readonly [name: string, answer: (call: ApiCall) => Promise<ApiAnswer>];
 
 export interface ApiCall {
@@ -8,10 +11,10 @@ export interface ApiCall {
   readonly body: unknown;
 }
 
-/** An answer, which is sent as JSON. */
+/** An answer to the page, which is sent as JSON. */
 export type ApiAnswer = object;
 
-/** A refused call. The message is for the user, and contains nothing of the request. */
+/** An error that refuses a call. The message is for the user, and contains nothing of the request. */
 export class UiRefusal extends Error {
   override readonly name = 'UiRefusal';
   readonly status: number;
@@ -24,14 +27,14 @@ export class UiRefusal extends Error {
   }
 }
 
-/** Deadline of a call, because the user waits; a slower store counts as unavailable. */
+/** Deadline of a call to the memory, because the user waits. A slower memory counts as unavailable. */
 const WAIT_MS = 10_000;
 
 export function deadline(): AbortSignal {
   return AbortSignal.timeout(WAIT_MS);
 }
 
-/** Returns a query value. Throws UiRefusal if it is missing or too long. */
+/** Returns a value of the query. Throws UiRefusal if it is missing or too long. */
 export function textIn(query: URLSearchParams, name: string, charsMax: number): string {
   const value = query.get(name);
   if (value === null || value === '' || value.length > charsMax) throw invalid(name);

@@ -13,8 +13,8 @@ import { type SessionHandle, UI_TIMES, UiSessions } from './sessions.ts';
 import { type ApiAnswer, UiRefusal, type UiRoute } from './ui-routes.ts';
 
 /**
- * Serves the page and its API. The gate has admitted the request (core/http/ui-gate.ts); the session is checked
- * here. No answer contains a key or a token, and none is cached.
+ * What the server of the page needs. The gate has admitted a request before (core/http/ui-gate.ts); the session is
+ * checked here. No answer contains a key or a token.
  */
 interface UiServerOptions {
   readonly files: string;
@@ -114,7 +114,10 @@ class UiServer implements UiDoor {
 
 const NO_SESSION = new UiRefusal(401, 'no_session', 'This page has no session, or it has ended.');
 
-/** Returns the cookie's name with the port: several proxies of a user share the host name, and cookies ignore ports. */
+/**
+ * Returns the name of the cookie. It has the port, because cookies ignore ports, and several proxies may run on one
+ * host.
+ */
 function cookieName(port: number): string {
   return `svc_ui_${port}`;
 }
@@ -142,7 +145,7 @@ function answerPage(
   answerJson(outgoing, value, { status, headers: { ...SAFE_HEADERS, ...more } });
 }
 
-/** Reports errors of memory and store, which contain no texts; other errors are not shown. */
+/** Answers an error. Only errors that svc has made for users are shown, because others may quote a text. */
 function answerFailure(outgoing: ServerResponse, error: unknown): void {
   if (outgoing.headersSent) {
     outgoing.destroy();
