@@ -13,7 +13,7 @@ import { HealthView } from './views/health.tsx';
 import { askSavingsAhead, SavingsView } from './views/savings.tsx';
 import { NowView } from './views/now.tsx';
 
-/** Draws the frame around every view, and the states without a view. */
+/** Draws the frame around every view, and what the page shows without a session. */
 
 export function App() {
   const { name } = page.value;
@@ -29,7 +29,7 @@ const PAGES: Readonly<Record<ViewName, ComponentType>> = {
   savings: SavingsView,
   health: HealthView,
 };
-/** The views with a tab. One request is a page of the view of requests. */
+/** The views with a tab. The view of one request has none; it belongs to the tab of requests. */
 const TABS = ['now', 'requests', 'memory', 'savings', 'health'] as const;
 
 function Frame({ view }: { readonly view: ViewName }) {

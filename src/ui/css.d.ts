@@ -1,2 +1,2 @@
-/** The bundler takes style sheets along. */
+/** The bundler adds imported style sheets to the page's stylesheet. */
 declare module '*.css';

@@ -1,13 +1,13 @@
 import { two } from '../core/meter/figures.ts';
 
-/** Writes numbers and times for the page, every number with its unit. */
+/** Formats numbers and times for the page, each number with its unit. */
 
-/** Writes a whole number: "71,240". */
+/** Returns a whole number: "71,240". */
 export function whole(value: number): string {
   return grouped(String(Math.round(value)));
 }
 
-/** Inserts a comma after every third digit of the whole part. */
+/** Inserts commas between groups of three digits in the whole part. */
 function grouped(digits: string): string {
   return digits.replaceAll(/\B(?=(?:\d{3})+(?!\d))/g, ',');
 }
@@ -15,7 +15,7 @@ function grouped(digits: string): string {
 /** A no-break space, so that a number and its unit stay on one line. */
 const SPACE = '\u00A0';
 
-/** Writes `−24 %`, `+3 %`, `0 %`; a dash if unknown. */
+/** Returns a share with its sign: `−24 %`, `+3 %`, `0 %`; a dash if it is unknown. */
 export function signedPercent(share: number | undefined): string {
   if (share === undefined || !Number.isFinite(share)) return '–';
   const rounded = Math.round(share * 100);
@@ -42,7 +42,7 @@ export function withTenth(value: number): string {
   return grouped(value.toFixed(1));
 }
 
-/** Writes a duration: 6 s, 24 min, 3 h. */
+/** Returns a duration: 6 s, 24 min, 3 h. */
 export function span(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000));
   if (seconds < 60) return `${seconds} s`;
@@ -50,14 +50,14 @@ export function span(ms: number): string {
   return `${Math.round(seconds / 3600)} h`;
 }
 
-// Creating the browser's own formatters takes a tenth of the page's opening time.
+// These lists replace the browser's formatters, whose creation takes a tenth of the time in which the page opens.
 const MONTHS =
   'January February March April May June July August September October November December'.split(
     ' ',
   );
 const WEEKDAYS = 'Sunday Monday Tuesday Wednesday Thursday Friday Saturday'.split(' ');
 
-/** Writes a time: "14:32". All times here are local. */
+/** Returns a time: "14:32". All times in this file are local. */
 export function clock(at: number): string {
   const date = new Date(at);
   return `${two(date.getHours())}:${two(date.getMinutes())}`;
@@ -67,7 +67,7 @@ export function clockSeconds(at: number): string {
   return `${clock(at)}:${two(new Date(at).getSeconds())}`;
 }
 
-/** Writes 4 Nov, with the year if it is not this year. */
+/** Returns a day: "4 Nov", with the year if it is not this year. */
 export function day(at: number): string {
   const date = new Date(at);
   const year = date.getFullYear();
@@ -75,13 +75,13 @@ export function day(at: number): string {
   return year === new Date().getFullYear() ? text : `${text} ${year}`;
 }
 
-/** Writes a day: "Thursday 19 November". */
+/** Returns a day: "Thursday 19 November". */
 export function longDay(at: number): string {
   const date = new Date(at);
   return `${weekdayOf(date)} ${date.getDate()} ${monthOf(date)}`;
 }
 
-/** Writes a day: "Thu 19". */
+/** Returns a day: "Thu 19". */
 export function narrowDay(at: number): string {
   const date = new Date(at);
   return `${weekdayOf(date).slice(0, 3)} ${date.getDate()}`;
@@ -95,19 +95,22 @@ function weekdayOf(date: Date): string {
   return WEEKDAYS[date.getDay()] ?? '';
 }
 
-/** Writes a time: "14:32" today, else the day with the time. */
+/** Returns a time with its day: "Today 14:32", or "4 Nov 14:32". */
 export function moment(at: number): string {
   const isToday = new Date(at).toDateString() === new Date().toDateString();
   return isToday ? `Today ${clock(at)}` : `${day(at)} ${clock(at)}`;
 }
 
-/** Returns midnight at the beginning of that day, in local time. */
+/** Returns when a day such as 2026-11-20 begins, in milliseconds since 1970. */
 export function atOfDay(key: string): number {
   const [year = 0, month = 1, date = 1] = key.split('-').map(Number);
   return new Date(year, month - 1, date).getTime();
 }
 
-/** Returns the time from the beginning of a day to its end, or to that of a later one; nothing without a day. */
+/**
+ * Returns when the first day begins and when the last one ends; nothing if a day is undefined. Without `last` the first
+ * day is also the last.
+ */
 export function daySpan(
   first: string | undefined,
   last = first,

@@ -1,6 +1,6 @@
 import { useRef } from 'preact/hooks';
 
-/** Draws a card to share, with fixed colours, so that it looks the same everywhere. */
+/** Draws a card that the user can share. Its colours are fixed, so that it looks the same everywhere. */
 
 export interface CardTexts {
   readonly figure: string;
@@ -13,7 +13,7 @@ export interface CardTexts {
 
 interface CardProps {
   readonly texts: CardTexts;
-  /** The price that was paid, as a share of the direct price; more than 1 if svc cost more. */
+  /** The paid price as a share of the direct price; more than 1 if svc cost more. */
   readonly paidShare: number;
 }
 

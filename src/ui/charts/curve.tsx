@@ -1,4 +1,4 @@
-/** Draws two growing costs and the area between them. */
+/** Draws the curves of two growing costs, and the area between them. */
 
 export interface CurvePoint {
   readonly paid: number;
@@ -8,7 +8,7 @@ export interface CurvePoint {
 const WIDTH = 300;
 const HEIGHT = 74;
 const INSET = 4;
-/** Bound on points: more of them than pixels are not visible. */
+/** Bound on the drawn points, of which more would not be visible. */
 const POINTS_MAX = 150;
 
 export function Curve({

@@ -1,15 +1,18 @@
-/** Draws a bar per day: the whole bar is the direct price, its filled part was paid; extra cost is on top. */
+/**
+ * Draws a bar for each day. Its whole length is the direct price, and the filled part of it the paid price. If svc cost
+ * more, the difference is on top.
+ */
 
 export interface DayBar {
   readonly key: string;
   readonly paid: number;
   readonly direct: number;
   readonly href: string;
-  /** The text below the bar: "Thu 19". */
+  /** The text below the bar, such as "Thu 19". */
   readonly name: string;
-  /** The text above the bar: "−24 %". */
+  /** The text above the bar, such as "−24 %". */
   readonly say: string;
-  /** The whole sentence for screen readers. */
+  /** A complete sentence for screen readers. */
   readonly label: string;
 }
 
@@ -66,7 +69,7 @@ interface BarProps {
   readonly y: (value: number) => number;
   readonly x: number;
   readonly step: number;
-  /** Only every so many bars have a name and a share, because a single bar is too narrow for them. */
+  /** One of this many bars has a name and a share, because a single bar is too narrow for them. */
   readonly every: number;
   readonly at: number;
 }
@@ -124,12 +127,12 @@ function Bar({ bar, y, x, step, every, at }: BarProps) {
   );
 }
 
-/** Returns how many bars share one name, which takes some 60 units of width. */
+/** Returns how many bars are as wide as one name, which needs some 60 units of the drawing. */
 function everyOf(bars: readonly DayBar[]): number {
   return Math.ceil((bars.length * 60) / (WIDTH - LEFT));
 }
 
-/** Rounds up to 1, 2, 4 or 8 times a power of ten, so that the four lines have short labels. */
+/** Rounds up to 1, 2, 4 or 8 times a power of ten, so that the labels of the four lines are short. */
 function niceMost(value: number): number {
   const power = 10 ** Math.floor(Math.log10(value));
   const factor = [1, 2, 4, 8, 10].find((one) => one * power >= value) ?? 10;

@@ -1,4 +1,4 @@
-/** Draws one bar of several parts; words beside it explain it. */
+/** Draws one bar of several parts. Texts beside it explain it. */
 
 export interface Part {
   readonly size: number;
@@ -16,7 +16,7 @@ interface StripProps {
   readonly isThin?: boolean;
 }
 
-/** Least width of a part, so that even a small one is visible. */
+/** Least width of a part, in percent of the bar, so that even a small part is visible. */
 const WIDTH_MIN = 0.35;
 
 export function Strip({ parts, of, label, isThin }: StripProps) {
@@ -50,7 +50,7 @@ export function Strip({ parts, of, label, isThin }: StripProps) {
   );
 }
 
-/** Draws the small square of a legend. */
+/** Draws the small coloured square of a legend. */
 export function Swatch({ fill, isPale }: Pick<Part, 'fill' | 'isPale'>) {
   return (
     <svg class="sw" aria-hidden="true">

@@ -1,19 +1,19 @@
 import { asRecord, asText, parseJson } from '../../core/bytes/json-fields.ts';
 
 /**
- * The page's calls to its own server. The session's secret is in this tab's storage, which no other tab or origin
- * can read, so a reload continues the session. It is useless without the cookie, which no script can read, and after
- * the proxy has ended.
+ * The calls of the page to its server. This tab's storage has the session's secret, which no other tab or origin can
+ * read, so a reload continues the session. The secret is useless without the cookie, which no script can read, and
+ * after the proxy has ended.
  */
 
 const ROOT = '/svc/ui/api/';
 const SECRET_HEADER = 'x-svc-ui-secret';
-/** Deadline of a call, so that nothing waits for ever. */
+/** Deadline of a call. */
 const CALL_MS = 20_000;
 const RECONNECT_MS = 2_000;
 
 const STORED = 'svc-ui-secret';
-/** Some browsers refuse storage; then a reload ends the session. */
+/** The storage of this tab. Some browsers refuse it; then a reload ends the session. */
 const storage = ((): Storage | undefined => {
   try {
     return sessionStorage;
@@ -41,7 +41,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Words of an address. Those without a value are left out. */
+/** The values of an address or a call by their names. Those that are undefined or '' are left out. */
 export type Words = Readonly<Record<string, string | number | undefined>>;
 
 export async function openSession(code: string): Promise<void> {
@@ -54,14 +54,14 @@ export function get<T>(name: string, query: Words = {}, withinMs = CALL_MS): Pro
   return send<T>(pathOf(name, query), { withinMs });
 }
 
-/** Returns the name of a view or a call with its query. For a call it also identifies the answer. */
+/** Returns the name of a view or a call, with its query. For a call the result also identifies the answer. */
 export function pathOf(name: string, query: Words): string {
   const set = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
   const text = new URLSearchParams(set.map(([key, value]) => [key, String(value)])).toString();
   return text === '' ? name : `${name}?${text}`;
 }
 
-/** The text of each answer, to recognise that the next answer is equal. */
+/** The text of each answer, by which isSameAnswer() compares answers. */
 const texts = new WeakMap<object, string>();
 
 export function isSameAnswer(one: unknown, other: unknown): boolean {
@@ -83,7 +83,7 @@ interface Call {
 
 let calls = 0;
 
-/** Says whether the page waits for an answer. */
+/** Says whether the page waits for an answer to a call. */
 export function isAsking(): boolean {
   return calls > 0;
 }
@@ -108,7 +108,7 @@ async function sent<T>(path: string, { body, withinMs = CALL_MS }: Call): Promis
     throw new ApiError(isLate ? 'late' : 'unreachable', '');
   });
   const text = await answer.text().catch(() => '');
-  // Undefined for an answer that was cut.
+  // This is undefined if the answer was cut.
   const value = parseJson(text);
   if (answer.ok && typeof value === 'object' && value !== null) {
     texts.set(value, text);
@@ -132,8 +132,8 @@ export interface StreamHandlers {
 }
 
 /**
- * Reads server-sent events with fetch, because an EventSource cannot send the secret. A broken stream is opened
- * again, unless its session has ended.
+ * Reads server-sent events with fetch, because an EventSource cannot send the secret. If the stream breaks, it is
+ * opened again, unless the session has ended.
  */
 export function listen(handlers: StreamHandlers): void {
   void (async () => {

@@ -3,7 +3,7 @@ import type { About, NewsEvent } from '../../ports/ui-api.ts';
 import { ApiError, forgetSecret, get, hasSecret, listen, openSession, post } from './api.ts';
 import { showView } from './router.ts';
 
-/** Whether this page has a session, and whether the proxy still answers. */
+/** Knows whether this page has a session, and whether the proxy answers. */
 
 export type PageState =
   | { readonly name: 'starting' }
@@ -18,7 +18,7 @@ export const lastEventAt = signal<number | undefined>(undefined);
 
 type Listener = (news: NewsEvent) => void;
 const listeners = new Set<Listener>();
-/** Called when the session ends, so that no text that it showed stays in the page. */
+/** Functions to call when the session ends, so that no text from it stays in the page. */
 export const onEnd: ((why: 'byHand' | 'ended') => void)[] = [];
 let isListening = false;
 
@@ -28,7 +28,7 @@ export function onNews(listener: Listener): () => void {
 }
 
 export async function startSession(): Promise<void> {
-  // Pasting a link into the tab changes only the fragment.
+  // If the user pastes a link into the tab, only the fragment of the address changes.
   addEventListener('hashchange', () => {
     const code = takeCode();
     if (code !== undefined) void openWith(code);
@@ -39,7 +39,7 @@ export async function startSession(): Promise<void> {
   else page.value = { name: 'closed', why: 'noLink' };
 }
 
-/** Continues this tab's session after a reload. */
+/** Continues the session of this tab after a reload. */
 async function resume(): Promise<void> {
   try {
     about.value = await get<About>('about');
@@ -61,14 +61,14 @@ async function openWith(code: string): Promise<void> {
   try {
     await openSession(code);
   } catch (error) {
-    // An open page keeps its own session.
+    // A page with a session keeps it.
     if (page.value.name === 'open') return;
     const isRefused = error instanceof ApiError && error.code === 'no_session';
     page.value = { name: 'closed', why: isRefused ? 'usedLink' : 'away' };
     return;
   }
   open();
-  // Do not wait for this answer: the first view does not need it.
+  // Do not wait for this answer, because the first view does not need it.
   get<About>('about').then((answer) => (about.value = answer), noteFailure);
 }
 
@@ -77,7 +77,7 @@ export async function closeSession(): Promise<void> {
   end('byHand');
 }
 
-/** Shows a failed call in its view, and an ended session for the whole page. */
+/** Ends the page if a failed call shows that the session has ended. Other failures are shown in their view. */
 export function noteFailure(error: unknown): void {
   if (error instanceof ApiError && error.code === 'no_session') {
     end('ended');
@@ -90,7 +90,7 @@ function end(why: 'byHand' | 'ended'): void {
   for (const forget of onEnd) forget(why);
 }
 
-/** Removes the link's code from the address first, so that no history keeps it. */
+/** Returns the code of a link in the address, and removes it from there, so that no history keeps it. */
 function takeCode(): string | undefined {
   const [, code] = /^#link=([\w-]{43})$/.exec(location.hash) ?? [];
   if (code !== undefined) showView();

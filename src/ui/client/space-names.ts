@@ -1,13 +1,18 @@
 import { signal } from '@preact/signals';
 import { SpaceNames } from '../../core/request/space-names.ts';
 
-/** The spaces that the page has seen so far. With a memory service the page never gets the whole list. */
+/**
+ * The spaces that the page has seen so far. It cannot ask for all of them, because a memory service does not list them.
+ */
 const met = new Set<string>();
 const spaces = new SpaceNames(met);
-/** Set again when a space keeps its whole name, because a name that is already shown may then change. */
+/**
+ * Set again if the short name of a new space would not be unique, because a name that is already shown may then change
+ * too.
+ */
 const names = signal({ spaces });
 
-/** Returns a space's short name, by the same rule as in the commands. */
+/** Returns the short name of a space, as the commands print it. */
 export function shortSpace(space: string): string {
   if (!met.has(space)) {
     met.add(space);

@@ -2,17 +2,17 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { get, isAsking, isSameAnswer, pathOf, type Words } from './api.ts';
 import { noteFailure, onEnd } from './session.ts';
 
-/** The state of a call for a view: one of three, each of which is drawn. */
+/** The state of a call. A view draws each of the three. */
 export type Loaded<T> =
   | { readonly state: 'loading' }
   | { readonly state: 'failed'; readonly error: unknown; readonly retry: () => void }
   | { readonly state: 'ready'; readonly value: T; readonly reload: () => void };
 
-/** The last answers, so that a view opens at once with them and is then updated. */
+/** The last answers by their calls. A view opens at once with its last answer, and then loads it again. */
 const answers = new Map<string, unknown>();
 const ANSWERS_MAX = 24;
 
-/** Drops all answers after something was forgotten or changed, so that no old text is shown again. */
+/** Drops all answers. Call it after something was forgotten or changed, so that no old text is shown again. */
 export function dropAnswers(): void {
   answers.clear();
 }
@@ -26,7 +26,7 @@ function keepAnswer(key: string, value: unknown): void {
   if (answers.size > ANSWERS_MAX && oldest !== undefined) answers.delete(oldest);
 }
 
-/** Loads an answer in advance, for a view that will need it. */
+/** Loads an answer in advance, for a view that the user may open next. */
 export async function askAhead<T>(name: string, query: Words = {}): Promise<T | undefined> {
   const key = pathOf(name, query);
   if (!answers.has(key)) {
@@ -37,10 +37,13 @@ export async function askAhead<T>(name: string, query: Words = {}): Promise<T | 
   return answers.get(key) as T | undefined;
 }
 
-/** How often to check whether the page is idle: the visible view is drawn, and no answer is pending. */
+/** Interval of checks whether the page is idle: the view is drawn, and no answer is pending. */
 const LOOK_MS = 30;
 
-/** Runs the works one after the other when the page is idle. A failed call is repeated when its view opens. */
+/**
+ * Runs each of `works` when the page is idle, one after the other. If a call of it fails, the view makes it again when
+ * it opens.
+ */
 export async function runAtRest(works: readonly (() => Promise<unknown>)[]): Promise<void> {
   for (const work of works) {
     // oxlint-disable-next-line no-await-in-loop -- One after the other is the aim.
@@ -59,7 +62,7 @@ async function rest(): Promise<void> {
   } while (isAsking());
 }
 
-/** Resolves when the browser is idle. Safari has no requestIdleCallback. */
+/** Resolves when the browser is idle, or soon in Safari, which has no requestIdleCallback. */
 function idle(): Promise<unknown> {
   return new Promise((resolve) => {
     if ('requestIdleCallback' in globalThis) requestIdleCallback(resolve);
@@ -68,7 +71,7 @@ function idle(): Promise<unknown> {
 }
 
 interface GetOptions {
-  /** The call is made again when this value changes. */
+  /** The call is made again if this value changes. */
   readonly version?: number | string;
   readonly withinMs?: number;
 }
@@ -85,8 +88,8 @@ interface Shown {
 }
 
 /**
- * Loads again when `key` or `version` changes. For the same key the old value stays visible meanwhile. An equal
- * answer redraws nothing.
+ * Calls `ask`, and again if `key` or `version` changes. For the same key the old value stays visible meanwhile. If the
+ * answer is equal, nothing is drawn again.
  */
 export function useLoad<T>(
   key: string,

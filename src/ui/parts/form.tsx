@@ -2,28 +2,28 @@ import type { Words } from '../client/api.ts';
 import { hrefWith, route } from '../client/router.ts';
 import { STATES } from '../texts/frame.ts';
 
-/** Draws fields, and reads what the user typed into them. */
+/** Draws fields, and reads what the user has typed into them. */
 
 interface Submitted {
   preventDefault(): void;
   readonly currentTarget: HTMLFormElement;
 }
 
-/** Returns what was typed into a form's field, and stops the browser from sending it. */
+/** Returns the text of a field when the form is submitted, and stops the browser from sending the form. */
 export function typed(event: Submitted, name: string): string {
   event.preventDefault();
   const text = new FormData(event.currentTarget).get(name);
   return typeof text === 'string' ? text.trim() : '';
 }
 
-/** Draws a field of one line with its button. */
+/** Draws a field of one line, with a button. */
 export function AskForm(props: {
   readonly id: string;
   readonly label: string;
   readonly button: string;
   readonly ask: (text: string) => void;
   readonly charsMax: number;
-  /** The words of the view's search, if the field is for that. */
+  /** If the field is the search of the view: the words of the search. */
   readonly words?: string;
 }) {
   const { id, label, words } = props;
@@ -52,15 +52,15 @@ export function AskForm(props: {
   );
 }
 
-/** Draws a list from which the user chooses one value of the address. */
+/** Draws a list from which the user chooses a value of the address. */
 export function Choice(props: {
   readonly name: string;
   readonly label: string;
   readonly options: readonly (readonly [value: string, text: string])[];
   readonly chosen?: string;
-  /** Values of the address that another choice makes meaningless. */
+  /** Other values of the address that must change with this one. */
   readonly clears?: Words;
-  /** True if the field is disabled; the sentence about the memory service says why. */
+  /** True if the field is disabled. Then the text about the memory service says why. */
   readonly isOff?: boolean;
 }) {
   const { name, label, options, clears = {}, isOff = false } = props;

@@ -1,20 +1,20 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 
-/** Postpones work until a view is on the screen: effects run after the browser has painted. */
+/** Draws parts of a view later, when its first part is on the screen: effects run after the browser has painted. */
 
-/** Draws its children after the view, because they are below the visible part. */
+/** Draws its children after the rest of the view, because they are below the visible part. */
 export function Later({ children }: { readonly children: ComponentChildren }) {
   const [isDue, setDue] = useState(false);
   useEffect(() => setDue(true), []);
   return isDue ? <>{children}</> : null;
 }
 
-/** Rows that are drawn first: about as many as a screen shows. */
+/** Rows that are drawn first: about as many as fit on a screen. */
 const ROWS_FIRST = 10;
 const ROWS_STEP = 24;
 
-/** Returns the first rows of a long list, and soon after all of them. */
+/** Returns the first rows of a list, and at later calls more and more, until all are drawn. */
 export function useRows<T>(all: readonly T[]): readonly T[] {
   const [shown, setShown] = useState(ROWS_FIRST);
   const isWhole = all.length <= shown;

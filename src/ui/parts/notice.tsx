@@ -2,7 +2,7 @@ import { signal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 import { MEMORY } from '../texts/memory.ts';
 
-/** Shows the last event once at the foot of the view, with an undo if there is one. */
+/** Shows at the foot of a view what happened last, with a button to undo it if that is possible. */
 
 export interface Happened {
   readonly text: string;
@@ -12,7 +12,7 @@ export interface Happened {
 
 export const happened = signal<Happened | undefined>(undefined);
 
-/** How long a notice is shown: long enough to read a sentence. */
+/** How long a notice is shown, which is long enough to read a sentence. */
 const SHOWN_MS = 12_000;
 
 export function NoticeLine() {

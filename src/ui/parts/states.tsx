@@ -4,9 +4,9 @@ import { ApiError } from '../client/api.ts';
 import type { Loaded } from '../client/use-load.ts';
 import { FAILURES, STATES } from '../texts/frame.ts';
 
-/** Draws the states loading, failed and empty, the same in every view. */
+/** Draws the states loading, failed and empty in the same way for every view. */
 
-/** Delay before "loading" is shown: a quicker answer needs no such text. */
+/** Delay before "Loading" is shown. A quicker answer needs no such text. */
 const QUIET_MS = 300;
 
 export function Busy() {
@@ -47,7 +47,7 @@ export function Empty({ children }: { readonly children: ComponentChildren }) {
 /** Draws what was loaded, or that it is loading, or why it failed. */
 export function Shown<T>(props: {
   readonly of: Loaded<T>;
-  /** The headline until there is a value, if this is the whole view. */
+  /** The headline while there is no value, if this is the whole view. */
   readonly title?: string;
   readonly children: (value: T, reload: () => void) => ComponentChildren;
 }) {

@@ -6,7 +6,7 @@ import { type Part, Swatch } from '../charts/strip.tsx';
 export type Head =
   | string
   | { readonly number: string }
-  /** A column name for screen readers only, because the column's content makes it clear to others. */
+  /** A column name for screen readers only. For other users the content makes it clear. */
   | { readonly hidden: string };
 
 export function Heads({ of }: { readonly of: readonly Head[] }) {
@@ -39,7 +39,7 @@ export function Heads({ of }: { readonly of: readonly Head[] }) {
   );
 }
 
-/** Names with a value each. */
+/** Draws names, each with a value. */
 export function FactTable(props: {
   readonly heads?: readonly Head[];
   readonly rows: readonly (readonly [name: string, value: string])[];
@@ -59,7 +59,7 @@ export function FactTable(props: {
   );
 }
 
-/** Draws a number with its name and a comparison. */
+/** Draws a number, with its name above and a text below. */
 export function Figure(props: {
   readonly name: string;
   readonly figure: ComponentChildren;

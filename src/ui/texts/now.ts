@@ -1,7 +1,7 @@
 import { short } from '../../core/meter/figures.ts';
 import { count, percent, span, whole } from '../format.ts';
 
-/** The texts of the first view, "Now". */
+/** The texts of the first view, "Today". */
 
 export const NOW = {
   headline: (share: number | undefined, requests: number) => {

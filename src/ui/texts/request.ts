@@ -11,7 +11,7 @@ export const REQUEST = {
   dearer: (share: number) => `cost ${percent(share)} more than direct`,
   same: 'cost the same as direct',
   unchanged: 'was sent unchanged',
-  /** Writes `Added 4 memories, left out 5 old items, and cost 21 % less than direct.` */
+  /** Returns `Added 4 memories, left out 5 old items, and cost 21 % less than direct.` */
   sentence: (parts: readonly string[]) => {
     const [last = '', ...rest] = parts.toReversed();
     const text = rest.length === 0 ? last : `${rest.toReversed().join(', ')}, and ${last}`;

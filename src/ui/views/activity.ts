@@ -2,7 +2,7 @@ import { cacheShare } from '../../core/meter/figures.ts';
 import { groupBy } from '../../core/bytes/batches.ts';
 import type { RequestRow } from '../../ports/request-log.ts';
 
-/** Computes sums over conversations' requests. Pure. */
+/** Computes sums of the requests of conversations. */
 
 export interface Conversation {
   readonly key: string;
@@ -17,13 +17,16 @@ export interface Conversation {
   readonly recalled: number;
   readonly elidedTokens: number;
   readonly cache: number | undefined;
-  /** The price relative to direct: -0.1 is 10 % cheaper. */
+  /** The difference between the paid and the direct price, as a share of the direct price: -0.1 is 10 % cheaper. */
   readonly cost: number | undefined;
   readonly isDegraded: boolean;
   readonly hasFailed: boolean;
 }
 
-/** Groups requests into conversations, newest first. Requests that svc only relays belong to none. */
+/**
+ * Groups requests into conversations; the one with the newest request is first. Requests that svc only relays belong to
+ * none.
+ */
 export function conversationsOf(
   open: readonly RequestRow[],
   finished: readonly RequestRow[],
@@ -70,7 +73,7 @@ export function priceOf(rows: readonly RequestRow[]): { paid: number; direct: nu
   return { paid, direct };
 }
 
-/** Returns the total price after each request, oldest first. */
+/** Returns the sum of the prices up to each request, oldest first. */
 export function curveOf(
   rows: readonly RequestRow[],
 ): readonly { readonly paid: number; readonly direct: number }[] {
@@ -90,7 +93,7 @@ interface Batch {
   readonly tokens: number;
 }
 
-/** Returns the requests in which more was left out than in the one before, newest first. */
+/** Returns the requests in which more was left out than in the request before, newest first. */
 export function batchesOf(rows: readonly RequestRow[]): readonly Batch[] {
   const batches: Batch[] = [];
   let [items, tokens] = [0, 0];
@@ -105,7 +108,7 @@ export function batchesOf(rows: readonly RequestRow[]): readonly Batch[] {
   return batches.toReversed();
 }
 
-/** Returns the requests with a new block, newest first. */
+/** Returns the first request of each block, newest first. */
 export function blocksOf(rows: readonly RequestRow[]): readonly RequestRow[] {
   const seen = new Set<number>();
   return rows

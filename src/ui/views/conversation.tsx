@@ -12,7 +12,7 @@ import { Shown } from '../parts/states.tsx';
 import { NOW } from '../texts/now.ts';
 import { batchesOf, blocksOf, type Conversation, curveOf, priceOf } from './activity.ts';
 
-/** Shows a conversation's requests, cost, batches and blocks. */
+/** Shows the requests, the cost, the batches and the blocks of a conversation. */
 
 const SHOWN_MAX = 8;
 
@@ -47,7 +47,7 @@ export function ConversationDetails({ of: one }: { readonly of: Conversation }) 
 
 export function RequestTable(props: {
   readonly rows: readonly RequestRow[];
-  /** True if the rows are of several days or conversations. */
+  /** True if the rows may be of several days and conversations. */
   readonly isLong?: boolean;
 }) {
   const { rows, isLong = false } = props;
@@ -135,7 +135,7 @@ function CostSoFar(props: { readonly rows: readonly RequestRow[] }) {
   );
 }
 
-/** Shows the tokens that svc saved or added, and their share of what the client sent. */
+/** Shows the difference between the paid and the direct price, in tokens and as a share of the direct price. */
 export function Difference({ paid, direct }: { readonly paid: number; readonly direct: number }) {
   const kept = direct - paid;
   const share = Math.abs(kept) / Math.max(1, direct);
@@ -146,14 +146,14 @@ export function Difference({ paid, direct }: { readonly paid: number; readonly d
   );
 }
 
-/** Shows a share of the direct price: less, equal or more, also by its sign. */
+/** Shows a difference as a share of the direct price. Its sign and its colour say whether svc cost less or more. */
 export function Cost({ share }: { readonly share: number | undefined }) {
   const rounded = Math.round((share ?? 0) * 100);
   const dear = rounded >= 3 ? 'dearer' : 'quiet';
   return <span class={rounded <= -2 ? 'good' : dear}>{signedPercent(share)}</span>;
 }
 
-/** Writes the tokens that were received and sent: "85k → 12k". */
+/** Returns the tokens that svc received and sent: "85k → 12k". */
 export function sizeText({ originalInputTokens: came, forwardedInputTokens: went }: RequestRow) {
   return came === went ? short(came) : `${short(came)} → ${short(went)}`;
 }

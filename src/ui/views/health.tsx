@@ -13,10 +13,10 @@ import { STATES, VIEWS } from '../texts/frame.ts';
 import { HEALTH as WORDS } from '../texts/health.ts';
 import { act } from './memory-acts.ts';
 
-/** Shows doctor's checks, problems first, each with the command that fixes it. */
+/** Shows the checks of `svc doctor`, problems first, each with the command that fixes it. */
 
 const OK_SHOWN = 9;
-/** Deadline of the checks, during which doctor asks providers and reads the whole store. */
+/** Deadline of the checks. They ask providers, and read the whole store. */
 const CHECK_MS = 60_000;
 
 export function HealthView() {

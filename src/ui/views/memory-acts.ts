@@ -5,9 +5,9 @@ import { happened } from '../parts/notice.tsx';
 import { failureText } from '../parts/states.tsx';
 import { MEMORY as WORDS } from '../texts/memory.ts';
 
-/** The user's changes to memories. Each reports its result, and each failure is shown. */
+/** Runs the user's changes to memories, and shows the result or the failure of each. */
 
-/** Runs a change. Resolves to false if it failed; then the typed text stays. */
+/** Runs a change. Returns false if it failed; then the form keeps the typed text. */
 export async function act(work: () => Promise<string | undefined>): Promise<boolean> {
   try {
     const text = await work();

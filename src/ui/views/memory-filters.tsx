@@ -13,12 +13,12 @@ import { Shown } from '../parts/states.tsx';
 import { MEMORY as WORDS } from '../texts/memory.ts';
 import { act, forget } from './memory-acts.ts';
 
-/** Selects which memories are shown: by project, day, speaker, client and kind. */
+/** Draws the filters of the memory view: project, day, speaker, client, source and kind. */
 
-/** Words of the address that another choice removes, because it shows other memories. */
+/** Values of the address that a new choice removes, because it shows other memories. */
 const CLEARS = { q: '', ref: '' };
 const CLIENTS = ['claude-code', 'codex', 'opencode', 'pi', 'qwen-code', 'svc'];
-/** Filters that a memory service does not have, each with its values. */
+/** The filters that a memory service does not support, each with its values. */
 const HOSTED_OFF = [
   ['client', CLIENTS.map((name) => [name, name] as const)],
   ['source', Object.entries(WORDS.sources)],

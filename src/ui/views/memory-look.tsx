@@ -13,9 +13,9 @@ import { Empty, Shown } from '../parts/states.tsx';
 import { Section } from '../parts/section.tsx';
 import { MEMORY as WORDS } from '../texts/memory.ts';
 
-/** Shows a prompt as recall sees it: all candidates, and where it stops. */
+/** Shows what recall finds for a prompt: all candidates, and up to which of them it adds memories. */
 
-/** Longest prompt that the proxy accepts here. */
+/** Characters of the longest prompt that the proxy accepts for this. */
 export const PROMPT_CHARS_MAX = 8000;
 
 function useLook(space: string, prompt: string, version: number) {

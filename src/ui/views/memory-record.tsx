@@ -13,7 +13,7 @@ import { STATES } from '../texts/frame.ts';
 import { MEMORY } from '../texts/memory.ts';
 import { act, forget } from './memory-acts.ts';
 
-/** Shows one memory word for word: where it comes from, where it was recalled, and what can be done with it. */
+/** Shows one memory word for word, where it comes from, where it was recalled, and what the user can do with it. */
 
 const { record: WORDS } = MEMORY;
 const SIGHTINGS_SHOWN = 5;
@@ -42,7 +42,7 @@ function Record(props: RecordProps) {
   const { refOf: ref, space, version } = props;
   const loaded = useGet<MemoryAnswer>('memory', { ref, space }, { version });
   const panel = useRef<HTMLElement>(null);
-  // Scroll to the panel: on a narrow screen it is above the list.
+  // Scroll to the panel, because on a narrow screen it is above the list.
   useEffect(() => panel.current?.scrollIntoView({ block: 'nearest' }), []);
   return (
     <article ref={panel} class="panel record" aria-labelledby="rec">
@@ -96,7 +96,7 @@ function Opened(props: OpenedProps) {
   );
 }
 
-/** Explains which changes a memory service does not support. */
+/** Says which changes a memory service does not support. */
 function Off() {
   return (
     <>
@@ -203,8 +203,9 @@ function Pins({ answer: { record }, reload }: OpenedProps) {
 }
 
 /**
- * Unsaved texts of the edit form, by the memory's reference. They stay when the proxy ends the session, for example by
- * a restart, because the user may continue with a new link. They are deleted when the user closes the session.
+ * Texts of the edit form that are not saved yet, by the reference of the memory. They stay when the session ends, for
+ * example because the proxy restarts, since the user may continue with a new link. They are deleted when the user
+ * closes the session.
  */
 const drafts = new Map<string, string>();
 
@@ -212,7 +213,10 @@ onEnd.push((why) => {
   if (why === 'byHand') drafts.clear();
 });
 
-/** Keeps the typed text if saving fails, because somebody else may have edited the same memory. */
+/**
+ * Draws the form for editing a memory. If saving fails, for example because somebody else has edited the memory, it
+ * keeps the typed text.
+ */
 function EditForm({
   answer: { record },
   reload,

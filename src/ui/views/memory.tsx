@@ -17,7 +17,7 @@ import { Filters, Rail } from './memory-filters.tsx';
 import { Looked, PROMPT_CHARS_MAX, WhyNot } from './memory-look.tsx';
 import { RecordPanel } from './memory-record.tsx';
 
-/** Shows memories by project and day; searches them as recall does, and manages them. */
+/** Shows memories by project and day, searches them as recall does, and manages them. */
 
 const PAGE = 50;
 
@@ -38,7 +38,7 @@ export function MemoryView() {
   );
 }
 
-/** Starts the calls with which this view opens. */
+/** Makes in advance the calls with which this view opens. */
 export async function askMemoryAhead(): Promise<void> {
   const answer = await askAhead<ShelvesAnswer>('shelves');
   const space = answer?.shelves?.[0]?.space;

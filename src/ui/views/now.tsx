@@ -19,13 +19,13 @@ import { NOW } from '../texts/now.ts';
 import { type Conversation, conversationsOf } from './activity.ts';
 import { ConversationDetails, Cost, sizeText } from './conversation.tsx';
 
-/** The first view: today's events, open requests, and the last conversations. */
+/** Draws the first view: sums of today, open requests, and the last conversations. */
 
 const HOUR_MS = 3_600_000;
-/** Fewest conversations that are shown, even after a quiet hour. */
+/** Fewest conversations that are shown, also after an hour with few requests. */
 const LAST_MIN = 5;
 const MINUTE_MS = 60_000;
-/** Least time between two loads of the day's sums, which read all its rows. */
+/** Least time between two calls for the sums of today, because each reads all requests of the day. */
 const SUMS_MS = 10_000;
 
 export function NowView() {
@@ -90,7 +90,7 @@ function Live({ first }: { readonly first: NowAnswer }) {
   );
 }
 
-/** Shows four figures since midnight: recalled, saved, cache misses, and what is left of the plan. */
+/** Shows four figures about the time since midnight: recalled, saved, cache misses, and what is left of the plan. */
 function TodaySums(props: {
   readonly version: string;
   /** Content below the headline. */
@@ -189,7 +189,7 @@ function doing(row: RequestRow): string {
   return 'plan' in row.ms ? NOW.waits : NOW.reads;
 }
 
-/** Rows that are shown at first: more than a user's open requests. A script may begin hundreds in an hour. */
+/** Conversations that are shown at first: more than one user has in an hour. A script may begin hundreds. */
 const PAGE = 40;
 
 function Conversations(props: { readonly all: readonly Conversation[]; readonly now: number }) {
@@ -262,7 +262,7 @@ function Badge({ of: { isDegraded, hasFailed } }: { readonly of: Conversation })
   return hasFailed ? <span class="state bad">{badges.failed}</span> : null;
 }
 
-/** Loads each conversation's title once, because it does not change. */
+/** Loads the title of each conversation once, because titles do not change. */
 function useTitles(all: readonly Conversation[]): Readonly<Record<string, string | undefined>> {
   const [titles, setTitles] = useState<Readonly<Record<string, string | undefined>>>({});
   const missing = all.filter(({ key, space }) => space !== '' && !(key in titles)).slice(0, 40);
@@ -283,7 +283,7 @@ function withoutEmpty(titles: Readonly<Record<string, string>>): Record<string, 
   return Object.fromEntries(Object.entries(titles).filter(([, title]) => title !== ''));
 }
 
-/** Returns the current time, renewed every second; only text that shows it is redrawn. */
+/** Returns the current time, and draws again every second. */
 function useTick(): number {
   const [now, setNow] = useState(Date.now());
   useEffect(() => {

@@ -8,7 +8,7 @@ import { Empty } from '../parts/states.tsx';
 import { Section } from '../parts/section.tsx';
 import { REQUEST as WORDS } from '../texts/request.ts';
 
-/** The cost of a request, in tokens and in time. */
+/** Draws the cost of a request, in tokens and in time. */
 
 export function PriceSection({ row: { price, usage }, rates }: PriceProps) {
   const most = Math.max(price?.paid ?? 0, price?.direct ?? 0);
@@ -106,7 +106,7 @@ function PriceRow(props: {
   );
 }
 
-/** svc's own steps in order; the other two steps are the provider's. */
+/** The steps that svc itself takes. The other two are the provider's. */
 const OWN = ['body', 'read', 'recall', 'plan'];
 const FILLS: Readonly<Record<string, { readonly fill: string; readonly isPale?: boolean }>> = {
   body: { fill: 'f-accent', isPale: true },

@@ -9,10 +9,10 @@ import { day, whole } from '../format.ts';
 import { Shown } from '../parts/states.tsx';
 import { REQUEST as WORDS } from '../texts/request.ts';
 
-/** Draws two columns: the items of the request, and what was sent for each. */
+/** Draws two columns: the items that the client sent, and what svc sent for each. */
 
 interface NumberedNote extends ItemNote {
-  /** The numbers of the items: "8" or "9–10"; '' for a note that is no item. */
+  /** The numbers of the items, "8" or "9–10"; '' for the part outside the list of items. */
   readonly number: string;
 }
 
@@ -142,7 +142,7 @@ function LeftOut({ note }: { readonly note: NumberedNote }) {
   );
 }
 
-/** Draws what an item is, between its number and its size. */
+/** Draws the head of an item: its number, what it is, and its tokens. */
 function What(props: {
   readonly number: string;
   readonly tokens: number;
@@ -157,7 +157,7 @@ function What(props: {
   );
 }
 
-/** Offers texts that were left out, and loads them when opened. */
+/** Draws texts that were left out, which are loaded when the user opens them. */
 function Hidden({ refs }: { readonly refs: readonly string[] }) {
   const [isOpen, setOpen] = useState(false);
   return (
@@ -189,7 +189,7 @@ function Text({ refOf: ref }: { readonly refOf: string }) {
 const LINES_SHOWN = 24;
 const CHARS_SHOWN = 6_000;
 
-/** Shows the beginning of a long text, and the rest after a click, always as plain text. */
+/** Shows the beginning of a long text, and the rest after a click. It draws plain text only. */
 export function LongText({ text }: { readonly text: string }) {
   const [isWhole, setWhole] = useState(false);
   const lines = text.split('\n');

@@ -23,7 +23,7 @@ import { Difference } from './conversation.tsx';
 import { PriceSection, TimeSection } from './request-costs.tsx';
 import { Diff, LongText } from './request-diff.tsx';
 
-/** Shows one request: what the client sent, what was forwarded, and its cost. */
+/** Shows one request: what the client sent, what svc sent, and its cost. */
 
 export function RequestView() {
   const id = route.value.query.get('id') ?? '';
@@ -69,7 +69,7 @@ function One({ row, place, blocks, rates, kept }: RequestAnswer) {
   );
 }
 
-/** Makes the note of a request that was forwarded unchanged, which has none in the log. */
+/** Returns the note of a request that was forwarded unchanged. The log has none for it. */
 function unchanged({ originalInputTokens }: RequestRow): ItemNote {
   return { edit: 'same', count: 0, tokens: originalInputTokens };
 }
@@ -222,7 +222,7 @@ function Fact(props: { readonly name: string; readonly children: ComponentChildr
   );
 }
 
-/** Draws a mark that shows the meaning of a state when it is clicked. */
+/** Explains a state when the user opens it. */
 function Why({ state }: { readonly state: string }) {
   const found = stateText(state);
   if (found === undefined) return null;

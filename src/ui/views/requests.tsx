@@ -11,7 +11,7 @@ import { NOW } from '../texts/now.ts';
 import { REQUESTS as WORDS } from '../texts/request.ts';
 import { RequestTable } from './conversation.tsx';
 
-/** Lists all requests, or those behind a number, so that users can check it. */
+/** Lists all requests, or those that a number of another view sums up, so that users can check the number. */
 
 const PAGE = 100;
 const PAGES_MAX = 5;
@@ -67,7 +67,7 @@ function isFiltered(query: URLSearchParams): boolean {
 
 const CHOICES = ['space', 'client', 'model'] as const;
 
-/** Filters whose choices are the values of the visible rows, and the chosen one. */
+/** Draws filters. Their choices are the values in the visible rows, and the chosen value. */
 function Filters(props: { readonly query: URLSearchParams; readonly rows: RowsAnswer['rows'] }) {
   const { query, rows } = props;
   const any = ['', WORDS.any] as const;

@@ -3,7 +3,7 @@ import { groupBy } from '../../core/bytes/batches.ts';
 import { moneySum } from '../../core/settings/priced-share.ts';
 import type { SavingsSum } from '../../ports/ui-api.ts';
 
-/** Sums of the savings view. Pure. */
+/** Computes the sums of the savings view. */
 
 export interface Total {
   readonly name: string;
@@ -22,7 +22,7 @@ export function totalOf(name: string, sums: readonly SavingsSum[]): Total {
   return { name, requests, paid, direct };
 }
 
-/** Groups the sums, the most expensive first. */
+/** Groups the sums by a name. The group with the highest direct price is first. */
 export function groupedBy(
   sums: readonly SavingsSum[],
   nameOf: (sum: SavingsSum) => string,
@@ -32,7 +32,7 @@ export function groupedBy(
     .toSorted((one, other) => other.direct - one.direct);
 }
 
-/** Returns every day of the scope, oldest first, even days without a request. */
+/** Returns the sum of each day, oldest first, also for days without a request. */
 export function daysOf(
   sums: readonly SavingsSum[],
   { since, days }: { readonly since: number; readonly days: number },
@@ -46,12 +46,17 @@ export function daysOf(
   });
 }
 
-/** Returns the price relative to direct; negative if it is cheaper. */
+/**
+ * Returns the difference between the paid and the direct price, as a share of the direct price; negative if svc cost
+ * less.
+ */
 export function shareOf({ paid, direct }: Pick<Total, 'paid' | 'direct'>): number | undefined {
   return direct === 0 ? undefined : (paid - direct) / direct;
 }
 
-/** Returns dollars; undefined if they would leave out more than a tenth of the headline's tokens. */
+/**
+ * Returns the paid and the direct price in dollars. Undefined if more than a tenth of the tokens have no list price.
+ */
 export function moneyOf(sums: readonly SavingsSum[]): Pick<Total, 'paid' | 'direct'> | undefined {
   return moneySum(sums.map(({ money, price }) => ({ money, tokens: price.direct }))).money;
 }

@@ -18,7 +18,7 @@ import { SAVINGS as WORDS } from '../texts/savings.ts';
 import { Cost } from './conversation.tsx';
 import { added, daysOf, groupedBy, moneyOf, shareOf, type Total, totalOf } from './savings-sums.ts';
 
-/** Shows savings: one headline with one scope, and the numbers behind it. */
+/** Shows what svc saved: one headline for the chosen number of days, and the numbers behind it. */
 
 const DAYS_DEFAULT = 14;
 
@@ -49,7 +49,7 @@ export function SavingsView() {
   );
 }
 
-/** Starts the call with which this view opens. */
+/** Makes in advance the call with which this view opens. */
 export function askSavingsAhead(): Promise<unknown> {
   return askAhead('savings', { days: DAYS_DEFAULT });
 }
@@ -118,7 +118,7 @@ function headline(total: Total, when: string): string {
 
 function Lead({ total, sums }: { readonly total: Total; readonly sums: readonly SavingsSum[] }) {
   const money = moneyOf(sums);
-  // Costs below a cent are not shown.
+  // Do not show a price below a cent.
   const isCounted = money !== undefined && money.direct >= 0.01;
   return (
     <p class="lead">
@@ -231,7 +231,7 @@ const RANKED_MAX = 8;
 interface RankedProps {
   readonly sums: readonly SavingsSum[];
   readonly by: 'space' | 'model' | 'client';
-  /** The first day of the scope. */
+  /** The first of the chosen days, such as 2026-11-20. */
   readonly first: string;
 }
 
