@@ -28,7 +28,7 @@ export interface CliStore {
   readonly ledger: Ledger;
   /** The files that memories are about; undefined with a memory service, which knows none. */
   readonly code?: { readonly reader: Code; readonly provenance: ProvenanceStore } | undefined;
-  /** Calls for managing memories; undefined with a memory service. */
+  /** The operations for managing memories; undefined with a memory service. */
   readonly desk?: MemoryDesk | undefined;
   /** Reads a left-out output from its file, even if the store may not be opened. */
   readOutput(ref: string): string | undefined;

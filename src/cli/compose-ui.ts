@@ -120,7 +120,7 @@ async function storeFacts({ store, settings, dataFolder }: UiParts): Promise<Sto
 /** Bound on the pages that are checked: 5,000 exchanges in all, because a user waits. */
 const STALE_PAGES_MAX = 25;
 
-/** Returns the references that `svc memory list --stale` would list. */
+/** Returns the references of the memories that `svc memory list --stale` would list for a space. */
 async function staleIn(space: string, { store, dataFolder }: UiParts): Promise<readonly string[]> {
   const checker = new CodeChecker(new CodeFiles(), dataFolder);
   const scope = { space, pagesMax: STALE_PAGES_MAX };

@@ -97,7 +97,7 @@ function isHostLike(entry: string): boolean {
 /** Variables by which clients send even loopback requests to a network proxy. */
 const NAMES = ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy'];
 
-/** Returns the names in NAMES that are set. */
+/** Returns those of these variables that are set. */
 export function proxyVariables(environment: Environment): readonly string[] {
   return NAMES.filter((name) => Boolean(environment[name]));
 }

@@ -21,7 +21,10 @@ export async function printToken(
   context.terminal.out(access.localToken);
 }
 
-/** Deadline of connecting. A listener on loopback accepts within a millisecond; a busy machine takes longer. */
+/**
+ * Deadline of connecting to the proxy. A listener on loopback accepts within a millisecond; a busy machine takes
+ * longer.
+ */
 const CONNECT_MS = 500;
 /** Deadline of starting a proxy: Codex gives its token command 5 seconds, during which the user sees nothing. */
 const START_MS = 4_500;

@@ -127,7 +127,10 @@ function remarkOf(changed: readonly FileCheck[]): string {
   return `[svc: files changed since this was said: ${names.join(', ')}${others}. Read them before you rely on it.]`;
 }
 
-/** Where a memory comes from: its commit, its root and its files, as far as they are known. */
+/**
+ * Where a memory comes from, as far as svc knows: the commit, the folder and the files of its exchange, and whether
+ * these are unchanged.
+ */
 interface Origin {
   readonly commit?: string;
   readonly root?: string;

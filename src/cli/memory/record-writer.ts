@@ -20,8 +20,8 @@ const BATCH = 64;
 /** Deadline of storing a batch: a slower disk or service is broken. */
 const BATCH_MS = 30_000;
 /**
- * Bounds of the pause after each batch. The pause is as long as the batch took, so that a running proxy has the
- * memory for half of the time.
+ * Bounds of the pause after each batch. The pause is as long as the batch took, so that a running proxy can use the
+ * memory in half of the time.
  */
 const REST_MS_MIN = 5;
 const REST_MS_MAX = 250;

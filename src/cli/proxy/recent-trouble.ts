@@ -126,7 +126,10 @@ export function nameBoundInShadow(folder: string, now: number, terminal: Termina
   nameAll(bound, folder, terminal);
 }
 
-/** Returns the newest request of each bound conversation; after a compaction nothing is bound. */
+/**
+ * Returns the newest request of each conversation whose thinking is bound to a block of svc. After a compaction a
+ * conversation is not bound.
+ */
 function boundConversations(folder: string, now: number): readonly RecentRequest[] {
   const newest = newestOfEach(recentRequests(folder, now - DAY_MS));
   return newest.filter(({ isBound, hasBlock }) => isBound === 1 && hasBlock === 1);

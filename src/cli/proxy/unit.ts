@@ -201,7 +201,7 @@ interface UnitFacts {
   readonly environment: readonly (readonly [name: string, value: string])[];
 }
 
-/** Writes a systemd unit: https://www.freedesktop.org/software/systemd/man/systemd.service.html */
+/** Returns the text of a systemd unit: https://www.freedesktop.org/software/systemd/man/systemd.service.html */
 export function systemdUnit({ node, script, environment }: UnitFacts): string {
   return [
     '[Unit]',
@@ -228,7 +228,7 @@ export function systemdUnit({ node, script, environment }: UnitFacts): string {
 
 const LAUNCHD_LABEL = 'svc-local-proxy';
 
-/** Writes the file for launchd; see launchd.plist(5). */
+/** Returns the text of the file for launchd: see launchd.plist(5). */
 export function launchdPlist({ node, script, environment }: UnitFacts): string {
   const variables = environment.flatMap(([name, value]) => [
     `    <key>${xmlText(name)}</key>`,

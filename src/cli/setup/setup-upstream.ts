@@ -165,7 +165,7 @@ export async function keyGiven(
   throw usage(`${prefix}-env: expected the name of an environment variable, not a key.`);
 }
 
-/** Longest key; tokens of service accounts are the longest. */
+/** Bytes of the longest key. The tokens of service accounts are the longest keys. */
 const KEY_BYTES_MAX = 8192;
 
 /** Reads a key from stdin. `flag` is the option that requested it. */

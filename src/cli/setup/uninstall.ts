@@ -168,7 +168,7 @@ async function remove(
   if (unitFile !== undefined) {
     await uninstallUnit(context);
     const folder = dirname(unitFile);
-    // systemd leaves this folder when it is empty.
+    // systemd does not remove this folder when it is empty.
     await removeEmptyFolders(join(folder, 'default.target.wants'), 0);
     await removeEmptyFolders(folder, 1);
   }

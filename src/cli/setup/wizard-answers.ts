@@ -113,17 +113,17 @@ function maskedKey(value: unknown, environment: Environment): string {
 
 /** A question for a key. The user types it, names an environment variable, or keeps the file's. */
 interface SecretQuestion {
-  /** The question for where the key is. */
+  /** The question that asks where the key is. */
   readonly message: string;
-  /** The question for the key itself; it ends in a colon. */
+  /** The question that asks for the key itself. It ends in a colon. */
   readonly direct: string;
-  /** The file's value; undefined if it has none. */
+  /** The key in the configuration file; undefined if there is none. */
   readonly stored: unknown;
   /** The variables that usually hold the key, the most likely first. */
   readonly offered: readonly string[];
 }
 
-/** 'keep': the file's value stays. 'back': the user returns to the previous question. */
+/** 'keep': the key in the file stays. 'back': the user returns to the previous question. */
 type SecretAnswer =
   | { readonly kind: 'keep' }
   | { readonly kind: 'back' }

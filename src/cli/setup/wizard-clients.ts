@@ -105,7 +105,7 @@ export function clientTitles(names: readonly string[]): readonly string[] {
   return CONNECTABLE.filter(({ name }) => names.includes(name)).map(({ title }) => title);
 }
 
-/** Writes a list: `a`, `a and b`, `a, b and c`. */
+/** Returns a list as text: `a`, `a and b`, `a, b and c`. */
 export function listText(words: readonly string[]): string {
   const last = words.at(-1) ?? '';
   return words.length < 2 ? last : `${words.slice(0, -1).join(', ')} and ${last}`;

@@ -8,7 +8,7 @@ import { showView } from './router.ts';
 export type PageState =
   | { readonly name: 'starting' }
   | { readonly name: 'open' }
-  /** `why` is a key of CLOSED. */
+  /** `why`: the reason, a key of CLOSED in texts/frame.ts. */
   | { readonly name: 'closed'; readonly why: 'noLink' | 'usedLink' | 'ended' | 'byHand' | 'away' };
 
 export const page = signal<PageState>({ name: 'starting' });

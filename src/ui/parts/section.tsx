@@ -5,7 +5,7 @@ export function Section(props: {
   /** The id of the headline, which names the part for a screen reader. */
   readonly id: string;
   readonly title: ComponentChildren;
-  /** Drawn next to the headline. */
+  /** What is drawn next to the headline. */
   readonly beside?: ComponentChildren;
   readonly children: ComponentChildren;
 }) {
