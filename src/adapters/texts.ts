@@ -27,7 +27,7 @@ export const TEXTS: Texts = {
         : writeAgentBlock({ standing: passages, exchanges, sessions }, limits, told);
     return { ...block, quoted: quotedRecords(block.text, answer) };
   },
-  // A memory without exchanges returns passages whatever they are about, so filter them here.
+  // A memory without exchanges ignores the action and returns any passages, so filter them here.
   aboutAction: (answer, action, prompt) =>
     answer.exchanges === undefined
       ? { ...answer, passages: passagesAbout(answer.passages, action, prompt) }

@@ -1,6 +1,6 @@
 /**
- * Returns the result of the work, or undefined after `ms` milliseconds; the work then continues. Rejects if the work
- * rejects. On a busy machine the timer may be late too; a result that has arrived by then is still returned.
+ * Returns the result of the work, or undefined after `ms` milliseconds; the work continues nevertheless. Rejects if the
+ * work rejects first. If the event loop was busy and both are due, the result is returned.
  */
 export async function within<Result>(
   ms: number,
@@ -18,8 +18,8 @@ export async function within<Result>(
 }
 
 /**
- * Runs the work with a signal that aborts after `ms` milliseconds, or together with `signal`. AbortSignal.any() is
- * not used: Node forgets a timeout that only it refers to, which then never fires after a garbage collection.
+ * Runs the work with a signal that aborts after `ms` milliseconds, or together with `signal`. It does not use
+ * AbortSignal.any(): Node may collect a timeout signal to which only the combined signal refers, so it never fires.
  */
 export async function withDeadline<Result>(
   ms: number,

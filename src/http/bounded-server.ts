@@ -3,11 +3,14 @@ import type { Connections } from './connections.ts';
 import { once } from 'node:events';
 import type { RequestHead } from '../core/http/http-form.ts';
 
-/** Bounds on what any caller may use of a listener before it is authenticated. */
+/** Bounds on the resources of a listener that a caller may use before it is authenticated. */
 export interface ListenerBounds {
   readonly headerBytesMax: number;
   readonly connectionsMax: number;
-  /** Limits in milliseconds: for the head, for head and body, between requests, and between two checks. */
+  /**
+   * Limits in milliseconds: for a request's head; for its head and body; for an idle connection between two requests;
+   * and the interval at which Node checks these limits.
+   */
   readonly times: {
     readonly head: number;
     readonly request: number;
@@ -26,7 +29,7 @@ export function serverOptions({ headerBytesMax, times }: ListenerBounds): Server
     // The gate refuses a missing Host header itself, in the form of the client's API.
     requireHostHeader: false,
     insecureHTTPParser: false,
-    // Send small writes at once: a token of an answer must not wait for the acknowledgement of the previous one.
+    // Switch off Nagle's algorithm, which delays a small write until the previous one is acknowledged.
     noDelay: true,
   };
 }
@@ -39,17 +42,17 @@ interface Serving {
 }
 
 export function serveWith(server: Server, { bounds, connections, serve }: Serving): void {
-  // Node's default of some 2,000 silently drops further headers; the gate counts them instead.
+  // By default Node silently drops headers beyond some 2,000. The gate counts all headers and refuses too many.
   server.maxHeadersCount = 0;
   server.maxConnections = bounds.connectionsMax;
   const answer = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     connections.open(incoming.socket, outgoing);
-    // If the client can no longer receive, end its answer; the error must not end the process.
+    // Without a listener, an error on the client's socket would end the process.
     outgoing.on('error', () => outgoing.destroy());
     serve(incoming, outgoing);
   };
   server.on('request', answer);
-  // Without these two listeners Node asks for the body, or refuses the request, before the gate has checked it.
+  // Without these two listeners, Node itself answers an Expect header before the gate has checked the request.
   server.on('checkContinue', answer);
   server.on('checkExpectation', answer);
 }
@@ -60,9 +63,9 @@ interface Address {
 }
 
 /**
- * Starts listening and resolves with the port, which the system chooses for 0. Throws the server's own error
- * (EADDRINUSE, EACCES) if the address is not available. A later error is a connection that could not be accepted:
- * `onRefused` gets it, and the listener continues.
+ * Starts listening and resolves with the address; the system chooses the port if `port` is 0. Rejects with the server's
+ * own error (EADDRINUSE, EACCES) if the address is not available. `onRefused` is called if a connection cannot be
+ * accepted later; the listener continues.
  */
 export async function listenAt(
   server: Server,
@@ -76,7 +79,7 @@ export async function listenAt(
   return { host, port: typeof address === 'object' && address !== null ? address.port : port };
 }
 
-/** Returns the parsed head of a request, in the form that `core` uses. */
+/** Returns the head of a request as core/http expects it. */
 export function requestHead(incoming: IncomingMessage): RequestHead {
   return {
     method: incoming.method ?? '',

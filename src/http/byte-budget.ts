@@ -1,11 +1,12 @@
 import { ProxyError } from '../core/errors.ts';
 
 /**
- * Bounds the bytes of all bodies that a process holds. A body that does not fit waits in a short queue, and is
- * refused if the queue is full or the wait takes too long. While it waits it holds nothing, so that two waiting
- * bodies cannot block each other.
- * With several owners, each may hold one body of any size. Further bodies of an owner leave part of the budget to
- * others. So a caller that announces bodies and does not send them blocks no one else.
+ * Bounds the bytes of all bodies that a process holds. A body that does not fit waits in a short queue, and is refused
+ * if the queue is full or the wait takes too long. A waiting body takes nothing from the budget, so two waiting bodies
+ * cannot block each other.
+ *
+ * With several owners, an owner's first body may take the whole budget. Its further bodies must leave part of the budget
+ * free. So a caller that announces many bodies and does not send them cannot block all others.
  */
 export class ByteBudget {
   readonly #waitMs: number;
@@ -33,9 +34,9 @@ export class ByteBudget {
   }
 
   /**
-   * Takes bytes from the budget. Throws ProxyError TOO_BUSY if there is no room in time, and the reason of `signal`
-   * if the client hangs up first. Small requests overtake large waiting ones. `owner`: undefined for a budget that
-   * is not shared.
+   * Takes bytes from the budget. Rejects with ProxyError TOO_BUSY if they do not become free in time, and with the
+   * reason of `signal` if it aborts first. A small body does not wait behind a large one. `owner`: undefined if the
+   * budget has a single owner.
    */
   take(bytes: number, signal: AbortSignal, owner?: string): Promise<Lease> {
     return new Promise((resolve, reject) => {
@@ -46,14 +47,17 @@ export class ByteBudget {
     });
   }
 
-  /** Changes the bound. Held bodies stay, even if they exceed it. */
+  /** Changes the bound. Bodies that are held stay, even if they exceed the new bound. */
   resize(bytesMax: number): void {
     const more = bytesMax - this.#bytesMax;
     this.#bytesMax = bytesMax;
     this.#giveBack(more);
   }
 
-  /** Says whether a body fits. `alone` is the number of bodies that an owner has if this one is its only body. */
+  /**
+   * Says whether the bytes fit. `alone`: the number of bodies that the owner is counted with if this body is its only
+   * one; 0 before the body is counted, 1 afterwards.
+   */
   #fits(bytes: number, owner: string | undefined, alone: number): boolean {
     const isAlone = owner === undefined || (this.#held.get(owner) ?? 0) === alone;
     return bytes <= (isAlone ? this.#free : this.#free - this.#bytesMax * RESERVED_SHARE);
@@ -105,7 +109,7 @@ export class ByteBudget {
   }
 }
 
-/** Share of the budget that is reserved: enough for nearly all requests' bodies. */
+/** Share of the budget that an owner's further bodies leave free: enough for a body of nearly every request. */
 const RESERVED_SHARE = 1 / 4;
 
 export interface BudgetLimits {
@@ -148,7 +152,7 @@ export class Lease {
     this.#account = account;
   }
 
-  /** Changes how many bytes are held. Throws ProxyError TOO_BUSY and keeps the earlier number. */
+  /** Changes the number of bytes. If more do not fit, throws ProxyError TOO_BUSY and keeps the earlier number. */
   resize(bytes: number): void {
     const more = bytes - this.#bytes;
     if (more > 0) this.#account.takeMore(more, this.#owner);

@@ -4,15 +4,15 @@ import type { Server, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 
 /**
- * Tracks every socket of the listener and its open answers. Node's own closing of idle connections skips those that
- * never sent a byte. And when Node ends a connection, it drops an answer that the client has not read while it is
- * still sending.
+ * Tracks every socket of the listener and its open answers. Node's own methods are not enough: closeIdleConnections()
+ * skips connections that never sent a byte. And if Node closes a connection on which the client is still sending, the
+ * client may lose an answer that it has not read yet.
  */
 export class Connections {
   readonly #answers = new Map<Socket, Set<ServerResponse>>();
   #isDraining = false;
 
-  /** Requests whose answer has not ended. */
+  /** The number of requests whose answer has not ended. */
   get openRequests(): number {
     let open = 0;
     for (const answers of this.#answers.values()) open += answers.size;
@@ -34,15 +34,15 @@ export class Connections {
     });
   }
 
-  /** Says whether the next bytes belong to an answer: part of it was sent, or a whole request waits for it. */
+  /** Says whether an answer on this socket has begun, or is due for a request that was received whole. */
   isAnswering(socket: Socket): boolean {
     const answers = this.#answers.get(socket) ?? [];
     return [...answers].some(({ headersSent, req }) => headersSent || req.complete);
   }
 
   /**
-   * Resolves when every open answer has ended, or after `ms` milliseconds. New callers are still accepted, so that
-   * they learn that the service stops; a closed port would tell them nothing.
+   * Resolves when every open answer has ended, or after `ms` milliseconds. The listener still accepts connections, so
+   * that it can tell new callers that the service is stopping.
    */
   async settle(ms: number): Promise<void> {
     this.#isDraining = true;
@@ -58,7 +58,7 @@ export class Connections {
 
   /**
    * Accepts no more connections, lets open answers finish for `drainMs` milliseconds, then closes the rest. Resolves
-   * when all are closed.
+   * when all sockets are closed.
    */
   async close(server: Server, drainMs: number): Promise<void> {
     if (!server.listening) return;
@@ -70,7 +70,7 @@ export class Connections {
     clearTimeout(timer);
   }
 
-  /** Closes idle sockets now, and each other socket after its last answer. */
+  /** Closes idle sockets now, and every other socket after its last answer. */
   #drain(): void {
     this.#isDraining = true;
     for (const [socket, answers] of this.#answers) if (answers.size === 0) socket.destroy();
@@ -81,24 +81,26 @@ export class Connections {
   }
 }
 
-/** Resolves when an answer is closed. Never rejects: a failed answer closes too. */
+/** Resolves when an answer is closed. A failed answer closes too, so this never rejects. */
 function untilClosed(outgoing: ServerResponse): Promise<void> {
   if (outgoing.closed) return Promise.resolve();
   return new Promise((resolve) => outgoing.once('close', resolve));
 }
 
-// How long an unread body is dropped. A client may send gigabytes before it reads an answer; on loopback that takes
-// about this long.
+/**
+ * Longest time in which svc reads and drops the rest of a body. A client may send gigabytes before it reads the answer;
+ * on loopback that takes about this long.
+ */
 const UNREAD_BODY_MS = 5_000;
 
 /**
- * Lets an answer reach a client that is still sending: its body is read and dropped for a while. Closing at once
- * would reset the connection, and the reset can overtake the answer.
+ * Lets an answer reach a client that is still sending. It reads and drops the body for a while: closing at once would
+ * reset the connection, and the reset can overtake the answer.
  */
 export function dropBody(incoming: IncomingMessage): void {
   const { socket } = incoming;
   if (incoming.complete) return;
-  // Node calls this after sending an answer that closes the connection.
+  // Node calls destroySoon() after it has sent an answer that closes the connection.
   socket.destroySoon = () => {
     socket.end();
     const timer = setTimeout(() => socket.destroy(), UNREAD_BODY_MS);
@@ -110,10 +112,10 @@ export function dropBody(incoming: IncomingMessage): void {
   incoming.resume();
 }
 
-// R9: long enough for a client on loopback to read an answer, and short enough to hold nothing.
+/** R9: time for a client on loopback to read an answer before its socket is closed. */
 const RAW_ANSWER_MS = 200;
 
-/** Answers on a socket after an HTTP error, and closes it. */
+/** Writes an answer to a socket on which no request could be parsed, and closes it. */
 export function endRaw(socket: Duplex, answer: string): void {
   socket.on('error', () => undefined);
   socket.end(answer);

@@ -1,6 +1,6 @@
 /**
- * Returns what may be shown of an unexpected error: its class and its place in the code. The message is never shown,
- * because those of JSON.parse, URL and others quote their input.
+ * Returns what may be logged of an unexpected error: its class, its code and its place in svc's code. The message is
+ * left out, because messages of JSON.parse, URL and others quote their input.
  */
 export function describeFault(thrown: unknown): Readonly<Record<string, string>> {
   if (!(thrown instanceof Error)) return { error: typeof thrown };
@@ -13,9 +13,9 @@ export function describeFault(thrown: unknown): Readonly<Record<string, string>>
   };
 }
 
-/** Returns file name, line and column of the innermost frame. */
+/** Returns the file name, line and column of the innermost stack frame. */
 function placeOf({ stack = '', message }: Error): string | undefined {
-  // A message may contain lines that look like frames.
+  // Skip the message, which may contain lines that look like frames.
   const head = stack.indexOf(message);
   const frames = head === -1 ? '' : stack.slice(head + message.length);
   return /\n {4}at [^\n]*?([\w.-]+:\d+:\d+)\)?(?:\n|$)/.exec(frames)?.[1];

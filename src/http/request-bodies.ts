@@ -6,21 +6,21 @@ import { type BudgetLimits, ByteBudget, type Lease } from './byte-budget.ts';
 import { ProxyError } from '../core/errors.ts';
 
 /**
- * Reads and decodes request bodies within one budget for the whole process (R38). It decodes nothing without room,
- * and does no work for a client that is gone.
+ * Reads and decodes request bodies within one budget for the whole process (R38). It decodes a body only after it has
+ * reserved the bytes of the result, and stops if the client hangs up.
  */
 export class RequestBodies {
   readonly #decode: BodyDecoder;
   readonly #limit: () => number;
-  /** Budget of decoded bodies, until the handler has finished with them. */
+  /** The budget of decoded bodies, which are held until the handler has finished with them. */
   readonly #bodies: ByteBudget;
-  /** Budget of encoded bodies until they are decoded. It is separate, because they wait for room in the other. */
+  /** The budget of encoded bodies. It is separate, because an encoded body is held while it waits for `#bodies`. */
   readonly #encoded: ByteBudget;
 
   readonly #budget: BudgetLimits;
   #bytesMax: number;
 
-  /** `bytesMax` is called for each body. `budget` bounds all decoded bodies together. */
+  /** `bytesMax`: returns the bound on a body; called for each body. `budget`: bounds all decoded bodies together. */
   constructor(decode: BodyDecoder, bytesMax: () => number, budget: BudgetLimits = BODIES) {
     this.#decode = decode;
     this.#limit = bytesMax;
@@ -30,7 +30,7 @@ export class RequestBodies {
     this.#encoded = new ByteBudget({ ...budget, bytesMax: encodedBytes(this.#bytesMax) });
   }
 
-  /** Reads and decodes a body. 'gone': the client hung up. Throws ProxyError; the rest may be unread then. */
+  /** Reads and decodes a body. Returns 'gone' if the client hung up. After a ProxyError part of the body may be unread. */
   async receive(
     incoming: IncomingMessage,
     expected: ExpectedBody | undefined,
@@ -56,7 +56,7 @@ export class RequestBodies {
     this.#encoded.resize(encodedBytes(bytesMax));
   }
 
-  /** Returns the budget in bytes: three bodies of the largest size fit at once. */
+  /** Returns the budget in bytes, in which three bodies of the largest size fit. */
   #bodiesBytes(): number {
     return Math.max(this.#budget.bytesMax, 3 * this.#bytesMax);
   }
@@ -113,7 +113,7 @@ function encodedBytes(bytesMax: number): number {
 interface BodySender {
   /** Aborts when the client hangs up. */
   readonly gone: AbortSignal;
-  /** The owner of the body, in a process that serves several. */
+  /** The owner of the body, in a process that serves several owners; see ByteBudget. */
   readonly owner?: string;
 }
 
@@ -122,36 +122,33 @@ interface ReceivedBody {
   readonly body: Buffer | undefined;
   /** The body as the client encoded it; undefined if it was not encoded. */
   readonly encoded?: { readonly bytes: Buffer; readonly encoding: Encoding };
-  /** Releases the body; call it when the handler has finished with it. */
+  /** Gives the bytes back to the budget; call it when the handler has finished with the body. */
   readonly release: () => void;
 }
 
 const NO_BODY: ReceivedBody = { body: undefined, release: () => {} };
 
 /**
- * Bound on decoded bodies: three of the largest at once. One user's agents send 1 MB each. With 60 bodies of 62 MiB
- * the process then stays below 600 MB.
+ * Bound on decoded bodies: three of the default limit of 64 MiB; a usual one has 1 MB. With this bound the process
+ * stays below 600 MB while 60 bodies of 62 MiB arrive.
  */
 const BODIES_BYTES = 192 << 20;
 
-/** Bound on encoded bodies: one that does not compress, and short ones beside it. */
+/** Bound on encoded bodies: an incompressible one of 64 MiB, and 8 MiB of shorter ones. */
 const ENCODED_BYTES = 72 << 20;
 
-/** A body waits at most `waitMs` for room. Reading the largest takes about half a second. */
+/** A body waits at most `waitMs` for the budget: reading the largest body takes about half a second. */
 const BODIES: BudgetLimits = { bytesMax: BODIES_BYTES, waitMs: 2_000, waitingMax: 16 };
 
-/**
- * Deadline of decoding a body in milliseconds. The largest takes about one second in the slowest decoder, and
- * several on a busy machine.
- */
+/** Deadline of decoding. The largest body takes a second in the slowest decoder, and several on a busy machine. */
 const DECODE_MS = 10_000;
 
-// Largest ratio of deflate: 258 bytes in two bits.
+/** Largest ratio of decoded to encoded bytes in deflate, which can write 258 bytes in two bits. */
 const DEFLATE_RATIO_MAX = 1_032;
 
 /**
- * Returns an upper bound of a body's decoded bytes before anything is decoded. Throws ProxyError for a zstd body
- * whose frames are malformed or declare more than `decodedBytesMax`.
+ * Returns an upper bound of a body's decoded bytes without decoding it. Throws ProxyError for a zstd body whose frames
+ * are malformed or declare more than `decodedBytesMax`.
  */
 function decodedBound(encoded: Uint8Array, encoding: Encoding, decodedBytesMax: number): number {
   switch (encoding) {
@@ -160,7 +157,7 @@ function decodedBound(encoded: Uint8Array, encoding: Encoding, decodedBytesMax: 
     case 'gzip':
     case 'deflate':
       return Math.min(decodedBytesMax, encoded.length * DEFLATE_RATIO_MAX);
-    case 'br': // A few bytes of brotli can repeat for ever.
+    case 'br': // A few bytes of brotli can decode to any length.
       return decodedBytesMax;
     case 'zstd': {
       const frames = readZstdFrames(encoded, decodedBytesMax);
@@ -170,7 +167,7 @@ function decodedBound(encoded: Uint8Array, encoding: Encoding, decodedBytesMax: 
   }
 }
 
-/** Reads a body. Without an announced length it takes room as it arrives. */
+/** Reads a body. If its length is not announced, the lease grows as the bytes arrive. */
 function readInto(
   lease: Lease,
   incoming: IncomingMessage,
@@ -181,9 +178,9 @@ function readInto(
 }
 
 /**
- * Collects a request body into one Buffer, up to its limit. The server's `requestTimeout` bounds the time. Resolves
- * to undefined if the client hangs up first; throws ProxyError BODY_TOO_LARGE and leaves the rest unread. `onBytes`:
- * gets the number of bytes so far; an error that it throws also ends the reading.
+ * Collects a request body into one Buffer. The server's `requestTimeout` bounds the time. Resolves to undefined if the
+ * client hangs up first. Rejects with ProxyError BODY_TOO_LARGE above `wireBytesMax`, and leaves the rest unread.
+ * `onBytes` gets the number of bytes so far; an error that it throws ends the reading too.
  */
 export function readBody(
   incoming: IncomingMessage,
@@ -200,7 +197,7 @@ export function readBody(
         }
         onBytes?.(bytes.length);
       } catch (error) {
-        // The request object lives until its answer is sent, so its listeners must not keep the bytes.
+        // The request object lives until its answer is sent. Remove its listeners, which refer to the bytes.
         incoming.pause();
         incoming.off('data', onData);
         incoming.off('end', onEnd);
@@ -209,12 +206,12 @@ export function readBody(
       }
     };
     const onEnd = (): void => resolve(bytes.take());
-    // Resolving again after the end changes nothing.
+    // After 'end' the promise is settled already, so this has no effect.
     const onClose = (): void => resolve(undefined);
     incoming.on('data', onData);
     incoming.on('end', onEnd);
     incoming.on('close', onClose);
-    // A broken connection reports an error here and then closes.
+    // A broken connection emits 'error' and then 'close', which is handled above.
     incoming.on('error', ignore);
   });
 }
@@ -228,7 +225,7 @@ interface Bytes {
   take(): Buffer;
 }
 
-/** Collects a body of announced length: each chunk is copied to its final place. */
+/** Collects a body of announced length by copying each chunk to its final place. */
 class ExpectedBytes implements Bytes {
   readonly #expected: number;
   #whole: Buffer | undefined;
@@ -271,8 +268,8 @@ class GrowingBytes implements Bytes {
 }
 
 /**
- * Sends `100 Continue`. If an earlier answer on the connection is not finished, Node would send it after this
- * answer's head. So svc waits until the connection is this answer's.
+ * Sends `100 Continue`. While an earlier answer on the same connection is not finished, Node would queue these bytes
+ * behind this answer's head. So this waits until Node assigns the socket to this answer.
  */
 export function askForBody(outgoing: ServerResponse): void {
   if (outgoing.socket !== null) {

@@ -8,9 +8,10 @@ export interface DecodeLimits {
 }
 
 /**
- * Decodes a request body off the main thread. `encoding`: one content coding in lower case, 'identity', 'zstd',
- * 'gzip', 'deflate' or 'br'. Throws ProxyError: BODY_TOO_LARGE over a limit of size or time, BODY_UNREADABLE if the
- * bytes are malformed, cut off, or followed by others, ENCODING_UNSUPPORTED for any other coding.
+ * Decodes a request body off the main thread. `encoding`: one content coding in lower case: 'identity', 'zstd',
+ * 'gzip', 'deflate' or 'br'. Throws ProxyError: BODY_TOO_LARGE if a limit of size or time is exceeded,
+ * BODY_UNREADABLE if the bytes are malformed or cut off, or if more bytes follow the encoded body, and
+ * ENCODING_UNSUPPORTED for any other coding.
  */
 export type BodyDecoder = (
   encoded: Buffer,

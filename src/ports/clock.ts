@@ -1,7 +1,7 @@
-/** Gives the time to the proxy. `core` does not use it: it gets the time as an argument. */
+/** Gives the time to the proxy. Code in `core` gets the time as an argument instead. */
 export interface Clock {
   /** Returns milliseconds since 1970, for times that are stored and shown. */
   now(): number;
-  /** Milliseconds on a clock that never jumps, for durations. */
+  /** Returns milliseconds on a clock that never jumps, for durations. */
   monotonic(): number;
 }

@@ -3,14 +3,14 @@ import type { Pin } from '../core/memory/record.ts';
 import type { RecalledExchange, RecallQuestion, SpeakerRole, SpokenRecord } from './memory.ts';
 
 /**
- * The calls with which a user manages the memories of this machine. Only the embedded store has them: a memory
- * service's content also belongs to others.
+ * The calls with which a user manages the memories of this machine. Only the embedded store has them, because the
+ * memories of a service belong to several users.
  */
 export interface MemoryDesk {
   shelves(): Promise<readonly Shelf[]>;
   days(space: string): Promise<readonly ShelfDay[]>;
   browse(filter: DeskFilter): Promise<DeskPage>;
-  /** Shows what recall would find for a prompt, and what becomes of it. It changes nothing. */
+  /** Returns what a recall would find for a prompt, and which of that would be quoted. It changes nothing. */
   look(question: RecallQuestion): Promise<RecallLook>;
   /** Returns the beginning of each conversation's first prompt, in the given order; '' if none is stored. */
   beginnings(conversations: readonly ConversationPlace[]): Promise<readonly string[]>;
@@ -18,13 +18,13 @@ export interface MemoryDesk {
   sightings(refs: readonly string[]): Promise<readonly Sighting[]>;
   /** Returns the user's rules, newest first, with their states. */
   rules(filter: RulesFilter): Promise<readonly DeskRule[]>;
-  /** Marks a rule, or removes its mark. Returns false if no such rule is stored. */
+  /** Sets or removes the mark of a rule. Returns false if no stored text states a rule with this id. */
   markRule(change: RuleChange): Promise<boolean>;
   /** Sets or removes a mark of a record. Returns false if the record no longer exists. */
   pin(change: PinChange): Promise<boolean>;
-  /** Stores a new text in place of an old one, which is forgotten. */
+  /** Stores a new text, and forgets the old text that it replaces. */
   edit(change: DeskEdit): Promise<EditState>;
-  /** Undoes the forgetting of these records. Resolves to how many are stored again. */
+  /** Undoes the forgetting of these records. Resolves to the number of records that are stored again. */
   restore(records: readonly DeskRecord[]): Promise<number>;
 }
 
@@ -43,15 +43,15 @@ export interface DeskRule {
   readonly at: number;
   readonly client: string;
   /**
-   * 'holds': placed when it applies to a prompt or an action. 'pinned': placed in every conversation. 'replaced': a
-   * later sentence contradicts or withdraws it. 'retired': the user has ended it.
+   * 'holds': the rule is recalled if it applies to a prompt or an action. 'pinned': it is recalled in every
+   * conversation. 'replaced': a later sentence contradicts or withdraws it. 'retired': the user has ended it.
    */
   readonly state: 'holds' | 'pinned' | 'replaced' | 'retired';
 }
 
 export interface RuleChange {
   readonly id: string;
-  /** The mark; undefined: the rule holds unless a later sentence replaces it. */
+  /** The new mark. Undefined removes it: the rule then holds unless a later sentence replaces it. */
   readonly mark: 'retired' | 'pinned' | undefined;
   readonly at: number;
 }
@@ -78,7 +78,7 @@ export interface DeskRecord extends SpokenRecord {
   readonly pin?: Pin;
   /** Milliseconds since 1970. */
   readonly editedAt?: number;
-  /** When it was imported, in milliseconds since 1970; undefined for a record that svc saw live. */
+  /** When it was imported, in milliseconds since 1970; undefined for a record that svc captured from a request. */
   readonly importedAt?: number;
 }
 
@@ -93,7 +93,7 @@ export interface DeskFilter {
   readonly since?: number;
   readonly until?: number;
   readonly kind?: 'edited' | 'always' | 'never' | 'standing';
-  /** 'live': svc saw it live, whether or not a user certainly wrote it. */
+  /** 'live': captured from a request, including texts that svc cannot attribute with certainty ('unverified'). */
   readonly source?: 'live' | 'imported' | 'by_hand' | 'unverified';
   readonly limit: number;
   readonly offset?: number;
@@ -107,12 +107,12 @@ export interface DeskPage {
 
 export interface RecallLook {
   readonly isQuestion: boolean;
-  /** The score that the best memory needs. */
+  /** The score that the best memory needs so that any memory is quoted. */
   readonly needed: number;
   /** The candidates, the highest score first. */
   readonly weighed: readonly WeighedMemory[];
   readonly exchanges: readonly RecalledExchange[];
-  /** What an agent would get, and why; undefined if nothing is stored. */
+  /** The exchanges that a recall for an agent considers, and its decision; undefined if no memory is stored. */
   readonly agent?: AgentLook | undefined;
 }
 
@@ -126,9 +126,9 @@ export interface WeighedMemory {
   /** The score, from 0 to about 1. */
   readonly score: number;
   /**
-   * 'added': recall would quote it. 'no_room': it fits the prompt, but better ones fill the block. 'weak': it shares
-   * too few words with the prompt. 'never': the user marked it so. 'other_project': it would be quoted in its own
-   * project.
+   * 'added': a recall would quote it. 'no_room': it fits the prompt, but better memories fill the block. 'weak': it
+   * shares too few words with the prompt. 'never': the user has excluded it from recall. 'other_project': it would be
+   * quoted in its own project.
    */
   readonly verdict: 'added' | 'no_room' | 'weak' | 'never' | 'other_project';
 }
@@ -142,7 +142,7 @@ export interface Sighting {
 export interface PinChange {
   readonly space: string;
   readonly ref: string;
-  /** The mark; undefined: recalled when it fits. */
+  /** The mark; undefined: the memory is recalled if it fits the prompt. */
   readonly pin: Pin | undefined;
 }
 
@@ -154,5 +154,8 @@ export interface DeskEdit {
   readonly at: number;
 }
 
-/** 'gone': another caller edited or forgot the old text. 'forgotten': the new text was forgotten earlier. */
+/**
+ * 'same': the new text equals the old one. 'gone': another caller has edited or forgotten the old text. 'forgotten':
+ * the user has forgotten the new text earlier, so it is not stored again. 'rejected': it may not be stored.
+ */
 export type EditState = 'edited' | 'same' | 'gone' | 'forgotten' | 'rejected';

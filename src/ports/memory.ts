@@ -19,27 +19,28 @@ export type {
 export type { AgentFacts, RecalledExchange, RecalledSession } from '../core/recall/agent-facts.ts';
 
 /**
- * Stores memories. One contract for the embedded store, the hosted service and the fake; the suite in test/ports
- * tests all of them. Every method may fail with MemoryError, and that never fails the model request.
+ * Stores memories. The embedded store, the client of a memory service and the tests' fake implement this contract, and
+ * the suite in test/ports checks all three. Every method may reject with MemoryError, which must never fail a model
+ * request.
  */
 export interface Memory {
   readonly supports: MemorySupport;
   /** Returns the best memories first. Searches only `space` and the space 'global'. */
   recall(question: RecallQuestion, signal: AbortSignal): Promise<RecallAnswer>;
   /**
-   * Stores records, one state each, in order; they are durable when it resolves. The same digest in the same space
-   * is stored once. Tool outputs are kept apart: they are neither searched nor listed, and one with a secret is
-   * rejected.
+   * Stores records. Returns one state for each, in order; stored records are durable then. The same digest in the same
+   * space is stored once. Tool outputs are stored separately: they are neither searched nor listed, and an output that
+   * contains a secret is rejected.
    */
   capture(records: readonly MemoryRecord[], signal: AbortSignal): Promise<readonly CaptureState[]>;
   /** Returns the exact stored text by digest or reference; undefined if not stored. */
   retrieve(key: RecordKey, signal: AbortSignal): Promise<StoredRecord | undefined>;
   list(filter: ListFilter, signal: AbortSignal): Promise<readonly SpokenRecord[]>;
-  /** Returns the whole references with this beginning, of records and outputs; at most REFERENCES_MAX, in order. */
+  /** Returns the references of records and outputs that begin with `start`, at most REFERENCES_MAX, sorted. */
   references(start: string, signal: AbortSignal): Promise<readonly string[]>;
   /**
-   * Forgets memories and leaves tombstones, so that they are not captured again. Resolves to their number. A filter
-   * by words also covers outputs in the embedded store; other memories have no index of outputs.
+   * Forgets memories and leaves tombstones, so that the same texts are not captured again. Resolves to the number of
+   * forgotten memories. With a filter by words the embedded store also forgets outputs.
    */
   forget(
     filter: ForgetFilter,
@@ -48,27 +49,27 @@ export interface Memory {
     progress?: (forgotten: number, all: number) => void,
   ): Promise<number>;
   /**
-   * Proves which outputs and records the memory holds now: one answer per stored digest of this space, in any order,
-   * none for others. Each proof is computed from the stored text itself.
+   * Proves which outputs and records the memory holds now. Returns one answer for each digest that is stored in this
+   * space, in any order, and none for other digests. Each proof is computed from the stored text itself.
    */
   hold(question: HoldQuestion, signal: AbortSignal): Promise<readonly Holding[]>;
   /**
-   * Returns a version that stays the same as long as no proven text can have been deleted by any process. Undefined
-   * if that is not certain now. It examines the files at each call. Memories over a network have no version, so they
-   * prove every request anew.
+   * Returns a number that stays the same as long as no process can have deleted a proven text; undefined if that is not
+   * certain now. Each call examines the files. A memory over a network lacks this method, so svc asks it for new proofs
+   * in every request.
    */
   holdVersion?(): number | undefined;
   /**
-   * Moves part of a space to another, with outputs and tombstones. Call it until it moves nothing. Only the embedded
-   * store can: a service would copy and forget.
+   * Moves part of a space to another one, with outputs and tombstones. Call it until it moves nothing. Only the embedded
+   * store has this method.
    */
   moveSome?(move: SpaceMove, signal: AbortSignal): Promise<SpaceMoved>;
   /**
-   * Returns all memories with their marks, page by page. No memory is skipped because others are forgotten or
-   * repeated meanwhile. Only the embedded store has pages.
+   * Returns all memories with their marks, page by page. If memories are forgotten or captured again meanwhile, no other
+   * memory is skipped. Only the embedded store has this method.
    */
   page?(filter: PageFilter, signal: AbortSignal): Promise<RecordPage>;
-  /** Reports that a proof was false: the memory is not asked for so many milliseconds. */
+  /** Reports a false proof. The memory is then not asked for this many milliseconds. */
   distrust?(milliseconds: number): void;
   close(): Promise<void>;
 }
@@ -79,13 +80,13 @@ export type RequestMemory = Pick<
   'supports' | 'recall' | 'capture' | 'hold' | 'holdVersion' | 'distrust'
 >;
 
-/** Bound on references: more than a user would choose from. */
+/** Bound on references that begin alike, from which a user chooses one; a user reads no longer list. */
 export const REFERENCES_MAX = 10;
 
 export interface SpaceMove {
   readonly from: string;
   readonly to: string;
-  /** The memories to move, which later captures do not bring back to `from`; undefined: the whole space. */
+  /** The memories to move; undefined: the whole space. A later capture of the same text does not store it in `from`. */
   readonly refs?: readonly string[];
 }
 
@@ -98,7 +99,7 @@ export interface SpaceMoved {
 export interface HoldQuestion {
   readonly space: string;
   readonly digests: readonly string[];
-  /** The key of the proofs: 32 fresh random bytes, so that an earlier answer proves nothing. */
+  /** The key of the proofs: 32 new random bytes, so that proofs from an earlier answer are invalid. */
   readonly nonce: Uint8Array;
 }
 
@@ -108,7 +109,7 @@ export interface Holding {
   readonly proof: string;
 }
 
-/** What the memory can do. It may change while the proxy runs: the rights of a hosted memory depend on its key. */
+/** What the memory allows. This may change while the proxy runs, because a service's key may gain or lose rights. */
 export interface MemorySupport {
   readonly kind: 'embedded' | 'hosted' | 'fake';
   readonly read: boolean;
@@ -121,18 +122,17 @@ export interface RecallQuestion {
   readonly olderSpaces?: readonly string[];
   /** The user's prompt with secrets masked. */
   readonly humanText: string;
-  /** The last visible text of the assistant, with less weight: "ok, do it" says nothing alone. */
+  /** The last visible text of the assistant. It has less weight, and helps with prompts such as "ok, do it". */
   readonly assistantText: string;
   /** Digests of texts that the request already holds, which must not be returned. */
   readonly excludeDigests: readonly string[];
   /** Estimated tokens that the block may take. */
   readonly tokensMax: number;
-  /** Milliseconds since 1970, for "yesterday" in a question; not used to prefer newer memories. */
+  /** Milliseconds since 1970, to resolve a word such as "yesterday". It does not make newer memories rank higher. */
   readonly now: number;
   /**
-   * Set for an agent. Agents have tools and look things up themselves, so they get few short lines of whole
-   * exchanges, and only sometimes. A chat without tools gets passages, because it has nothing else. A memory that
-   * does not support exchanges ignores this and returns passages.
+   * Set for an agent, undefined for a chat. An agent can look things up with its tools, so it gets a few lines of whole
+   * exchanges, and for many prompts nothing. A chat gets passages. A memory without exchanges ignores this member.
    */
   readonly agent?: AgentFacts;
 }
@@ -141,7 +141,7 @@ export interface RecallAnswer {
   readonly passages: readonly RecalledPassage[];
   /** For an agent's question: lines of exchanges, best first. `passages` are standing instructions in this case. */
   readonly exchanges?: readonly LocatedExchange[];
-  /** For an agent's question that asks for a list: sessions that most likely matter, best first. */
+  /** For an agent's question with `briefTokensMax` above 0: the earlier sessions that most likely matter, best first. */
   readonly sessions?: readonly RecalledSession[];
   /** The generation of the searched space; undefined for a memory without generations. */
   readonly generation?: string;
@@ -191,7 +191,7 @@ export interface PageFilter {
 
 export interface RecordPage {
   readonly records: readonly (SpokenRecord & MemoryMarks)[];
-  /** Where the next page begins; undefined for an empty page. */
+  /** The `before` of the next page; undefined for an empty page. */
   readonly next: number | undefined;
 }
 

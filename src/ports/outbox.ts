@@ -1,12 +1,12 @@
 import type { MemoryRecord, SpeakerRole } from './memory.ts';
 
-/** Holds captures until the memory has stored them. */
+/** Stores captures until the memory has stored them. */
 export interface Outbox {
   /**
-   * Stores captures in one synchronous write, so that they survive a kill of the process. Returns false if they
-   * could not be stored (disk full, read-only, bound reached); the request continues.
+   * Stores captures in one synchronous write, so that they survive a kill of the process. Returns false if they could
+   * not be written (disk full, read-only, bound reached); that must not fail the request.
    */
   keep(records: readonly MemoryRecord<SpeakerRole>[]): boolean;
-  /** Resolves when all captures so far are in the memory, or after `withinMs`. */
+  /** Resolves when all captures so far are in the memory, or after `withinMs` milliseconds. */
   flush(withinMs: number): Promise<void>;
 }

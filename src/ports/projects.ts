@@ -1,6 +1,6 @@
 /**
- * Finds the project of a folder or a stated space. Nothing here rejects: in the worst case a folder is its own
- * project, and a space keeps its name.
+ * Finds the project of a folder or a stated space. No method rejects: if nothing is known, a folder is its own project,
+ * and a space keeps its name.
  */
 export interface Projects {
   /** Returns the project if it is known without waiting; undefined for a place not examined yet. */
@@ -8,7 +8,7 @@ export interface Projects {
   find(place: Place): Promise<Project>;
 }
 
-/** A folder, or a space that the client states without a folder. The user may have renamed either. */
+/** A folder, or a space that the client states without a folder. The user may have renamed the space of either. */
 export type Place = string | { readonly space: string };
 
 export interface Project {

@@ -2,12 +2,12 @@ import type { SpokenRecord } from '../core/memory/record.ts';
 import type { FileVerdict } from '../core/memory/outgrown.ts';
 
 /**
- * Where memories come from: the folder, the commit and the files that an exchange was about, and the state of each
- * file then. It is stored only in the database of this machine. It is never part of a record, a block, an export or
- * a call to a memory service.
+ * Stores where memories come from: the folder, the commit and the files that an exchange was about, with the state of
+ * each file at that time. Provenance is stored only in the database of this machine. It is never part of a record, a
+ * block, an export or a call to a memory service.
  */
 export interface ProvenanceStore {
-  /** Stores notes beside the first of their records that exists; notes without such a record are dropped. */
+  /** Stores each note with the first of its records that exists, and drops a note whose records all are missing. */
   keep(notes: readonly ProvenanceNote[]): Promise<void>;
   list(filter: ProvenanceFilter): Promise<readonly HeldProvenance[]>;
 }
@@ -55,23 +55,22 @@ export interface HeldProvenance extends Provenance {
   readonly record: SpokenRecord;
 }
 
-/** Bound on stored files of an exchange. Few exchanges are about more. */
+/** Bound on the files that are stored for an exchange. Few exchanges are about more files. */
 export const FILES_MAX = 12;
-/** Longest path; those of real projects have at most a third of it. */
+/** Longest path in characters. Paths in real projects have at most a third of that. */
 export const PATH_CHARS_MAX = 1024;
 
 /**
- * Reads the present files of a project, within bounds on files, bytes and time. It reads nothing outside the
- * project's root or through a link, and starts no program. Nothing here rejects: what cannot be found out in time is
- * unknown.
+ * Reads the present files of a project, within bounds on files, bytes and time. It reads nothing outside the project's
+ * root or through a link, and starts no program. No method rejects: what cannot be found out in time is unknown.
  */
 export interface Code {
   /**
-   * Returns the plain files among these names, at most `FILES_MAX`, in their order. A name may be absolute or
-   * relative to the folder. Undefined if the folder cannot be read in time.
+   * Returns the states of the regular files among these names, in their order, at most `FILES_MAX`. A name may be
+   * absolute or relative to the folder. Undefined if the folder cannot be read in time.
    */
   look(place: Workplace, names: readonly string[]): Promise<CodeNow | undefined>;
-  /** Returns one verdict per file, in order, within `withinMs`. */
+  /** Returns one verdict per file, in order, within `withinMs` milliseconds. */
   compare(
     root: string,
     files: readonly ConcernedFile[],

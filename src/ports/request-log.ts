@@ -14,18 +14,18 @@ import type { RecallUse } from '../core/recall/recall-use.ts';
 
 /** Stores one row per request, without texts or keys. */
 export interface RequestLog {
-  /** Adds a row and returns at once. A kill may lose the rows of the last moment. */
+  /** Adds a row and returns at once. A kill of the process may lose the newest rows. */
   add(row: RequestRow): void;
-  /** Notes how much of a plan is used, and returns at once. */
+  /** Records how much of a subscription plan is used, as an answer stated it. Returns at once. */
   addQuota(row: QuotaRow): void;
-  /** Returns how much of each login's plan is used, newest first. `now`: milliseconds since 1970. */
+  /** Returns how much of each login's subscription plan is used, newest first. `now`: milliseconds since 1970. */
   quota(now: number): Promise<readonly QuotaReport[]>;
-  /** Returns both groups of the hold-out experiment since this time. */
+  /** Returns the results of both groups of the hold-out experiment. `since`: milliseconds since 1970. */
   trial(since: number): Promise<TrialReport>;
   list(filter: RequestList): Promise<readonly RequestRow[]>;
   /** Finds model requests, newest first. */
   find(filter: RequestFilter): Promise<readonly RequestRow[]>;
-  /** Returns rows of one conversation, newest first. Rows of the last moment may be missing. */
+  /** Returns rows of one conversation, newest first. The newest rows may be missing while they are written. */
   conversation(filter: ConversationFilter): Promise<readonly RequestRow[]>;
   /** Returns sums over rows: one per day, client and space, newest day first. */
   sum(filter: SumFilter): Promise<readonly RequestSum[]>;
@@ -39,7 +39,7 @@ export interface RequestList {
   readonly since?: number;
 }
 
-/** A filter. A request must match every member that is set. */
+/** Selects requests. A request must match every member that is set. */
 export interface RequestFilter {
   readonly conversation?: string;
   readonly space?: string;
@@ -68,8 +68,8 @@ export interface SumFilter {
 }
 
 /**
- * Sums over model requests of one day, client, space and model, without requests that were only relayed. Tokens are
- * svc's estimates, except `usage`.
+ * Sums over the model requests of one day, client, space and model, without requests that svc relayed unread. Token
+ * counts are svc's estimates, except in `usage`.
  */
 export interface RequestSum {
   /** The day in local time: 2026-11-20. */
@@ -89,26 +89,26 @@ export interface RequestSum {
   /** The number of requests for which the memory was asked, and of those that got a block. */
   readonly asked: number;
   readonly recalled: number;
-  /** Requests of prompts that only got the list of earlier sessions. */
+  /** The number of requests that got only the list of earlier sessions. */
   readonly briefs: number;
-  /** Successful second looks, their tokens, and how many tokens later requests repeated. */
+  /** The number of second looks that added a block, the tokens of these blocks, and their tokens in later requests. */
   readonly looks: number;
   readonly lookTokens: number;
   readonly lookTokensRepeated: number;
-  /** The number of requests without memory because it failed. */
+  /** The number of requests that got no block because the memory failed. */
   readonly degraded: number;
   /** The part of `degraded` for which the memory did not answer in time. */
   readonly late: number;
-  /** The token counts that providers reported, over the requests that have them. */
+  /** The sums of the token counts that providers reported. */
   readonly usage: Usage;
-  /** The price of the requests in `usage`. */
+  /** The price of the input that `usage` counts. */
   readonly price: Price;
   /** The number of calls with which a model read left-out outputs again. */
   readonly readings: number;
-  /** The part of the direct price for requests with such calls, which would not exist without svc. */
+  /** The part of the direct price that requests with such calls have. Without svc these requests would not exist. */
   readonly againPrice: number;
   readonly thoughts: ThoughtSums;
-  /** The number of prompts that got a block, and of those whose block the model used. */
+  /** The number of prompts that got a block, and the number of those whose block the model used. */
   readonly prompts: number;
   readonly promptsUsed: number;
 }
@@ -118,9 +118,9 @@ export interface SessionSum {
   readonly model: string;
   /** 1 if the client's own login paid. */
   readonly isLogin: number;
-  /** The number of prompts that got memories. */
+  /** The number of prompts that got a block. */
   readonly prompts: number;
-  /** The price of the input, in input tokens at full price. */
+  /** The price of the input with svc, and the estimated price without it, in input tokens at full price. */
   readonly paid: number;
   readonly direct: number;
 }
@@ -150,39 +150,39 @@ export interface RequestRow {
   readonly elidedTokens: number;
   /** References of the newest left-out outputs. */
   readonly elidedRefs?: readonly string[];
-  /** The items with what became of each; undefined if all were sent unchanged. */
+  /** The items that svc changed, with the change of each; undefined if all were sent unchanged. */
   readonly items?: readonly ItemNote[];
   /** The recall for the newest prompt, and whether the model used it. */
   readonly recall?: RecallUse;
   /** The tokens of the blocks of second looks; undefined if there are none. */
   readonly secondLooks?: SecondLooks;
-  /** True if the client's own login paid, and not a key. */
+  /** True if the request was paid by the client's own login and not by a key. */
   readonly isLogin?: true;
   /** The conversation's group, if the hold-out experiment is on. */
   readonly trial?: Trial;
   /** True if the newest text begins like a correction; only set together with `trial`. */
   readonly isCorrection?: true;
-  /** The window of the plan for which the provider refused the request. */
+  /** The usage window of the login's plan that was used up, if the provider refused the request for that reason. */
   readonly planLimit?: PlanLimit;
   /** The token counts that the provider reported. */
   readonly usage?: Usage;
   /** Thinking blocks that the provider dropped or flagged; undefined if none. */
   readonly lostThoughts?: LostThoughts;
-  /** Tool outputs that the provider itself cleared; 0 if svc asked for it and none were. */
+  /** The tool outputs that the provider itself cleared; 0 if svc asked for it and the provider cleared none. */
   readonly cleared?: Cleared;
-  /** Why the provider's cache did not serve its entry; undefined if it did, or if that is unknown. */
+  /** Why the provider's cache did not serve the cached prefix; undefined if it did, or if that is unknown. */
   readonly miss?: CacheMiss;
-  /** The number of thinking blocks that the client sent earlier and dropped here; undefined if none. */
+  /** The number of thinking blocks that the client sent in an earlier request but not in this one; undefined if none. */
   readonly droppedThoughts?: number;
-  /** Who first changed the prefix of the thinking; only set together with `lostThoughts`, if known. */
+  /** Who first changed the prefix of the lost thinking; only set together with `lostThoughts`, if known. */
   readonly prefixChangedBy?: 'client' | 'svc';
   /** How long the provider caches the prompt, in milliseconds; undefined for the default. */
   readonly cacheMs?: number;
-  /** The price of the input, with svc and direct; see core/shortening/meter.ts. */
+  /** The price of the input with svc, and the estimated price without it; see core/shortening/meter.ts. */
   readonly price?: Price;
   /** The number of calls in this answer that read left-out outputs again; undefined if none. */
   readonly readings?: number;
-  /** True if the conversation has thinking that is bound to its prefix, so that nothing already sent may change. */
+  /** True if the provider has bound thinking of the conversation to its prefix, so that nothing already sent may change. */
   readonly isBound?: true;
   /** True if no block may be added any more, because the conversation was continued without svc. */
   readonly isForeign?: true;

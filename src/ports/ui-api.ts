@@ -1,7 +1,7 @@
 import type { DeskPage, DeskRecord, RecallLook, Shelf, ShelfDay, Sighting } from './memory-desk.ts';
 import type { RequestRow, RequestSum } from './request-log.ts';
 
-/** The messages between the page's server and the page, all sent as JSON. */
+/** The messages between the page of `svc ui` and its server. All are sent as JSON. */
 
 export interface About {
   readonly version: string;
@@ -14,7 +14,7 @@ export interface About {
 
 export interface NowAnswer {
   readonly open: readonly RequestRow[];
-  /** Requests, newest first: the last day, or more if that has few conversations. */
+  /** The requests of the last day, newest first; those of a longer time if the day has few conversations. */
   readonly recent: readonly RequestRow[];
 }
 
@@ -27,9 +27,10 @@ export interface TodayAnswer {
   readonly asked: number;
   readonly recalled: number;
   readonly degraded: number;
-  /** The price of the input, in input tokens at full price. */
+  /** The price of the input with svc, and the estimated price without it, in input tokens at full price. */
   readonly paid: number;
   readonly direct: number;
+  /** Requests whose prefix the provider's cache did not serve, the tokens of these prefixes, and the main cause. */
   readonly misses: {
     readonly times: number;
     readonly tokens: number;
@@ -41,7 +42,7 @@ export interface TodayAnswer {
     readonly times: number;
     readonly tokens: number;
   }[];
-  /** The plans of the logins, the newest reading first. */
+  /** How much of the logins' subscription plans is used, the newest reading first. */
   readonly quota: readonly {
     readonly provider: 'claude' | 'codex';
     readonly at: number;
@@ -58,7 +59,7 @@ export interface TodayWindow {
   readonly fullAt: number | null;
 }
 
-/** A server-sent event. `finished` has the requests that finished since the last event. */
+/** A server-sent event. `finished`: the requests that have finished since the previous event. */
 export interface NewsEvent {
   readonly open: readonly RequestRow[];
   readonly finished: readonly RequestRow[];
@@ -69,7 +70,7 @@ export interface TitlesAnswer {
   readonly titles: Readonly<Record<string, string>>;
 }
 
-/** What identifies a memory that a block quotes. */
+/** The memory that a line of a block quotes. */
 export interface MemoryOrigin {
   readonly ref: string;
   readonly at: number;
@@ -85,12 +86,13 @@ export interface BlockLine {
 }
 
 export interface BlockText {
-  /** The fingerprint of the block's item, as in the row's notes. */
+  /** The fingerprint of the item that contains the block; the row's item notes have the same. */
   readonly fingerprint: string;
-  /** The lines of the block; empty if it was forgotten since. */
+  /** The lines of the block; empty if its texts were forgotten since. */
   readonly lines: readonly BlockLine[];
 }
 
+/** A stored request: the body that the client sent, and the body that svc forwarded. */
 export interface KeptTexts {
   readonly sent: string;
   readonly went: string;
@@ -101,7 +103,7 @@ export interface RequestAnswer {
   /** The request's number in its conversation, if known. */
   readonly place: { readonly number: number; readonly of: number } | null;
   readonly blocks: readonly BlockText[];
-  /** Prices of a cached token, relative to an uncached one: to read it, to write it, to write it for an hour. */
+  /** Prices of a cached token, relative to an uncached one: for a read, a write, and a write that lasts an hour. */
   readonly rates: { readonly read: number; readonly write: number; readonly writeHour: number };
   readonly kept: KeptTexts | null;
 }
@@ -111,12 +113,12 @@ export interface TextAnswer {
   readonly role: 'user' | 'assistant' | 'tool';
   readonly text: string;
   readonly isCut: boolean;
-  /** The stub that replaces the output. */
+  /** The line that replaces a left-out tool output; null for another text. */
   readonly stub: string | null;
 }
 
 export interface ShelvesAnswer {
-  /** The spaces; null if a memory service has the memories. */
+  /** The spaces; null if the memories are in a memory service. */
   readonly shelves: readonly Shelf[] | null;
 }
 
@@ -140,7 +142,7 @@ export interface LookAnswer extends RecallLook {
 
 export interface ForgotAnswer {
   readonly forgotten: number;
-  /** The name by which the change can be undone; null if it cannot be. */
+  /** The id with which the page can undo the change; null if it cannot be undone. */
   readonly undo: string | null;
   readonly undoMs: number;
 }
@@ -160,7 +162,7 @@ export interface HealthCheck {
   readonly level: 'ok' | 'warning' | 'problem';
   readonly subject: string;
   readonly found: string;
-  /** What the user can do; a command if there is one. */
+  /** What the user can do, as a command if there is one. */
   readonly fix?: string;
 }
 
@@ -176,7 +178,7 @@ export interface StoreAnswer {
   readonly passages: number;
   readonly bytes: number;
   readonly engine: string;
-  /** The number of records that wait for the memory. */
+  /** The number of captures that the memory has not stored yet. */
   readonly waiting: number;
   readonly service: string;
   readonly svc: string;

@@ -11,23 +11,23 @@ import { withDeadline } from '../within.ts';
 import { wholeBody } from '../network/whole-answer.ts';
 
 /**
- * Downloads the public catalog over the same pinned connection as for providers: https, public addresses, no
- * redirect. The request carries nothing about this machine.
+ * Downloads the public catalog of providers and models. The connection has the same rules as those to providers: https,
+ * public addresses, no redirect. The request says nothing about this machine.
  */
 
-/** The catalog's own address. Its facts have the MIT license; see https://github.com/anomalyco/models.dev . */
+/** The address of the catalog. Its data have the MIT license; see https://github.com/anomalyco/models.dev . */
 export const CATALOG_URL = 'https://models.dev/api.json';
 
 /** Bounds on the download: 254 kB compressed and 3 MB decompressed in 2026, with room for growth. */
 const PACKED_BYTES_MAX = 8 * 1024 * 1024;
 const BYTES_MAX = 32 * 1024 * 1024;
-/** Deadline of the download. No command waits for it; the user chooses from the older catalog meanwhile. */
+/** Deadline of the download. No command waits for it: the wizard shows the older catalog meanwhile. */
 const ANSWER_MS = 15_000;
 
-/** Matches an entity tag, which is sent back in a header as it came (RFC 9110). */
+/** Matches an entity tag (RFC 9110). svc sends it back in a header, so it may contain nothing else. */
 const ETAG = /^(?:W\/)?"[\u0021\u0023-\u007e]{0,200}"$/;
 
-/** Opens an upstream; the caller closes it. */
+/** Opens an upstream, which the caller must close. */
 export type OpenUpstream = (
   settings: UpstreamSettings,
   limits: { readonly headersMs: number },
@@ -39,7 +39,7 @@ export type Fetched =
 
 export interface FeedRequest {
   readonly url: string;
-  /** Entity tag of the present copy; '' if it has none. */
+  /** The entity tag of the present copy; '' if there is none. */
   readonly etag: string;
   readonly environment: Environment;
   readonly signal: AbortSignal;
@@ -47,7 +47,7 @@ export interface FeedRequest {
 
 const unpack = promisify(gunzip);
 
-/** Downloads the catalog. Undefined without a new one: no network, an error, another format. */
+/** Downloads the catalog. Returns undefined if that fails: no network, an error status, another format. */
 export async function fetchCatalog(
   { url, etag, environment, signal }: FeedRequest,
   open: OpenUpstream,

@@ -21,16 +21,16 @@ import { replaceFile } from '../files/replace-file.ts';
 import { withFile } from '../projects/bounded-read.ts';
 
 /**
- * The catalog of providers, which openCatalog() returns at once, without a network. A copy that was checked in the
- * last 24 hours is used as it is. Otherwise an older copy or the package's snapshot is used while a newer one is
- * downloaded in the background. Nothing here fails: without a network the snapshot is enough.
+ * The catalog of providers and their models. openCatalog() returns it without a network: from the cached copy, or else
+ * from the snapshot in the package. If the copy was last checked more than 24 hours ago, a newer one is downloaded in
+ * the background. A failed download is ignored.
  */
 export interface OpenCatalog {
   /** Returns the newest catalog that has been loaded. */
   providers(): readonly Provider[];
-  /** Returns limits and prices of a model that its maker or a provider lists under exactly this name. */
+  /** Returns limits and prices of a model; undefined if no provider lists exactly this name. */
   factsOf(model: string): ModelFacts | undefined;
-  /** Settles when no download is running. */
+  /** Resolves when the background download has ended. */
   readonly settled: Promise<void>;
   close(): Promise<void>;
 }
@@ -54,7 +54,7 @@ export async function openCatalog(options: CatalogOptions): Promise<OpenCatalog>
   let facts = factsByModel(entries);
   const url = sourceUrl(environment);
   const stop = new AbortController();
-  // A negative age comes from a clock that was set back; it is not fresh either.
+  // The age is negative if the clock was set back. Download the catalog then too.
   const age = cached === undefined ? Infinity : now() - cached.checkedAt;
   const isFresh = age >= 0 && age < FRESH_MS;
   const refresh = async (): Promise<void> => {
@@ -81,8 +81,8 @@ export async function openCatalog(options: CatalogOptions): Promise<OpenCatalog>
 }
 
 /**
- * Returns facts by model. If several providers list a model, the one with the longest window counts: resellers
- * shorten windows, and assuming too short a window costs more than too long a one.
+ * Returns facts by model. If several providers list a model, the entry with the longest context window counts: resellers
+ * shorten windows, and a window assumed too short costs more than one assumed too long.
  */
 function factsByModel(entries: CatalogEntries): ReadonlyMap<string, ModelFacts> {
   const found = new Map<string, ModelFacts>();
@@ -104,8 +104,8 @@ function nextOf(
 }
 
 /**
- * Returns the source's address from $SVC_CATALOG_URL: a mirror over https or on this machine. 'off', or any other
- * value, switches downloads off.
+ * Returns the address to download from: $SVC_CATALOG_URL if it is https or on this machine, else the catalog's own if
+ * the variable is not set. Any other value, such as 'off', switches downloads off.
  */
 function sourceUrl(environment: CatalogOptions['environment']): string | undefined {
   const own = environment['SVC_CATALOG_URL'];
@@ -114,13 +114,13 @@ function sourceUrl(environment: CatalogOptions['environment']): string | undefin
   return isUsable ? own : undefined;
 }
 
-// Loads the packaged catalog only when it is needed, because it has 46 kB and only setup uses it.
+/** Loads the snapshot in the package. It has 46 kB, so it is imported only if there is no cached copy. */
 async function snapshot(): Promise<CatalogEntries> {
   const { default: value } = await import('./catalog-snapshot.json', { with: { type: 'json' } });
   return parseEntries(value) ?? {};
 }
 
-/** The last downloaded catalog in the cache folder. Losing it costs one request. */
+/** The last downloaded catalog in the cache folder. If it is lost, svc downloads it again. */
 export interface CachedCatalog {
   readonly entries: CatalogEntries;
   /** The entity tag; '' if the source gave none. */
@@ -130,10 +130,10 @@ export interface CachedCatalog {
 }
 
 const FILE_NAME = 'catalog.json';
-/** Largest cache file that is read: it has 560 kB in 2026. */
+/** Largest cache file that is read. The file has 560 kB in 2026. */
 const BYTES_MAX = 16 * 1024 * 1024;
 
-/** Reads the cached copy and validates it like a download; undefined if it is unusable. */
+/** Reads the cached copy and validates it like a download; undefined if it cannot be used. */
 export async function readCatalogCache(folder: string): Promise<CachedCatalog | undefined> {
   return withFile(join(folder, FILE_NAME), async (file, { uid, size }) => {
     if (!isOwn(uid) || size > BYTES_MAX) return undefined;

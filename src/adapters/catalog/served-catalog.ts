@@ -3,8 +3,8 @@ import type { ModelFacts } from '../../core/settings/model-facts.ts';
 import { type CatalogOptions, openCatalog, type OpenCatalog } from './catalog.ts';
 
 /**
- * The catalog of a process that runs for months. Every query uses the newest copy at once. If the copy is older than
- * a day, a new one is downloaded for later queries.
+ * The catalog in a process that runs for months. A query opens the catalog again if that was done more than ten minutes
+ * ago. Opening replaces a copy older than a day by a download.
  */
 
 const REST_MS = 10 * 60_000;
@@ -23,7 +23,7 @@ export class ServedCatalog {
     return (await this.#open()).providers();
   }
 
-  /** Returns a model's facts at once. The first question only opens the catalog; the next one gets an answer. */
+  /** Returns a model's facts from the copy that is loaded. The first call returns undefined and loads a copy. */
   factsOf(model: string): ModelFacts | undefined {
     this.#open().then(
       (catalog) => (this.#latest = catalog),
@@ -38,7 +38,7 @@ export class ServedCatalog {
 
   #open(): Promise<OpenCatalog> {
     const now = this.#options.now();
-    // After the clock was set back, download again: the age of the copy is then unknown.
+    // If the clock was set back, open the catalog again, because the age of the copy is unknown.
     const isResting = now >= this.#openedAt && now - this.#openedAt < REST_MS;
     if (this.#opened !== undefined && isResting) return this.#opened;
     this.#openedAt = now;

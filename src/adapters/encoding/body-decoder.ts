@@ -8,8 +8,8 @@ import { workerFile } from '../processes/worker-file.ts';
 import type { ZstdJob, ZstdResult } from './zstd-worker.ts';
 
 /**
- * Decodes request bodies: gzip, deflate and br on Node's thread pool; zstd there too if Node supports it, else in a
- * worker. It never returns part of a body.
+ * Decodes request bodies: gzip, deflate and br on Node's thread pool. zstd is decoded there too if Node supports it,
+ * else in a worker thread. A body is decoded whole or refused.
  */
 interface RequestDecoder {
   readonly decode: BodyDecoder;
@@ -49,7 +49,7 @@ export function createBodyDecoder(
   };
 }
 
-// Few large chunks, because each of them crosses to the main thread once.
+/** Bytes of a decoded chunk. Chunks are large, because each one costs a round trip to the main thread. */
 const CHUNK_BYTES = 128 << 10;
 
 async function decodeWithZlib(
@@ -72,17 +72,17 @@ async function decodeWithZlib(
 }
 
 /**
- * Decodes zstd bodies in a worker, one after the other. A job over its deadline ends the worker, and the next job
- * starts another. It must never decode on the main thread.
+ * Decodes zstd bodies in a worker, one after the other. If a job exceeds its deadline, the worker is terminated and the
+ * next job starts another. It must never decode on the main thread.
  */
 class ZstdThread {
   #running: Running | undefined;
-  /** Settles when all jobs so far have ended. */
+  /** Resolves when all jobs so far have ended. */
   #queue: Promise<unknown> = Promise.resolve();
 
-  /** Decodes a body. `limits.deadlineMs` counts from when the worker starts the job. */
+  /** Decodes a body. `limits.deadlineMs` counts from the moment at which the worker starts the job. */
   async decode(encoded: Buffer, limits: DecodeLimits): Promise<Buffer> {
-    // Refuses bodies with invalid frame headers at once, before they enter the queue.
+    // Refuse a body with invalid frame headers before it enters the queue.
     readZstdFrames(encoded, limits.decodedBytesMax);
     const job = this.#queue.then(() => this.#run(encoded, limits));
     this.#queue = job.catch(() => undefined);
@@ -102,7 +102,7 @@ class ZstdThread {
     limits.signal?.throwIfAborted();
     const running = this.#use();
     await running.online;
-    // Starting takes some 50 ms, during which no listener sees an abort.
+    // Check again: no listener has seen an abort while the worker started, which takes some 50 ms.
     limits.signal?.throwIfAborted();
     const result = await askWorker(running.worker, encoded, limits);
     if (result === 'late') {
@@ -135,16 +135,16 @@ class ZstdThread {
 
 interface Running {
   readonly worker: Worker;
-  /** Rejects when the worker cannot be started. */
+  /** Resolves when the worker runs; rejects if it cannot be started. */
   readonly online: Promise<void>;
 }
 
 function startWorker(): Running {
   const worker = new Worker(workerFile('zstd-worker'), {
-    // The worker needs neither the environment's keys nor the process's flags.
+    // The worker gets neither the environment, which holds keys, nor the process's flags.
     env: {},
     execArgv: [],
-    // Bodies are outside this heap, which holds only a few tables.
+    // This heap holds only a few tables: the bytes of bodies are outside it.
     resourceLimits: { maxOldGenerationSizeMb: 64 },
   });
   worker.unref();
@@ -152,12 +152,14 @@ function startWorker(): Running {
     worker.once('online', resolve);
     worker.on('error', reject);
   });
-  // A failed start is reported when the worker is used.
+  // The job that uses the worker reports a failed start.
   online.catch(() => undefined);
   return { worker, online };
 }
 
-/** Sends a job to the worker. 'late': no answer in time, the caller stopped waiting, or the worker died. */
+/**
+ * Sends a job to the worker. Returns 'late' if there is no answer in time, if `signal` aborts, or if the worker ends.
+ */
 function askWorker(
   worker: Worker,
   encoded: Buffer,
@@ -176,7 +178,7 @@ function askWorker(
     signal?.addEventListener('abort', onExit, { once: true });
     worker.on('message', settle);
     worker.on('exit', onExit);
-    // Copy, so that the caller keeps its bytes: a small buffer shares its memory with others.
+    // Transfer a copy: the memory of a small Buffer is shared with other Buffers, and a transfer would take it away.
     const bytes = new Uint8Array(encoded);
     const job: ZstdJob = { encoded: bytes.buffer, decodedBytesMax };
     worker.postMessage(job, [job.encoded]);
@@ -191,8 +193,8 @@ interface NativeZstd {
 export const hasNativeZstd = 'createZstdDecompress' in zlib;
 
 /**
- * Decodes zstd with node:zlib (Node 22.15 and later). It gets one frame per call, whose end is known: Node accepts a
- * truncated frame as whole and ignores every frame after the first.
+ * Decodes zstd with node:zlib (Node 22.15 and later), one frame at a time. svc finds the end of each frame itself,
+ * because Node accepts a truncated frame as whole and ignores every frame after the first.
  */
 async function decodeZstdNatively(encoded: Buffer, limits: DecodeLimits): Promise<Buffer> {
   const startedAt = performance.now();
@@ -200,7 +202,7 @@ async function decodeZstdNatively(encoded: Buffer, limits: DecodeLimits): Promis
   let bytesLeft = limits.decodedBytesMax;
   for (const frame of readZstdFrames(encoded, limits.decodedBytesMax)) {
     const deadlineMs = limits.deadlineMs - (performance.now() - startedAt);
-    // Decode in order, because each frame may use only what the frames before it have left.
+    // Decode in order, because each frame may use only the bytes and the time that earlier frames have left.
     // oxlint-disable-next-line no-await-in-loop
     const bytes = await decodeFrame(encoded.subarray(frame.start, frame.end), {
       ...limits,

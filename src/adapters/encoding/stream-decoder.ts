@@ -4,13 +4,13 @@ import type { DecodeLimits } from '../../ports/body-decoder.ts';
 
 /** A decoding stream of node:zlib. */
 export interface ZlibStream extends Transform {
-  /** Encoded bytes that the decoder has used. */
+  /** The number of encoded bytes that the decoder has read. */
   readonly bytesWritten: number;
 }
 
 /**
- * Decodes a whole body with a stream that processes one chunk at a time on Node's thread pool. At a limit, at the
- * deadline or on an abort of `signal` it ends with the current chunk.
+ * Decodes a whole body with a stream that processes one chunk at a time on Node's thread pool. It stops after the current
+ * chunk if a limit or the deadline is exceeded, or if `signal` aborts.
  */
 export function runDecoder(
   stream: ZlibStream,
@@ -37,7 +37,7 @@ export function runDecoder(
     });
     stream.on('error', (error) => settle(() => reject(unreadable(error))));
     stream.on('end', () => {
-      // zlib ignores bytes after the end, so check: a body is decoded whole or refused.
+      // zlib ignores bytes that follow the encoded stream. Refuse such a body.
       const isWhole = stream.bytesWritten === encoded.length;
       settle(() => (isWhole ? resolve(output.take()) : reject(unreadable())));
     });
@@ -45,8 +45,10 @@ export function runDecoder(
   });
 }
 
-// Up to this size a body is joined from its chunks. A longer one is written into memory reserved for the largest
-// body: the system provides pages only as they are written, and nothing is copied twice.
+/**
+ * Up to this size a body is joined from its chunks at the end. A longer one is written into memory that is reserved for
+ * the largest body, so that it is never held twice. The system provides pages only as they are written.
+ */
 const JOINED_BYTES_MAX = 4 << 20;
 
 class Output {

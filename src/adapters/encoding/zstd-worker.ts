@@ -4,8 +4,8 @@ import { type ErrorCode, ProxyError } from '../../core/errors.ts';
 import { readZstdFrames, type ZstdFrame } from '../../core/encoding/zstd-frame.ts';
 
 /**
- * Decodes zstd with fzstd for Node 20, which has no zstd of its own, in a thread that the main thread ends if it
- * takes too long. fzstd gets only whole frames whose headers keep the limits. It does not verify checksums.
+ * Decodes zstd with fzstd, for Node 20, which has no zstd of its own. The main thread terminates this thread if it takes
+ * too long. fzstd gets only whole frames whose headers are within the limits. It does not verify checksums.
  */
 export interface ZstdJob {
   readonly encoded: ArrayBuffer;
@@ -25,7 +25,7 @@ function decode(encoded: Uint8Array, decodedBytesMax: number): ZstdResult {
   try {
     const frames = readZstdFrames(encoded, decodedBytesMax);
     const bound = frames.reduce((sum, frame) => sum + frame.decodedBytesMax, 0);
-    // Reserve the largest size at once: the system provides pages only as they are written.
+    // Reserve the upper bound: the system provides pages only as they are written.
     const output = new Uint8Array(Math.min(bound, decodedBytesMax));
     let length = 0;
     for (const frame of frames) length += decodeFrame(encoded, frame, output.subarray(length));
@@ -36,7 +36,10 @@ function decode(encoded: Uint8Array, decodedBytesMax: number): ZstdResult {
   }
 }
 
-/** Writes into `output` block by block, and returns the number of bytes. A frame may be longer than its header says. */
+/**
+ * Decodes a frame into `output`, and returns the number of bytes. It checks the length after each block, because a frame
+ * may decode to more bytes than its header states.
+ */
 function decodeFrame(
   encoded: Uint8Array,
   { start, end, contentSize }: ZstdFrame,

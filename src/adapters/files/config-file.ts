@@ -14,17 +14,17 @@ import {
 } from './private-folder.ts';
 
 /**
- * Reads the configuration file. A link or another user's file is refused; too open modes are reported. Error
- * messages never contain any of the file, because it consists of secrets.
+ * Reads the configuration file. It refuses a link and another user's file, and reports modes that are too open. Error
+ * messages never quote the file, because it contains keys.
  */
 
 export interface ConfigFile {
   readonly path: string;
   /** The parsed JSON, not validated yet. */
   readonly value: unknown;
-  /** A value that changes whenever the file changes. */
+  /** Inode number, size and times of the file: it changes whenever the file changes. */
   readonly stamp: string;
-  /** The folder and the file, if others may read or write them, with their mode bits. */
+  /** The folder or the file, with its permission bits, if other users may read or write it. */
   readonly looseModes: readonly LooseMode[];
 }
 
@@ -70,7 +70,7 @@ export async function readConfigFile(folder: string): Promise<ConfigFile | undef
   }
 }
 
-/** Restricts too open modes, and returns the paths that were changed. */
+/** Restricts modes that are too open. Returns the changed paths. */
 export async function repairModes(folder: string, kind?: FolderKind): Promise<readonly string[]> {
   const repaired: string[] = [];
   if ((await folderMode(folder)) === undefined) return repaired;
@@ -123,7 +123,7 @@ async function openNoFollow(path: string): Promise<FileHandle | undefined> {
   } catch (error) {
     const code = codeOf(error);
     if (code === 'ENOENT') return undefined;
-    // A link: Linux and macOS report ELOOP, FreeBSD EMLINK.
+    // The path is a link: Linux and macOS report ELOOP, FreeBSD EMLINK.
     if (code === 'ELOOP' || code === 'EMLINK') {
       throw new FileError(
         `${path} is a symbolic link, and svc stores no secrets behind links.`,
@@ -139,12 +139,12 @@ async function openNoFollow(path: string): Promise<FileHandle | undefined> {
 }
 
 function parse(path: string, bytes: Buffer): unknown {
-  // The default of ignoreBOM removes a byte order mark, which some editors write.
+  // TextDecoder removes a byte order mark, which some editors write.
   const text = new TextDecoder('utf-8').decode(bytes);
   try {
     return JSON.parse(text);
   } catch (error) {
-    // The parser's message quotes the file, so only its position is used, and the error is not passed on as a cause.
+    // The parser's message quotes the file. Use only the position in it, and do not attach the error as the cause.
     const message = error instanceof Error ? error.message : '';
     const position = /at position (\d+)/.exec(message)?.[1];
     const where = position === undefined ? '' : `, near ${placeOf(text, Number(position))}`;
@@ -160,8 +160,10 @@ function placeOf(text: string, position: number): string {
   return `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
 }
 
-// A change is reported when two polls agree, so that a half-written file is not read. At worst this takes two periods
-// and the read.
+/**
+ * Interval of the polls. A change is reported when two polls in a row see the same stamp, so that a file which is being
+ * written is not read. So a change is reported within two intervals.
+ */
 const PERIOD_MS = 250;
 
 interface ConfigWatch {
@@ -169,27 +171,27 @@ interface ConfigWatch {
 }
 
 /**
- * Watches the configuration file for changes (R31: within a second). It polls the file's stamp. Events would get
- * lost when a folder is replaced, on network disks, and when the system has run out of watches. `stamp`: of the file
- * as it was read, so that no change in between is missed. `onChange` must not throw.
+ * Watches the configuration file for changes (R31: within a second). It polls the file's stamp: events of the system
+ * get lost when a folder is replaced, on network disks, and when the system has run out of watches. `stamp`: the stamp
+ * with which the caller has read the file, so that no change since then is missed. `onChange` must not throw.
  */
 export function watchConfig(
   file: { readonly path: string; readonly stamp: string },
   onChange: () => void,
 ): ConfigWatch {
-  let told = file.stamp;
+  let reported = file.stamp;
   let previous = file.stamp;
   let isLooking = false;
   const look = async (): Promise<void> => {
     const now = await stampAt(file.path);
     const isSettled = now === previous;
     previous = now;
-    if (!isSettled || now === told) return;
-    told = now;
+    if (!isSettled || now === reported) return;
+    reported = now;
     onChange();
   };
   const timer = setInterval(() => {
-    // If the disk is slow, skip this poll, so that polls do not pile up.
+    // Skip this poll while an earlier one waits for a slow disk.
     if (isLooking) return;
     isLooking = true;
     void look().finally(() => {

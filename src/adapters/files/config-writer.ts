@@ -7,9 +7,9 @@ import { withFileLock } from './file-lock.ts';
 import { ensurePrivateFolder, FILE_MODE, isOwn, syncFolder } from './private-folder.ts';
 
 /**
- * Writes the configuration file (R28). `conf` serialises and writes it, but follows links, makes open folders and
- * does not sync the folder. So it gets a fresh folder inside the configuration's; its result is checked and moved
- * into place here.
+ * Writes the configuration file (R28). The package `conf` serialises and writes it, but it follows links, makes folders
+ * that others can read, and does not sync the folder. So `conf` writes into a new folder inside the configuration's
+ * folder. This module checks the result and renames it into place.
  */
 
 type Value = Readonly<Record<string, unknown>>;
@@ -18,8 +18,8 @@ const STAGING = '.writing-';
 const { O_RDONLY, O_NOFOLLOW } = constants;
 
 /**
- * Replaces the file by the result of `change`. There is one writer at a time; if `change` throws, nothing is
- * written. Throws FileError if the folder or the file cannot be used safely.
+ * Replaces the file by the result of `change`, under a lock between processes. If `change` throws, nothing is written.
+ * Throws FileError if the folder or the file cannot be used safely.
  */
 export async function updateConfigFile(
   folder: string,
@@ -63,8 +63,10 @@ async function writeWithConf(staging: string, value: Value): Promise<void> {
   conf.store = { ...value };
 }
 
-// Loading conf makes its helper `when-exit` catch and re-send every signal, which would end `svc start` in the middle
-// of its answers. Temporary files are removed here instead.
+/**
+ * Loads `conf` and removes the signal listeners that its dependency `when-exit` adds. They catch and re-send every
+ * signal, which would end `svc start` in the middle of its answers.
+ */
 async function keepingSignals<T>(load: () => Promise<T>): Promise<T> {
   const before = new Map(process.eventNames().map((name) => [name, process.rawListeners(name)]));
   const loaded = await load();
@@ -93,20 +95,20 @@ async function checkAndSync(path: string): Promise<void> {
         'Nothing was changed.',
       );
     }
-    // With SNAP in the environment conf writes without syncing.
+    // If the variable SNAP is set, `conf` does not sync the file.
     await handle.sync();
   } finally {
     await handle.close();
   }
 }
 
-/** Finds the temporary files of killed writers, which contain a secret; those of a running writer are included. */
+/** Finds temporary files of killed writers, which may contain keys. They may also be those of a running writer. */
 export async function findLeftovers(folder: string): Promise<readonly string[]> {
   const names = await readdir(folder).catch((): string[] => []);
   return names.filter((one) => one.startsWith(STAGING)).map((name) => join(folder, name));
 }
 
-/** Removes temporary files of killed writers, after waiting for a running one. Returns the removed paths. */
+/** Waits for a running writer, and removes temporary files of killed ones. Returns the removed paths. */
 export async function removeLeftovers(folder: string): Promise<readonly string[]> {
   if ((await findLeftovers(folder)).length === 0) return [];
   try {
@@ -116,7 +118,7 @@ export async function removeLeftovers(folder: string): Promise<readonly string[]
   }
 }
 
-// Removes temporary files. The caller holds the lock, so no other process is writing one.
+/** Removes temporary files. The caller holds the lock, so no process is writing one. */
 async function removeStaged(folder: string): Promise<readonly string[]> {
   const paths = await findLeftovers(folder);
   for (const path of paths) await rm(path, { recursive: true, force: true });

@@ -14,16 +14,16 @@ import {
 import { databaseFile } from './database-file.ts';
 import { isFolderName, ownNamesIn } from './folder-purpose.ts';
 
-/** The files that svc makes in the data folder, and their modes. Other files there are not svc's. */
+/** Checks and restricts the modes of the files that svc makes in the data folder. It ignores other files there. */
 
-/** Matches names in the data folder, also of folders: others cannot reach the files of a private folder. */
+/** Matches the files and folders that svc makes directly in the data folder. */
 const DATA_NAMES = ownNamesIn('data');
-/** Matches a renamed broken database, without its `-wal` and `-shm` files. */
+/** Matches a damaged database that svc has renamed, but not the `-wal` and `-shm` files that belong to it. */
 const SET_ASIDE = /^memory\.db\.corrupt-[\dTZ.-]+$/;
-/** Bound on checked files. A folder with more has journals of many killed processes; the first ones show that. */
+/** Bound on checked files. A folder with more files has journals of many killed processes. */
 const FILES_MAX = 1000;
 
-/** Returns files that others may read or write; none if there is no folder. */
+/** Returns the files that other users may read or write. */
 export async function looseDataFiles(folder: string): Promise<readonly LooseMode[]> {
   const loose: LooseMode[] = [];
   for (const path of await ownFiles(folder)) {
@@ -35,13 +35,16 @@ export async function looseDataFiles(folder: string): Promise<readonly LooseMode
   return loose;
 }
 
-/** Returns broken databases that were renamed when new ones were begun. */
+/** Returns the damaged databases that svc has renamed and replaced by new ones. */
 export async function findSetAside(folder: string): Promise<readonly string[]> {
   const names = await readdir(folder).catch((): string[] => []);
   return names.filter((name) => SET_ASIDE.test(name)).map((name) => join(folder, name));
 }
 
-/** Returns a path that cannot be written: a file, the folder, or the folder in which it would be made. */
+/**
+ * Returns the first path that cannot be written: the data folder, or the nearest existing folder above it, or the
+ * database. Undefined if all can be written.
+ */
 export async function findUnwritable(folder: string): Promise<string | undefined> {
   for (const path of [await nearestFolder(folder), databaseFile(folder)]) {
     const code = await access(path, constants.W_OK).then(() => '', codeOf);
@@ -58,7 +61,7 @@ async function nearestFolder(folder: string): Promise<string> {
   return isThere || dirname(folder) === folder ? folder : nearestFolder(dirname(folder));
 }
 
-/** Restricts modes, and returns the paths that were changed. */
+/** Restricts modes that are too open. Returns the changed paths. */
 export async function tightenDataFiles(folder: string): Promise<readonly string[]> {
   const mended: string[] = [];
   for (const { path } of await looseDataFiles(folder)) {

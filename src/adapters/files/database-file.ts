@@ -10,14 +10,14 @@ export function stateFile(folder: string): string {
   return join(folder, 'state.db');
 }
 
-/** Returns the databases of a data folder that are folders, links or devices: svc uses only plain files. */
+/** Returns the paths of the two databases at which there is a folder, a link or a device, which svc does not use. */
 export function blockedFiles(folder: string): readonly string[] {
   return [databaseFile(folder), stateFile(folder)].filter(
     (path) => lstatSync(path, { throwIfNoEntry: false })?.isFile() === false,
   );
 }
 
-/** Returns the bytes of a database and its write-ahead log; 0 if there is none. */
+/** Returns the size of a database with its write-ahead log, in bytes; 0 if there is none. */
 export function databaseBytes(file: string): number {
   return bytesOf(file) + bytesOf(`${file}-wal`);
 }

@@ -7,14 +7,17 @@ import { codeOf, FileError, folderHint } from './file-error.ts';
 import { isAlive } from '../processes/run-files.ts';
 
 /**
- * A lock between processes: a file that only one of them can create. It contains the writer's process id, so that
- * the lock of a killed writer does not block everyone.
+ * A lock between processes: a file that only one of them can create. It contains the id of the process that holds the
+ * lock, so that other processes can remove the lock of a killed one.
  */
 
-// How long to wait for the lock. A write takes milliseconds.
+/** Longest wait for the lock. A process holds it for milliseconds. */
 const WAIT_MS = 5000;
 const POLL_MS = 25;
-/** Age from which a lock is stale: no write takes so long, so its process id belongs to another program by now. */
+/**
+ * Age from which a lock is stale even if its process id is in use: no write takes so long, so the id now belongs to
+ * another program.
+ */
 const STALE_MS = 60_000;
 
 /** Runs `work` while holding the lock. Throws FileError if the lock is not free within five seconds. */
@@ -57,13 +60,16 @@ async function isStale(path: string): Promise<boolean> {
   const age = Date.now() - made.mtimeMs;
   if (age > STALE_MS) return true;
   const pid = Number(/^\d{1,10}/.exec(await contentOf(path))?.[0] ?? '0');
-  // A new lock is empty for an instant, before its process id is written.
+  // A new lock is empty until its process id is written.
   if (pid === 0) return age > POLL_MS * 40;
   return !isAlive(pid);
 }
 
-// Rename first: if two processes find the same stale lock, only one can rename it. If it took a new lock instead, one
-// change would be lost, but the file would stay whole.
+/**
+ * Removes a stale lock. It renames the lock first: if two processes find the same one, only the first can rename it. In
+ * the worst case the second renames a lock that was created just now; then one change is lost, but the file that the
+ * lock protects stays whole.
+ */
 async function takeAway(path: string): Promise<void> {
   const aside = `${path}.${randomBytes(4).toString('hex')}`;
   try {

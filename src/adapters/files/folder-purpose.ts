@@ -3,36 +3,39 @@ import { shellQuote } from '../../core/foreign/shell-quote.ts';
 import { FileError } from './file-error.ts';
 
 /**
- * Knows the names of everything that svc makes in its folders. They decide whose modes svc restricts, what it
- * removes, and whether it may use an existing folder and change its mode (R40). It must never make private what
- * other programs use: /tmp, a home, a project.
+ * Lists the names of everything that svc makes in its folders. These names decide which modes svc restricts, what
+ * `svc uninstall` removes, and whether svc may use an existing folder and restrict its mode (R40). svc must never
+ * restrict a folder that other programs use: /tmp, a home folder, a project.
  */
 
-/** Each of these constants is a regular expression that matches whole names. */
+// Each of these constants is the source of a regular expression that matches whole names.
 const CONFIG = 'config\\.(?:json|lock)';
-/** A hidden name may be in any folder, so it does not show the folder's purpose. */
+/** Folders in which the configuration is written; see config-writer.ts. */
 const STAGED = '\\.writing-.*';
 const CACHE = 'catalog\\.json';
-/** Files of the data folder: the memories, and captures that are not stored yet. */
+/** Files of the data folder that `svc uninstall --keep-memory` keeps: memories, and captures that wait to be stored. */
 const MEMORY = '(?:memory\\.db|state\\.db|hosted_|projects\\.json).*|forgotten|replaced';
 const DATA = '(?:ledger|outbox)-.*|proxy(?:-\\d+\\.json|\\.log)|ui-open\\.html';
 const FOLDERS = 'outputs|client-files|cache';
-/** Files of a team's memory service. They hold other people's data, so removing svc does not delete them. */
+/** Files of a memory service. They contain other people's data, so `svc uninstall` does not remove them. */
 const SERVICE =
   'service(?:\\.(?:json|db.*))?|lock\\.db.*|pepper|running\\.json|.*\\.key|receipts_.*|restoring-.*';
 
-/** The ending of a temporary file: the next content of a file, or a lock that is being removed. */
+/** The ending of a temporary file: the new content of a file (replace-file.ts), or a stale lock (file-lock.ts). */
 export const DRAFT = '\\.(?:[0-9a-f]{8}){1,2}';
 
-/** Matches files that may be in any folder: hidden ones, and the file system's `lost+found`. */
+/** Matches names that say nothing about a folder's purpose: hidden ones, and the file system's `lost+found`. */
 const NEUTRAL_NAME = /^(?:\..*|lost\+found)$/;
 
-/** Mode bit of a folder in which many users write, and each can remove only its own files. */
+/** The sticky bit: many users write in this folder, and each can remove only their own files. */
 const STICKY = 0o1000;
 /** Mode bits of the group and of others. */
 const OTHERS = 0o077;
 
-/** `inside`: within a folder of svc, so the content is svc's. `asked`: the user wants an empty folder private. */
+/**
+ * `inside`: the folder is inside a folder of svc, so its content is svc's. `asked`: the user has asked svc to restrict
+ * this folder, even if it is empty.
+ */
 export interface FolderKind {
   readonly inside?: boolean;
   readonly asked?: boolean;
@@ -65,7 +68,7 @@ export function isFolderName(name: string): boolean {
   return whole(FOLDERS).test(name);
 }
 
-/** Returns a pattern for svc's names in one of the folders. The data folder may also hold the cache and a service. */
+/** Returns a pattern for the names of the entries that svc makes in one of its folders. */
 export function ownNamesIn(place: 'config' | 'cache' | 'data'): RegExp {
   switch (place) {
     case 'config':
@@ -77,7 +80,7 @@ export function ownNamesIn(place: 'config' | 'cache' | 'data'): RegExp {
   }
 }
 
-/** Matches the names of files that stay when svc is removed. */
+/** Returns a pattern for the names of entries that stay when svc is uninstalled. */
 export function keptNames(keepMemory: boolean): RegExp {
   return keepMemory ? withDrafts(SERVICE, MEMORY) : withDrafts(SERVICE);
 }

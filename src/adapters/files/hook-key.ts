@@ -14,16 +14,16 @@ import { FILE_MODE, isOwn, isPrivate, READ_FLAGS } from './private-folder.ts';
 import { makePrivateFolder } from './private-files.ts';
 
 /**
- * The secret of this machine, in the data folder. Hooks mark their text with it, so that the proxy recognises it,
- * and the accounts of quota rows are hashed with it. It is not part of the configuration: hooks work without one,
- * and a new local token does not change them.
+ * The hook key: a secret of this machine, in the data folder. A hook marks its text with a hash keyed by it, so that the
+ * proxy recognises the text. svc also hashes the accounts of quota rows with it. The key is not in the configuration,
+ * because hooks work without one, and because marks must stay valid when the local token changes.
  */
 
 const NAME = 'hook.key';
 const KEY = /^[A-Za-z0-9_-]{43}$/;
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
 
-/** Returns the key, and creates it if there is none. Undefined if that fails: then a hook returns no text. */
+/** Returns the key, and creates it if there is none. Returns undefined if that fails; then a hook adds no text. */
 export function hookKey(folder: string): string | undefined {
   const known = readHookKey(folder);
   if (known !== undefined) return known;
@@ -33,16 +33,16 @@ export function hookKey(folder: string): string | undefined {
     const file = openSync(draft, O_WRONLY | O_CREAT | O_EXCL | (O_NOFOLLOW ?? 0), FILE_MODE);
     writeSync(file, randomBytes(32).toString('base64url'));
     closeSync(file);
-    // If two hooks start at once, the first link stays.
+    // If two hooks do this at the same time, the second link fails and the first key stays.
     linkSync(draft, join(folder, NAME));
   } catch {
-    // Another process was first, or the folder cannot be written.
+    // Another process has created the key, or the folder cannot be written.
   }
   rmSync(draft, { force: true });
   return readHookKey(folder);
 }
 
-/** Returns the key; undefined if no hook has run yet, or if the file is not svc's own. */
+/** Returns the key; undefined if there is none, or if other users may own or read the file. */
 export function readHookKey(folder: string): string | undefined {
   let file: number | undefined;
   try {

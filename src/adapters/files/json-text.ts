@@ -1,7 +1,5 @@
 import { applyEdits, modify, parse, type ParseError } from 'jsonc-parser';
 
-/** Edits a JSON text and keeps its comments and order. The layout around an edit may change. */
-
 /** Parses JSON with comments and trailing commas; undefined if it is invalid. */
 export function parseJsonText(text: string): unknown {
   const errors: ParseError[] = [];
@@ -9,7 +7,10 @@ export function parseJsonText(text: string): unknown {
   return errors.length === 0 ? value : undefined;
 }
 
-/** Says why a parser of plain JSON refuses the text; undefined if it accepts it. */
+/**
+ * Says why JSON.parse() refuses the text: 'relaxed' means that it has comments or trailing commas, 'invalid' that it is
+ * no JSON. Undefined if it is plain JSON.
+ */
 export function jsonFault(text: string): 'relaxed' | 'invalid' | undefined {
   try {
     JSON.parse(text.replace(/^\uFEFF/, ''));
@@ -19,7 +20,10 @@ export function jsonFault(text: string): 'relaxed' | 'invalid' | undefined {
   }
 }
 
-/** Sets `value` at `path` in the text; undefined removes it. A number is an index in a list, and -1 appends. */
+/**
+ * Returns the text with `value` at `path`; undefined removes the member. A number in `path` is an index in a list, and
+ * -1 appends. Comments and the order of members stay; the layout around the edit may change.
+ */
 export function withJsonValue(
   text: string,
   path: readonly (string | number)[],

@@ -1,11 +1,11 @@
 import { createReadStream, closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { createGunzip } from 'node:zlib';
 
-/** Reads the lines of a text file one after the other; a file with a name in `.gz` is decompressed. */
+/** Reads the lines of a text file one after the other. Decompresses a file whose name ends in `.gz`. */
 export async function* linesOfFile(path: string, bytesMax = Infinity): AsyncGenerator<string> {
   const file = createReadStream(path, { end: bytesMax });
   const input = path.endsWith('.gz') ? file.pipe(createGunzip()) : file;
-  // After pipeline() has started, an error of the file has no other handler.
+  // pipe() does not pass on an error of the file.
   file.on('error', (error) => input.destroy(error));
   try {
     yield* linesOf(input);
@@ -15,9 +15,8 @@ export async function* linesOfFile(path: string, bytesMax = Infinity): AsyncGene
 }
 
 /**
- * Splits a text at
- *  and \r
- * . Node 24's readline also splits at U+2028 and U+2029, which JSON allows inside a string.
+ * Splits a text at LF and CRLF. Node's readline cannot be used: from Node 24 on it also splits at U+2028 and U+2029,
+ * which JSON allows inside a string.
  */
 export async function* linesOf(
   input: AsyncIterable<Uint8Array | string>,
@@ -52,7 +51,7 @@ export interface LastLines {
   readonly end: number;
 }
 
-/** Reads the last whole lines of a file; none if it cannot be read or is no plain file. Never blocks. */
+/** Reads the last whole lines of a file; none if it cannot be read or is no regular file. It does not wait on a pipe. */
 export function lastLines(path: string, bytesMax: number): LastLines {
   const nothing = { lines: [], start: 0, end: 0 };
   let file: number | undefined;
@@ -63,7 +62,7 @@ export function lastLines(path: string, bytesMax: number): LastLines {
     const from = Math.max(0, size - bytesMax);
     const bytes = Buffer.alloc(size - from);
     const read = bytes.subarray(0, readSync(file, bytes, 0, bytes.length, from));
-    // Omit the first line, which may lack its beginning, and an unfinished last line.
+    // Omit the first line if it may lack its beginning, and the last line if it has no end.
     const start = from === 0 ? 0 : read.indexOf(NEWLINE) + 1;
     const end = Math.max(start, read.lastIndexOf(NEWLINE) + 1);
     const lines = read.toString('utf8', start, end).split('\n').slice(0, -1);

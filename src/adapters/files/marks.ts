@@ -2,13 +2,13 @@ import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * Empty files in the data folder. The modification time of each tells other processes when an event last happened.
- * For example, a purge tells the running service to drop its cached blocks.
+ * Writes and reads empty files in the data folder. The modification time of such a file tells other processes when an
+ * event last happened.
  */
 
-/** Name of a file whose time says when records were last purged. Blocks that were cached before are invalid. */
+/** The file whose time says when a service's records were last purged. Blocks that were cached before it are invalid. */
 const FORGOTTEN = 'forgotten';
-/** Name of a file whose time says when the database was deleted or replaced while a process had it open. */
+/** The file whose time says when `memory.db` was last deleted or replaced while a process had it open. */
 const REPLACED = 'replaced';
 
 export function markForgotten(folder: string): void {
@@ -16,8 +16,8 @@ export function markForgotten(folder: string): void {
 }
 
 /**
- * Returns a function that reads when something was last forgotten, in milliseconds since 1970; 0 if never. A call
- * costs 3 us, whether the file exists or not.
+ * Returns a function that reads when records were last purged, in milliseconds since 1970; 0 if never. A call costs
+ * 3 us, whether the file exists or not.
  */
 export function forgottenIn(folder: string): () => number {
   const path = join(folder, FORGOTTEN);
@@ -28,7 +28,7 @@ export function markReplaced(folder: string): void {
   mark(folder, REPLACED);
 }
 
-/** Returns when the database was last replaced, in milliseconds since 1970; 0 if never. */
+/** Returns when `memory.db` was last deleted or replaced, in milliseconds since 1970; 0 if never. */
 export function replacedAt(folder: string): number {
   return markedAt(join(folder, REPLACED));
 }

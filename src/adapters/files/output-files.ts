@@ -8,27 +8,27 @@ import { READ_FLAGS } from './private-folder.ts';
 import { replaceFile } from './replace-file.ts';
 
 /**
- * Writes left-out tool outputs as plain files, `outputs/<reference>.txt` in the data folder. A model whose shell may
- * only read (Codex's default) cannot open a database, but can read a file. A file's name is a hash of its text, so
- * the content can be verified.
+ * Writes the tool outputs that svc leaves out of prompts as files, `outputs/<reference>.txt` in the data folder. A shell
+ * that may only read, as Codex's by default, cannot open a database, but the model can read a file with it. The name of
+ * a file is a hash of its text, so the content can be verified.
  */
 
-/** How long a file is kept. An older session sends the output whole, or the file is written again. */
+/** How long a file is kept after its last use. If a session continues later, the file is written again. */
 const AGE_MAX_MS = 7 * 24 * 3600 * 1000;
-/** Bound on all files, equal to the store's bound for outputs. */
+/** Bound on the bytes of all files: the bound that the store has for outputs. */
 const BYTES_MAX = 256 * 1024 * 1024;
-/** Longest file that is read: four times the longest left-out output. */
+/** Largest file that is read: four times the longest output that svc leaves out. */
 const FILE_BYTES_MAX = 2 * 1024 * 1024;
 
 const NAME = new RegExp(`^(${REFERENCES.source})\\.txt$`);
 const TEMPORARY = /^\.[0-9a-f]{16}\.tmp$/;
 
-/** Returns the folder of the files; a reader needs only this and a reference. */
+/** Returns the folder of the files. */
 export function outputFolder(dataFolder: string): string {
   return join(dataFolder, 'outputs');
 }
 
-/** Writes the file or, if it exists, marks it as used now. `now`: milliseconds since 1970. */
+/** Writes a file. If it exists, sets only its time, which counts as its last use. `now`: milliseconds since 1970. */
 export async function writeOutputFile(
   dataFolder: string,
   output: { readonly ref: string; readonly text: string },
@@ -81,7 +81,7 @@ export async function removeOutputFiles(
   for (const ref of refs) await rm(pathOf(folder, ref), { force: true });
 }
 
-/** Removes files that are too old, then the least used until the rest keeps the limit. */
+/** Removes files that are too old, and then the longest unused ones until the rest is within the bound. */
 export async function cleanOutputFiles(
   dataFolder: string,
   now: number,

@@ -4,8 +4,6 @@ import type { Environment } from '../../core/settings/config-values.ts';
 import { FileError } from './file-error.ts';
 import { homedir } from 'node:os';
 
-/** Returns the folders of svc: for data, for the catalog's cache, and for the configuration. */
-
 /** Returns $SVC_DATA_HOME, else the system's folder for programs' data. */
 export function dataFolder(environment: Environment): string {
   const own = environment['SVC_DATA_HOME'];
@@ -26,9 +24,10 @@ function systemFolder(kind: 'data' | 'cache'): string {
   throw new FileError(`${variable} is not an absolute path.`, 'Correct it, or set SVC_DATA_HOME.');
 }
 
-/** Returns the configuration's folder, never the current one: a repository must not bring an upstream (T5). */
-
-/** Returns $SVC_CONFIG_HOME, else $XDG_CONFIG_HOME/svc, else ~/.config/svc; absolute, without trailing slash. */
+/**
+ * Returns the folder of the configuration: $SVC_CONFIG_HOME, else $XDG_CONFIG_HOME/svc, else ~/.config/svc. It is
+ * absolute, so it never depends on the current folder: a repository must not be able to configure an upstream (T5).
+ */
 export function configFolder(environment: Environment): string {
   const own = environment['SVC_CONFIG_HOME'];
   if (own) return absolute(own, 'SVC_CONFIG_HOME');
@@ -38,7 +37,7 @@ export function configFolder(environment: Environment): string {
   return join(homeFolder(environment), '.config', 'svc');
 }
 
-/** Checks a path from the environment: one that depends on the current folder is refused. */
+/** Returns a path from the environment. Throws FileError for a relative one, which depends on the current folder. */
 function absolute(path: string, variable: string): string {
   if (isAbsolute(path)) return resolve(path);
   throw new FileError(`${variable} is not an absolute path.`, `Set it to one that starts with /.`);

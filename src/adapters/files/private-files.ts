@@ -23,16 +23,16 @@ import {
 } from './private-folder.ts';
 
 /**
- * Synchronous access to the data folder, for code that cannot wait: the store's thread, and writes before an
- * answer's last byte. Files are created private, so that there is no moment with a wider mode. Never follows a
- * symbolic link, never writes to another user's file.
+ * Makes and opens files in the data folder synchronously, for code that cannot wait: the store's thread, and the write
+ * before an answer's last byte. Files get their mode on creation. It never follows a symbolic link, and never writes to
+ * another user's file.
  */
 
 const { O_APPEND, O_CREAT, O_NOFOLLOW, O_RDWR } = constants;
 
 /**
- * Makes the folder with mode 0700, or restricts an existing one of svc. Throws FileError for a link, a file, another
- * user's folder, and a folder that svc did not make and that is open or holds other things (R40).
+ * Makes the folder with mode 0700, or restricts the mode of an existing one. Throws FileError for a link, a file and
+ * another user's folder, and for a folder that mustTighten() refuses (R40).
  */
 export function makePrivateFolder(folder: string, kind?: FolderKind): void {
   try {
@@ -47,8 +47,8 @@ export function makePrivateFolder(folder: string, kind?: FolderKind): void {
 }
 
 /**
- * Opens a file for reading and appending; creates it with mode 0600 or restricts it. The caller closes the
- * descriptor. Throws FileError.
+ * Opens a file for reading and appending. It creates the file with mode 0600, or restricts the mode of an existing one.
+ * The caller closes the descriptor. Throws FileError.
  */
 export function openPrivateFile(path: string): number {
   const file = openOrExplain(path);
@@ -62,8 +62,8 @@ export function openPrivateFile(path: string): number {
 }
 
 /**
- * Creates the file with mode 0600, or restricts an existing one without opening it: closing a descriptor of a
- * database would drop SQLite's locks on it in this process. Throws FileError.
+ * Creates a file with mode 0600, or restricts the mode of an existing one. It does not open an existing file, because
+ * closing a descriptor of a database would drop SQLite's locks on it in this process. Throws FileError.
  */
 export function ensurePrivateFile(path: string): Stats {
   const there = lstatSync(path, { throwIfNoEntry: false });
@@ -87,7 +87,7 @@ export function syncFile(path: string): void {
 
 function openOrExplain(path: string): number {
   try {
-    // Windows has no O_NOFOLLOW: the flag is undefined there and counts as 0.
+    // Windows has no O_NOFOLLOW, so the constant is undefined there.
     return openSync(path, O_RDWR | O_APPEND | O_CREAT | (O_NOFOLLOW ?? 0), FILE_MODE);
   } catch (cause) {
     const message = `${path} cannot be opened (${codeOf(cause) || 'unknown error'}).`;

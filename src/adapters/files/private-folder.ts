@@ -5,8 +5,8 @@ import { type FolderKind, mustTighten } from './folder-purpose.ts';
 import { shellQuote } from '../../core/foreign/shell-quote.ts';
 
 /**
- * Makes folders and files that only their owner may read (R28). Modes are set on creation. They are restricted later
- * only through an open handle, never through a name that could be a link.
+ * Makes folders that only their owner may read (R28), and restricts the modes of existing ones. It changes a mode only
+ * through an open handle, because a path could be a link.
  */
 
 export const FOLDER_MODE = 0o700;
@@ -14,14 +14,13 @@ export const FILE_MODE = 0o600;
 /** Mode bits of the group and of others. */
 const OTHERS = 0o077;
 
-// With these flags the system refuses to open a link or a device.
 const { O_RDONLY, O_NOFOLLOW, O_DIRECTORY, O_NONBLOCK } = constants;
-/** Opens a plain file to read it: no link is followed, and a pipe does not block. Windows knows neither flag. */
+/** Flags to open a file for reading: no link is followed, and a pipe does not block. Windows has neither of the two. */
 export const READ_FLAGS = O_RDONLY | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0);
 
 /**
- * Makes the folder if it is missing, or restricts one of svc. Throws FileError for a link, a file, another user's
- * folder, and a folder that svc did not make and that is open or holds other things (R40).
+ * Makes the folder with mode 0700, or restricts the mode of an existing one. Throws FileError for a link, a file and
+ * another user's folder, and for a folder that mustTighten() refuses (R40).
  */
 export async function ensurePrivateFolder(path: string, kind?: FolderKind): Promise<void> {
   try {
@@ -33,15 +32,15 @@ export async function ensurePrivateFolder(path: string, kind?: FolderKind): Prom
   await tightenFolder(path, kind);
 }
 
-/** Explains the system's error about a folder that should be made with its parents. */
+/** Returns the error for the user if a folder could not be made with its parents. */
 export function makingError(path: string, cause: unknown): FileError {
-  // Node turns EROFS into ENOENT after it has checked the path.
+  // On a read-only file system Node's recursive mkdir() reports ENOENT.
   if (codeOf(cause) !== 'ENOENT') return folderError(path, cause);
   const message = `${path} cannot be made: its file system is read-only.`;
   return new FileError(message, folderHint('EROFS'), { cause });
 }
 
-/** Returns the folder's mode bits for others; undefined if there is no folder. */
+/** Returns the folder's permission bits; undefined if there is no folder. */
 export async function folderMode(path: string): Promise<number | undefined> {
   try {
     const handle = await openFolder(path);
@@ -64,7 +63,7 @@ export async function tightenFolder(path: string, kind?: FolderKind): Promise<bo
   }
 }
 
-/** Throws FileError if using the folder would; for doctor, which changes nothing. */
+/** Throws the FileError that ensurePrivateFolder() would throw, and changes nothing; for `svc doctor`. */
 export async function checkFolder(path: string, kind?: FolderKind): Promise<void> {
   const handle = await openFolder(path);
   try {
@@ -89,7 +88,7 @@ export function isOwn(uid: number): boolean {
   return process.getuid === undefined || process.getuid() === uid;
 }
 
-/** Makes the names in the folder durable. */
+/** Syncs the folder, so that a rename in it survives a power cut. */
 export async function syncFolder(path: string): Promise<void> {
   // Windows cannot open a folder to sync it, and makes renames durable itself.
   if (process.platform === 'win32') return;

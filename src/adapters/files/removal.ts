@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { codeOf, FileError } from './file-error.ts';
 import { isOwn } from './private-folder.ts';
 
-/** Finds and removes the files that svc made in one of its folders. It never follows a link. */
+/** Finds and removes the files that svc made in one of its folders, for `svc uninstall`. It never follows a link. */
 
 export interface FolderContents {
   readonly folder: string;
@@ -11,7 +11,7 @@ export interface FolderContents {
   readonly parents: number;
   /** Entries that svc made, as full paths. */
   readonly own: readonly string[];
-  /** Entries that stay: they are kept on purpose, or svc did not make them. */
+  /** Entries that stay, as full paths: OwnFolder.kept matches them, or svc did not make them. */
   readonly others: readonly string[];
 }
 
@@ -50,7 +50,7 @@ export async function contentsOf(asked: OwnFolder): Promise<FolderContents | und
   };
 }
 
-/** Removes svc's own entries, and then the folder and these parents if they are empty. */
+/** Removes svc's own entries, and then the folder and `parents` folders above it, as far as they are empty. */
 export async function removeContents({ folder, own, parents }: FolderContents): Promise<void> {
   for (const path of own) {
     await rm(path, { recursive: true, force: true }).catch((cause: unknown) => {

@@ -6,15 +6,15 @@ import { DRAFT } from './folder-purpose.ts';
 import { FILE_MODE } from './private-folder.ts';
 
 const { O_CREAT, O_EXCL, O_WRONLY, O_NOFOLLOW } = constants;
-// O_NOFOLLOW is undefined on Windows, so it counts as 0 there.
+// Windows has no O_NOFOLLOW, so the constant is undefined there.
 const FLAGS = O_CREAT | O_EXCL | O_WRONLY | (O_NOFOLLOW ?? 0);
 
 export interface Replacement {
-  /** Path of the temporary file, which must be in the same folder; undefined: a name is made from the file's own. */
+  /** Path of the temporary file, in the same folder; undefined: the file's path with a random ending. */
   readonly draft?: string;
-  /** Mode of the file; undefined means 0600. It is set on the open file, so that the umask has no effect. */
+  /** The mode of the new file; undefined means 0600. */
   readonly mode?: number;
-  /** False: do not wait for the disk, because the file may be lost in a power cut. */
+  /** False: do not sync the file. A power cut may then lose it. */
   readonly isSynced?: boolean;
   /** Called when the temporary file is complete. If it throws, the file stays unchanged. */
   readonly beforeRename?: () => Promise<void>;
@@ -24,9 +24,9 @@ export interface Replacement {
 const STALE_MS = 60_000;
 
 /**
- * Replaces the file's content: private from creation, synced, atomic. A link of that name is replaced and not
- * followed. Throws errors of the file system; then the file is unchanged. The caller makes the rename durable with
- * syncFolder().
+ * Replaces a file atomically: writes a private temporary file, syncs it, and renames it. A link at the path is replaced
+ * and not followed. Throws errors of the file system; then the file is unchanged. After a power cut the old file may be
+ * back, unless the caller then calls syncFolder().
  */
 export async function replaceFile(
   path: string,

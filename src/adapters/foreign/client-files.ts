@@ -5,17 +5,17 @@ import { isRecord, parseJson, recordOrNone } from '../../core/bytes/json-fields.
 import type { Login } from '../../core/http/logins.ts';
 
 /**
- * Reads settings files of coding agents in the user's home to find out whether they use the proxy; never writes
- * them. They hold credentials, so svc repeats only the values that it looks for.
+ * Reads settings files of coding agents in the user's home, to find out whether they use the proxy. It never writes
+ * them. They contain credentials, so no other content than the values that svc looks for leaves this file.
  */
 
-/** Largest file that is read: settings are kilobytes, Claude Code's state of many projects some megabytes. */
+/** Largest file that is read. Settings have kilobytes; .claude.json, the state of Claude Code, has some megabytes. */
 const BYTES_MAX = 16 * 1024 * 1024;
 
 /** A client's own folder: from an environment variable, or else in the home folder. */
 export interface ClientFolder {
   readonly variable: string;
-  /** Its name in the home folder; '' for the home folder itself. */
+  /** The folder's name in the home folder; '' for the home folder itself. */
   readonly name: string;
 }
 
@@ -24,7 +24,7 @@ export const CLAUDE_FOLDER: ClientFolder = { variable: 'CLAUDE_CONFIG_DIR', name
 export const CLAUDE_STATE: ClientFolder = { variable: 'CLAUDE_CONFIG_DIR', name: '' };
 export const CODEX_FOLDER: ClientFolder = { variable: 'CODEX_HOME', name: '.codex' };
 
-/** Reads a client's file; '' if it is missing or no settings file. */
+/** Reads a client's file; '' if it is missing, too large or no regular file. */
 export function readClientFile(
   environment: Environment,
   { variable, name }: ClientFolder,
@@ -36,7 +36,7 @@ export function readClientFile(
   return isAbsolute(folder) ? readSmall(join(folder, file)) : '';
 }
 
-/** Reads a file; '' if it is missing or no settings file. */
+/** Reads a file; '' if it is missing, too large or no regular file. */
 export function readSmall(file: string): string {
   try {
     const stat = statSync(file);
@@ -50,7 +50,7 @@ export function isInstalled(environment: Environment, program: string): boolean 
   return findProgram(environment, program) !== undefined;
 }
 
-/** Returns the first path at which the search path has the program; undefined if it is not installed. */
+/** Returns the path of the program in the first folder of $PATH that has it; undefined if none has it. */
 export function findProgram(environment: Environment, program: string): string | undefined {
   const folders = (environment['PATH'] ?? '').split(delimiter).filter(isAbsolute);
   const names = process.platform === 'win32' ? [`${program}.cmd`, `${program}.exe`] : [program];
@@ -68,8 +68,8 @@ function isExecutable(path: string): boolean {
 }
 
 /**
- * Says whether a client is logged in with a subscription. svc only looks whether a login exists: no part of a
- * credential leaves this file, is stored or is used (R46).
+ * Says whether a client is logged in with a subscription. svc only checks whether a login exists: no part of a
+ * credential leaves this file, and none is stored or used (R46).
  */
 export function hasLogin(environment: Environment, login: Login): boolean {
   return login === 'claude' ? hasClaudeLogin(environment) : codexAuthMode(environment) === 'login';

@@ -8,8 +8,8 @@ import { replaceFile } from '../files/replace-file.ts';
 import { withFileLock } from '../files/file-lock.ts';
 
 /**
- * A configuration file of another program in the user's home. It is replaced atomically; a symbolic link stays a
- * link, and mode and all other bytes stay unchanged.
+ * A configuration file of another program in the user's home. svc replaces it atomically, and keeps its mode. If the path
+ * is a symbolic link, svc replaces the file to which it leads.
  */
 export interface ForeignFile {
   /** The path of the file itself, after following all links. */
@@ -18,18 +18,18 @@ export interface ForeignFile {
   readonly text: string | undefined;
   readonly hasMark: boolean;
   readonly mode: number;
-  /** The topmost folder of the path that does not exist. */
+  /** The topmost folder of the path that does not exist; undefined if all exist. */
   readonly missingFolder: string | undefined;
 }
 
-/** Largest file that is read; users' settings have kilobytes. */
+/** Largest file that is read. Settings of users have kilobytes. */
 const BYTES_MAX = 4 * 1024 * 1024;
 /** The byte order mark, which some editors write. */
 const MARK = '\ufeff';
-/** Mode of a new file: private, because such files hold credentials. */
+/** Mode of a new file. Such files contain credentials. */
 const NEW_FILE_MODE = 0o600;
 
-/** Reads the file. Throws FileError if it is no text file of this user. */
+/** Reads a file. Throws FileError if it is not a regular file of this user with UTF-8 text, or is too large. */
 export async function readForeignFile(named: string): Promise<ForeignFile> {
   const path = await targetOf(named);
   if (path === undefined) {
@@ -64,8 +64,8 @@ export async function readForeignFile(named: string): Promise<ForeignFile> {
 }
 
 /**
- * Replaces the file's text and keeps its mode. Throws FileError if another program has changed the file since it was
- * read, and for other errors; then nothing is changed.
+ * Replaces the file's text and keeps its mode. Throws FileError for every error, and if another program has changed the
+ * file since it was read; then nothing is changed.
  */
 export async function replaceForeignFile(file: ForeignFile, text: string): Promise<void> {
   const folder = dirname(file.path);
@@ -81,11 +81,11 @@ export async function replaceForeignFile(file: ForeignFile, text: string): Promi
   } catch (error) {
     throw notWritten(file.path, error);
   }
-  // The file is replaced already, so a failed sync of its folder is ignored.
+  // The file is replaced already. Ignore a failed sync of its folder.
   await syncFolder(folder).catch(() => undefined);
 }
 
-/** Removes a file that svc made, and the folders made for it if they are empty. */
+/** Removes a file that svc made. `madeFolder`: the topmost folder that was made for it; removed too if it is empty. */
 export async function removeForeignFile(
   file: ForeignFile,
   madeFolder: string | undefined,
@@ -122,7 +122,7 @@ function notWritten(path: string, cause: unknown): FileError {
   return new FileError(`${path} cannot be written (${code}).`, hint, { cause });
 }
 
-/** Returns the real file behind the name; undefined if there is none. A broken link is refused. */
+/** Returns the path of a file after following all links; undefined if there is no file. Throws for a broken link. */
 async function targetOf(named: string): Promise<string | undefined> {
   try {
     return await realpath(named);
@@ -158,7 +158,7 @@ async function exists(path: string): Promise<boolean> {
 
 function decode(path: string, bytes: Buffer): string {
   try {
-    // ignoreBOM: true keeps a byte order mark in the text, so that it can be detected.
+    // Keep a byte order mark in the text (ignoreBOM), so that readForeignFile() can find it.
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (cause) {
     throw new FileError(`${path} is not UTF-8 text.`, 'Save it as UTF-8 first.', { cause });
@@ -166,8 +166,8 @@ function decode(path: string, bytes: Buffer): string {
 }
 
 /**
- * Records in svc's data folder of its changes to other programs' files: how to undo a change, and the earlier
- * content. Both have mode 0600, because such files hold credentials.
+ * Stores in the data folder how to undo svc's changes to other programs' files: for each file a record of the changes,
+ * and a backup of its earlier text. Both have mode 0600, because such files contain credentials.
  */
 export class UndoRecords {
   readonly #folder: string;
@@ -176,12 +176,12 @@ export class UndoRecords {
     this.#folder = join(dataFolder, 'client-files');
   }
 
-  /** Returns the path of the copy of the file before the change. */
+  /** Returns the path of the backup of a file's text before svc changed it. */
   backupPath(name: string): string {
     return join(this.#folder, `${name}.before`);
   }
 
-  /** Runs one change at a time. Throws FileError if the folder cannot be used. */
+  /** Runs `work` under a lock between processes. Throws FileError if the folder cannot be used. */
   async alone<T>(work: () => Promise<T>): Promise<T> {
     await ensurePrivateFolder(this.#folder, { inside: true });
     return withFileLock(join(this.#folder, 'write.lock'), work);
@@ -206,7 +206,7 @@ export class UndoRecords {
     return this.#readText(this.backupPath(name));
   }
 
-  /** Writes the backup first: a record must never name a backup that does not exist. */
+  /** Writes the backup, if `before` is given, and then the record, which must never name a missing backup. */
   async write(name: string, record: unknown, before: string | undefined): Promise<void> {
     if (before !== undefined) await this.#replace(this.backupPath(name), before);
     await this.#replace(this.#recordPath(name), JSON.stringify(record));

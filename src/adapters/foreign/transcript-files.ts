@@ -8,21 +8,21 @@ import { linesOfFile } from '../files/lines.ts';
 import { type Connection, loadDriver } from '../store/driver.ts';
 
 /**
- * Finds and reads the transcripts that clients store in the user's home. They are never written, links are not
- * followed, and every size has a limit.
+ * Finds and reads the transcripts that clients store in the user's home. It never writes them, does not follow links,
+ * and limits every size.
  */
 
-/** Bound on files, newest first: a year of ten sessions a day. */
+/** Bound on transcripts, of which the newest are taken: a year of ten sessions a day. */
 const FILES_MAX = 4000;
-/** Largest transcript. The largest seen are 60 MB, mostly tool outputs. */
+/** Largest transcript in bytes. The largest ones seen have 60 MB, mostly tool outputs. */
 const FILE_BYTES_MAX = 256 * 1024 * 1024;
-/** Longest line. A line holds one message; one of 32 MiB is a picture or a pasted file. */
+/** Longest line that is read. A line contains one message; a longer one is a picture or a pasted file. */
 const LINE_CHARS_MAX = 32 * 1024 * 1024;
-/** Deepest level of folders that is searched: Codex's sessions/<year>/<month>/<day>/rollout-*. */
+/** Levels of folders that are searched for Codex: sessions/<year>/<month>/<day>/rollout-*. */
 const DEPTH_MAX = 4;
-/** Longest path of a file in a list: PATH_MAX of Linux. */
+/** Longest path that is read from a client's file: PATH_MAX of Linux. */
 const PATH_BYTES_MAX = 4096;
-/** Bound on rows that are read per session, from its beginning. opencode stores a row per part of a message. */
+/** Bound on the rows of an opencode session that are read, oldest first. A row is one part of a message. */
 const ROWS_MAX = 100_000;
 
 export interface TranscriptFile {
@@ -40,8 +40,8 @@ export interface HomeFolders {
 }
 
 /**
- * Lists the transcripts, oldest first, so that memories are stored in the order in which they were said. Empty if
- * the client was never used.
+ * Lists a client's transcripts, oldest first, so that an import stores their texts in the order of time. The list is
+ * empty if the client was never used.
  */
 export function findTranscripts(client: TranscriptClient, folders: HomeFolders): TranscriptFile[] {
   const found = FINDERS[client](folders);
@@ -50,7 +50,7 @@ export function findTranscripts(client: TranscriptClient, folders: HomeFolders):
 
 const FINDERS: Readonly<Record<TranscriptClient, (folders: HomeFolders) => TranscriptFile[]>> = {
   'claude-code': ({ home, environment }) =>
-    // Read no deeper level, which holds transcripts of sub-agents.
+    // Transcripts of sub-agents are one level deeper.
     collect(join(environment['CLAUDE_CONFIG_DIR'] ?? join(home, '.claude'), 'projects'), 1),
   codex: ({ home, environment }) => {
     const root = environment['CODEX_HOME'] ?? join(home, '.codex');
@@ -69,7 +69,7 @@ const FINDERS: Readonly<Record<TranscriptClient, (folders: HomeFolders) => Trans
       ({ path }) => basename(dirname(path)) === 'chats',
     ),
   gemini: ({ home, environment }) =>
-    // Read no deeper level, which holds transcripts of sub-agents.
+    // Transcripts of sub-agents are one level deeper.
     collect(join(environment['GEMINI_CLI_HOME'] ?? home, '.gemini/tmp'), 2).filter(
       ({ path }) => basename(dirname(path)) === 'chats',
     ),
@@ -92,7 +92,7 @@ export interface Transcript {
   readonly records: readonly TranscriptRecord[];
 }
 
-/** Reads the memories of a session. Throws errors of the file system. */
+/** Reads the records of a session. Throws errors of the file system. */
 export async function readTranscript(
   client: TranscriptClient,
   file: TranscriptFile,
@@ -112,7 +112,7 @@ export async function readTranscript(
   return { folder: reader.folder, records };
 }
 
-/** Reads a file with one object: the session and its history. The file's time is the only time. */
+/** Reads a session of Continue: one object with a history. It has no times, so every entry gets the file's time. */
 async function readContinue(file: TranscriptFile, reader: TranscriptReader): Promise<void> {
   const { history, ...session } = await wholeFile(file.path);
   reader.take(session);
@@ -121,7 +121,7 @@ async function readContinue(file: TranscriptFile, reader: TranscriptReader): Pro
   }
 }
 
-/** Reads the messages, and a file beside them that names the folder. Sub-agents have their own files. */
+/** Reads a session of Cline: a file with its messages, and one beside it that names the folder. Skips sub-agents. */
 async function readCline(file: TranscriptFile, reader: TranscriptReader): Promise<void> {
   const { agent, messages, sessionId } = await wholeFile(file.path);
   if (agent !== 'lead') return;
@@ -133,9 +133,9 @@ async function readCline(file: TranscriptFile, reader: TranscriptReader): Promis
 }
 
 /**
- * Reads a session of Gemini CLI 0.61.0. It writes a message again when its calls have ended, and `$rewindTo` when
- * the user goes back before a message. A list in `$set` repeats messages and adds the client's own, so it is
- * skipped.
+ * Reads a session of Gemini CLI 0.61.0. The client writes a message a second time when its calls have ended, and a line
+ * with `$rewindTo` when the user goes back to the point before a message. A line with `$set` only repeats messages and
+ * adds the client's own, so it is skipped.
  */
 async function readGemini(file: TranscriptFile, reader: TranscriptReader): Promise<void> {
   const messages = new Map<string, Fields>();
@@ -153,7 +153,7 @@ async function readGemini(file: TranscriptFile, reader: TranscriptReader): Promi
   for (const message of messages.values()) reader.take(message);
 }
 
-/** Removes a message and all after it; all messages if it is not among them, as the client does. */
+/** Removes the message `first` and all later ones. Removes all messages if it is not among them, as the client does. */
 function rewind(messages: Map<string, Fields>, first: string): void {
   const ids = [...messages.keys()];
   for (const id of ids.slice(Math.max(ids.indexOf(first), 0))) messages.delete(id);
@@ -179,7 +179,7 @@ interface OpencodeSession {
   readonly changedAt: number;
 }
 
-/** Selects sessions without a parent; one with a parent is a sub-agent's. */
+/** Selects sessions without a parent; those with a parent are sub-agents' sessions. */
 const SESSIONS = `SELECT id, directory, revert, time_updated AS changedAt FROM session WHERE parent_id IS NULL`;
 const MESSAGES = `SELECT m.id, m.time_created AS at, m.data AS message, p.data AS part
   FROM message m LEFT JOIN part p ON p.message_id = m.id AND json_extract(p.data, '$.type') = 'text'
@@ -204,7 +204,7 @@ function readOpencode(file: TranscriptFile, reader: TranscriptReader): void {
     if (session === undefined) return [];
     reader.take({ session: id, folder: session.directory });
     const reverted = parseJson(session.revert ?? 'null');
-    // Ids ascend with time. The user took back everything from this message on.
+    // The user took back this message and all later ones. Ids ascend with time.
     const end = isRecord(reverted) ? reverted['messageID'] : undefined;
     for (const message of messagesOf(database, id)) {
       if (typeof end === 'string' && message.id >= end) break;
@@ -237,7 +237,7 @@ function messagesOf(database: Connection, session: string): OpencodeMessage[] {
   return messages;
 }
 
-/** Reads sessions from a database without writing. One of another form, or an unreadable one, has no sessions. */
+/** Reads from opencode's database without writing. Returns nothing if it cannot be read or has other tables. */
 function inDatabase<T>(path: string, read: (database: Connection) => T[]): T[] {
   if (!existsSync(path)) return [];
   let database: Connection | undefined;
@@ -265,7 +265,7 @@ function entriesOf(folder: string): Dirent[] {
   try {
     return readdirSync(folder, { withFileTypes: true });
   } catch {
-    // The folder is missing or not readable, so there is nothing to import.
+    // The folder is missing or cannot be read, so there is nothing to import.
     return [];
   }
 }

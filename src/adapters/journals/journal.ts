@@ -20,24 +20,24 @@ import { isAlive } from '../processes/run-files.ts';
 import { makePrivateFolder, openPrivateFile } from '../files/private-files.ts';
 
 /**
- * An append-only file that survives a kill of the process. A call makes one synchronous write (4 us); syncs run in
- * the background, because they take 4 to 16 ms. Each process writes its own file, and the next process reads those
- * of ended ones. It never waits for another process, and never trusts a line whose length and checksum disagree.
+ * An append-only file that survives a kill of the process. append() makes one synchronous write (4 us). Syncs run in the
+ * background, because they take 4 to 16 ms. Each process writes a file of its own, and reads the files of ended
+ * processes. It never waits for another process, and drops a line that does not match its length and checksum.
  */
 
-/** Longest time without a sync. A power cut loses at most this and the time of a sync; R27 allows a second. */
+/** Time from a write to the next sync. A power cut loses the writes of this time and of the sync; R27 allows a second. */
 const SYNC_MS = 500;
-/** Bytes of a line's head: two fields of eight hex digits and a space, the payload's length and its CRC-32. */
+/** Bytes of a line's head: the payload's length and its CRC-32, each as eight hex digits and a space. */
 const HEAD_BYTES = 18;
 const LINE_END = 10;
-/** Tolerance between the clocks of process start and file names. */
+/** Tolerated difference between the start of a process as the system states it, and the time in a file's name. */
 const START_SLACK_MS = 2000;
-/** Age from which a journal of another machine or container is abandoned: its process cannot be checked. */
+/** Time without a write after which a journal of another machine or container counts as abandoned. */
 const SILENCE_MS = 24 * 3600 * 1000;
 
 export interface JournalOptions {
   readonly folder: string;
-  /** The kind of lines: the first part of the file's name. */
+  /** The first part of the file's name, which says what its lines contain. */
   readonly name: string;
   /** Bound on the file, in bytes. */
   readonly bytesMax: number;
@@ -47,7 +47,7 @@ export class Journal {
   readonly #options: JournalOptions;
   #path: string;
   #file: number | undefined;
-  /** Device and inode number of the open file; no other file gets them while it is open. */
+  /** Device and inode number of the open file, which no other file can get while it is open. */
   #identity: Identity | undefined;
   #bytes = 0;
   #syncTimer: NodeJS.Timeout | undefined;
@@ -61,7 +61,7 @@ export class Journal {
     return this.#bytes;
   }
 
-  /** Appends JSON values, all or none. Throws errors of the file system, and RangeError over the bound. */
+  /** Appends JSON values, all or none. Throws errors of the file system, and RangeError if the file would be too long. */
   append(values: readonly string[]): void {
     let lines = '';
     let bytes = 0;
@@ -76,7 +76,7 @@ export class Journal {
     try {
       written = writeSync(this.#file, lines);
     } finally {
-      // On a full disk a write may store only part of the lines, and returns a smaller number.
+      // On a full disk a write may store only part of the lines. Remove that part.
       if (written < bytes) ftruncateSync(this.#file, this.#bytes);
     }
     if (written < bytes) throw new Error('short write');
@@ -91,7 +91,7 @@ export class Journal {
     this.#bytes = 0;
   }
 
-  /** Replaces all values by these. A kill in between leaves the old file, or both. */
+  /** Replaces all values by writing a new file. A kill meanwhile leaves the old file, or both files. */
   replace(values: readonly string[]): void {
     const old = {
       path: this.#path,
@@ -116,7 +116,7 @@ export class Journal {
     rmSync(old.path, { force: true });
   }
 
-  /** Closes the file. An empty one is removed; one with lines waits for the next process. */
+  /** Closes the file, and removes it if it is empty. Another process reads a file with lines. */
   close(): void {
     clearTimeout(this.#syncTimer);
     if (this.#file === undefined) return;
@@ -130,7 +130,7 @@ export class Journal {
     return join(this.#options.folder, `${this.#options.name}-${owner}.journal`);
   }
 
-  /** Opens the file, or a new one if it was deleted: lines in a deleted file would be lost. The check takes 2 us. */
+  /** Returns the open file. If it was deleted meanwhile, makes it again with its lines. The check takes 2 us. */
   #openFile(): number {
     const old = this.#file;
     if (old !== undefined && isAt(this.#path, this.#identity)) return old;
@@ -141,7 +141,7 @@ export class Journal {
     return file;
   }
 
-  /** Copies pending lines from a deleted file, which exists as long as it is open: they are nowhere else. */
+  /** Copies the lines of a deleted file, whose content exists as long as it is open. Closes that file. */
   #copyLines(from: number, to: number): void {
     const lines = Buffer.alloc(this.#bytes);
     const read = readSync(from, lines, 0, lines.length, 0);
@@ -153,7 +153,7 @@ export class Journal {
     if (this.#syncTimer !== undefined) return;
     this.#syncTimer = setTimeout(() => {
       this.#syncTimer = undefined;
-      // A failed sync is ignored, because nothing can be done about it: the system has the lines.
+      // Ignore a failed sync: the system still has the lines and writes them later.
       if (this.#file !== undefined && this.#bytes > 0) fdatasync(this.#file, () => undefined);
     }, SYNC_MS);
     this.#syncTimer.unref();
@@ -169,11 +169,11 @@ function isAt(path: string, file: Identity | undefined): boolean {
 
 export interface OrphanedJournal {
   readonly values: readonly unknown[];
-  /** Removes the journal once all its values are stored elsewhere. Keeps a file whose owner may be alive. */
+  /** Removes the journal, unless its owner may be alive. Call it when all its values are stored elsewhere. */
   remove(): void;
 }
 
-/** Returns the names for which a folder has journals. */
+/** Returns the names of the journals in a folder; see JournalOptions.name. */
 export function journalNames(folder: string): readonly string[] {
   return [...new Set(fileNames(folder).map((file) => file.slice(0, file.indexOf('-'))))];
 }
@@ -187,7 +187,7 @@ export function journalBytes(folder: string, start: string): number {
   return sizes.reduce((sum, size) => sum + size, 0);
 }
 
-/** Returns all journals of this name, of any process. Call it only if none of those processes is alive. */
+/** Returns the journals of this name of all processes. Call it only if none of these processes is alive. */
 export function takeJournals({
   folder,
   name,
@@ -202,7 +202,7 @@ export function takeJournals({
   });
 }
 
-/** Returns journals whose process has ended or cannot be checked; never those of a living process. */
+/** Returns the journals of this name whose process has ended or cannot be checked. */
 export function findOrphans({ folder, name }: JournalOptions): OrphanedJournal[] {
   return fileNames(folder).flatMap((file) => {
     const path = join(folder, file);
@@ -213,13 +213,13 @@ export function findOrphans({ folder, name }: JournalOptions): OrphanedJournal[]
     try {
       return [{ values: decodeLines(readFileSync(path)), remove }];
     } catch {
-      // Another process has taken over the journal first, or this user may not read it.
+      // Another process has taken over the journal and removed it, or this user may not read it.
       return [];
     }
   });
 }
 
-/** Returns the values of all whole lines; lines cut by a kill or a full disk are left out. */
+/** Returns the values of all whole lines. It skips lines that a kill or a full disk has cut. */
 export function decodeLines(bytes: Buffer): unknown[] {
   const values: unknown[] = [];
   let start = 0;
@@ -251,7 +251,10 @@ function fileNames(folder: string): string[] {
   }
 }
 
-/** Returns the owner. `isAlive`: undefined for another machine or container, whose process ids mean nothing here. */
+/**
+ * Returns the process that owns a journal; undefined if the file has another name. `isAlive` is undefined for a process
+ * of another machine or container, whose ids mean nothing here.
+ */
 function ownerOf(file: string, name: string): { readonly isAlive?: boolean } | undefined {
   if (!file.startsWith(`${name}-`)) return undefined;
   const [tag, pid, startedAt] = file.slice(name.length + 1).split('-');
@@ -266,14 +269,14 @@ function isRunning(pid: number, startedAt: number): boolean {
 }
 
 /**
- * Returns when a process started, in milliseconds since 1970; undefined if the system does not say. A process id
- * that was reused after a restart must not protect a file for ever.
+ * Returns when a process started, in milliseconds since 1970; undefined if the system does not say. The start shows
+ * whether the owner's process id now belongs to another process.
  */
 function startOf(pid: number): number | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The program's name in parentheses may contain spaces, so count the fields after it. Every Linux that Node
-    // supports has 100 clock ticks per second.
+    // Count the fields after the program's name, which is in parentheses and may contain spaces. The start is in clock
+    // ticks; every Linux that Node supports has 100 per second.
     const ticks = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]);
     const [, booted] = /^btime (\d+)$/m.exec(readFileSync('/proc/stat', 'utf8')) ?? [];
     const start = Number(booted) * 1000 + ticks * 10;
@@ -290,7 +293,7 @@ function isSilent(path: string): boolean {
 
 let tag: string | undefined;
 
-/** Returns an id of the machine and, in a container, of its process namespace. */
+/** Returns a hash of the host name and the process namespace: process ids are comparable only within one namespace. */
 function placeTag(): string {
   tag ??= createHash('sha256').update(`${hostname()} ${pidNamespace()}`).digest('hex').slice(0, 8);
   return tag;

@@ -11,17 +11,17 @@ import {
 import { isTime } from '../../core/memory/times.ts';
 import type { LedgerRow } from '../../ports/ledger.ts';
 
-/** Converts ledger entries to stored rows and back. Only this file knows what each column means. */
+/** Converts ledger entries to stored rows and back. No other code knows what a row's members mean. */
 
-type Said = Pick<LedgerRow, 'block' | 'form'>;
+type Content = Pick<LedgerRow, 'block' | 'form'>;
 
-/** Separates the space of a block and the records that it quotes. No space contains a line end. */
+/** Separates a block's space, the records that it quotes, and its text. Neither a space nor a reference contains it. */
 const LINE_END = '\n';
 
 export function rowOf(entry: LedgerEntry): LedgerRow {
   const isOnce = isWrittenOnce(entry) && entry.replaces !== true;
   const once = isOnce ? ({ isOnce: true } as const) : {};
-  return { key: keyOf(entry), ...saidBy(entry), at: entry.at, ...once };
+  return { key: keyOf(entry), ...contentOf(entry), at: entry.at, ...once };
 }
 
 export function entryOf(row: LedgerRow, address: LedgerAddress): LedgerEntry {
@@ -30,7 +30,7 @@ export function entryOf(row: LedgerRow, address: LedgerAddress): LedgerEntry {
   return { ...address, ...facts, at: row.at } as LedgerEntry;
 }
 
-/** Parses a line of a journal; undefined if it is invalid. */
+/** Checks a parsed row; undefined if it is invalid. */
 export function rowFrom(value: unknown): LedgerRow | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const fields = value as Partial<LedgerRow>;
@@ -39,19 +39,19 @@ export function rowFrom(value: unknown): LedgerRow | undefined {
     typeof fields.block === 'string' &&
     (fields.form === 'text' || fields.form === 'part') &&
     isTime(fields.at);
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Every field was looked at.
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Every member is checked above.
   return isWhole ? (fields as LedgerRow) : undefined;
 }
 
 /**
- * Returns an entry's stored form. A block is stored as text, because blocks that quote a record must be found; other
- * entries as JSON.
+ * Returns an entry's stored content: other entries as JSON, but a block as text that begins with the records that it
+ * quotes, so that SQL can find the blocks that quote a record.
  */
-function saidBy(entry: LedgerEntry): Said {
+function contentOf(entry: LedgerEntry): Content {
   return isBlock(entry) ? blockText(entry) : { block: JSON.stringify(entry, FACTS), form: 'text' };
 }
 
-/** Members of entries that are not part of an address: see `Facts` of core/ledger/entries.ts. */
+/** The members of entries that are not part of an address; see `Facts` in core/ledger/entries.ts. */
 const FACTS =
   'leftOut before marks isLong bridged isOver isBound isShortened batches whole behind blocks item block note'.split(
     ' ',
@@ -65,8 +65,8 @@ function isBlock<One extends LedgerAddress>(
 
 const BLOCKS: ReadonlySet<string> = new Set(['own-block', 'shared-block', 'answered-block']);
 
-/** Writes a block. A forgotten block has no text, so its space is dropped too. */
-function blockText({ block, form, space, quoted = [], isOpen }: BlockFact): Said {
+/** Returns a block's stored content: '' for a forgotten block. */
+function blockText({ block, form, space, quoted = [], isOpen }: BlockFact): Content {
   if (block === '' && isOpen !== true) return { block: '', form };
   const records = quoted.map((one) => [one.ref, one.space].join(' '));
   return { block: [space, ...records, block].join(LINE_END), form };
@@ -86,7 +86,7 @@ function blockOf({ block: text, form }: LedgerRow): BlockFact {
   };
 }
 
-/** Matches the lines of quoted records after the space. A block begins with its fence. */
+/** Matches the lines of quoted records, which follow the line of the space. The next line begins the block's text. */
 const QUOTED = /(?<=^[^\n]*\n)(?:m_[a-z2-7]{16} [^\n]*\n)+/;
 
 export function quotedIn({ block }: Pick<LedgerRow, 'block'>): readonly QuotedRecord[] {

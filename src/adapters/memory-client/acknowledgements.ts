@@ -3,28 +3,30 @@ import { COMMIT_SEQUENCE_MAX } from '../../core/memory-api/limits.ts';
 import { findOrphans, Journal, type JournalOptions } from '../journals/journal.ts';
 
 /**
- * Remembers the texts that the service has confirmed to store durably, by space: the generation, the highest commit
- * sequence, and each text's digest. svc asks for proofs of these only, so the service learns no digest of a text
- * that it was not given.
- * They are in a journal, so that the same outputs are left out after a restart. A lost entry is captured again and
- * answered `duplicate`.
+ * Records the texts that a memory service has acknowledged, that is, confirmed as stored: for each space its generation,
+ * the highest commit sequence, and the digests of the texts. svc asks for proofs of acknowledged texts only, so the
+ * service learns no digest of a text that it did not get.
+ *
+ * A journal keeps the acknowledgements, so that svc leaves out the same outputs after a restart. If one is lost, svc
+ * sends the text again, and the service answers `duplicate`.
  */
 
-/** Bound on acknowledgements: some weeks of work, 7 MB in the journal. */
+/** Bound on acknowledged texts: some weeks of work, 7 MB in the journal. */
 const ACKNOWLEDGED_MAX = 50_000;
 const JOURNAL_BYTES_MAX = 32 * 1024 * 1024;
-/** Size from which the journal is rewritten if most of its lines are outdated. */
+/** The journal is rewritten if it exceeds twice the bytes of the valid acknowledgements by this number. */
 const REPLACE_BYTES_MIN = 2 * 1024 * 1024;
+/** Bytes of an acknowledged text in the journal, rounded up. */
 const BYTES_PER_ENTRY = 160;
 
 export interface Acknowledged {
-  /** The digest in the contract: of the record's canonical bytes. */
+  /** The digest of the record's canonical bytes, which the service uses. */
   readonly digest: string;
   readonly bytes: number;
 }
 
 export type AcknowledgedText = Acknowledged & {
-  /** The digest by which the proxy knows the text. */
+  /** The digest of the text, which svc uses. */
   readonly text: string;
 };
 
@@ -35,19 +37,22 @@ interface SpaceState {
   at: number;
 }
 
-/** `moved`: the generation changed, so earlier acknowledgements are invalid. `behind`: the service lost commits. */
-export type Standing = 'same' | 'moved' | 'behind';
+/**
+ * `moved`: the generation has changed, so earlier acknowledgements are invalid. `behind`: the service reports a lower
+ * commit sequence than before, so it may have lost texts.
+ */
+export type SpaceChange = 'same' | 'moved' | 'behind';
 
 export interface AcknowledgementsOptions {
-  /** The journal; undefined: keep entries only in memory, for a command that ends soon. */
+  /** The journal; undefined for a command that ends soon: then acknowledgements are kept only in memory. */
   readonly journal?: { readonly folder: string; readonly name: string };
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Called with each generation that the service reports. */
   readonly onSeen?: (space: string, generation: string) => void;
-  /** Called when something was forgotten in this space, here or on another machine. */
+  /** Called when a space has a new generation, because something was forgotten there on any machine. */
   readonly onMoved?: (space: string) => Promise<void>;
-  /** Called once per space when the service reports a lower commit sequence than before. */
+  /** Called once for each space in which the service reports a lower commit sequence than before. */
   readonly onBehind?: (space: string) => void;
 }
 
@@ -56,8 +61,8 @@ export class Acknowledgements {
   readonly #onSeen: AcknowledgementsOptions['onSeen'];
   readonly #onMoved: ((space: string) => Promise<void>) | undefined;
   /**
-   * The generation before a change that `onMoved` has not handled yet, by space. It is in the journal too, so that a
-   * restart finds the change again.
+   * For each space whose change `onMoved` has not handled yet, the generation before the change. The journal gets this
+   * one instead of the new one, so that the change is noticed again after a restart.
    */
   readonly #before = new Map<string, string>();
   /** Spaces whose `onMoved` failed; it is called again with the next answer. */
@@ -66,7 +71,7 @@ export class Acknowledgements {
   readonly #behind = new Set<string>();
   readonly #journal: Journal | undefined;
   readonly #spaces = new Map<string, SpaceState>();
-  /** Acknowledged texts by space and digest of the text, oldest first. */
+  /** Acknowledged texts by `keyOf`, oldest first. */
   readonly #texts = new Map<string, Acknowledged>();
 
   constructor({ journal, now, onSeen, onMoved, onBehind }: AcknowledgementsOptions) {
@@ -84,7 +89,7 @@ export class Acknowledgements {
     return this.#spaces.get(space)?.generation;
   }
 
-  /** Returns the highest commit sequence seen in the space's generation. */
+  /** Returns the highest commit sequence that the service has reported in the space's present generation. */
   sequenceOf(space: string): number | undefined {
     return this.#spaces.get(space)?.sequence;
   }
@@ -93,8 +98,8 @@ export class Acknowledgements {
     return this.#texts.get(keyOf(space, text));
   }
 
-  /** Records the state that the service reports. */
-  stands(space: string, generation: string, sequence: number): Standing {
+  /** Records the generation and commit sequence that the service reports, and returns how they differ from before. */
+  observe(space: string, generation: string, sequence: number): SpaceChange {
     this.#onSeen?.(space, generation);
     const known = this.#spaces.get(space);
     if (known === undefined || known.generation !== generation) {
@@ -139,7 +144,7 @@ export class Acknowledgements {
     this.#journal?.close();
   }
 
-  /** Calls `onMoved` and notes its success. Never rejects. */
+  /** Calls `onMoved`, and records its success in the journal. Never rejects. */
   async #move(space: string, onMoved: (space: string) => Promise<void>): Promise<void> {
     const generation = this.generationOf(space);
     this.#failed.delete(space);
@@ -149,7 +154,7 @@ export class Acknowledgements {
       this.#failed.add(space);
       return;
     }
-    // If the generation changed again meanwhile, that change has its own call.
+    // If the generation has changed again meanwhile, observe() has called this again for that change.
     if (this.generationOf(space) !== generation) return;
     this.#before.delete(space);
     this.#write([this.#lineOf(space, this.#textsOf(space))]);
@@ -187,7 +192,7 @@ export class Acknowledgements {
         this.#journal?.replace(this.#allLines());
       }
     } catch {
-      // If the line cannot be written, the service is asked once more after a restart.
+      // Without the line, svc sends these texts again after a restart.
     }
   }
 
@@ -198,7 +203,7 @@ export class Acknowledgements {
   #adopt(options: JournalOptions): void {
     const orphans = findOrphans(options);
     const lines = orphans.flatMap(({ values }) => values.flatMap((value) => lineFrom(value) ?? []));
-    // The newest line decides the state of a space, whichever process wrote it.
+    // The newest line decides about a space, whichever process has written it.
     for (const line of lines.toSorted((one, other) => one.at - other.at)) this.#take(line);
     if (orphans.length === 0) return;
     try {
@@ -243,6 +248,6 @@ function lineFrom(value: unknown): JournalLine | undefined {
     fields.sequence <= COMMIT_SEQUENCE_MAX &&
     typeof fields.at === 'number' &&
     Array.isArray(fields.texts);
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Every field was looked at; svc itself wrote the list.
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The members are checked above; svc wrote the list.
   return isWhole ? (fields as JournalLine) : undefined;
 }

@@ -3,14 +3,14 @@ import { ServiceFault } from './service-link.ts';
 import { MemoryError, type MemoryFailure } from '../../core/errors.ts';
 
 /**
- * Decides whether the service is called at all. A dead or wrong service costs one refusal in memory, a service that
- * asked for a pause gets it, and a refused key is not sent repeatedly.
+ * Decides whether svc may call the memory service now. It pauses calls after repeated failures (a circuit breaker), for
+ * the time for which the service asks, and after the service has refused the key.
  */
 
-/** Circuit breaker: after five failures in a row svc pauses for fifteen seconds, the time of a restart. */
+/** After five failures in a row svc pauses for fifteen seconds, the time in which a service restarts. */
 const FAILURES_MAX = 5;
 const OPEN_MS = 15_000;
-/** How long a refused key is not used. It may be renewed meanwhile. */
+/** How long svc pauses after the service has refused the key. An operator may permit the key meanwhile. */
 const DENIED_MS = 300_000;
 
 export class ServiceGate {
@@ -34,13 +34,13 @@ export class ServiceGate {
     this.#failures = 0;
   }
 
-  /** Notes a failed call. Call it with everything that a call rejects with. */
+  /** Counts a failed call. `error`: what the call rejected with. */
   failed(error: unknown): void {
     if (!(error instanceof MemoryError)) return;
     if (error instanceof ServiceFault) this.#refused(error);
     else if (error.reason === 'denied') this.close('denied', DENIED_MS);
     else this.#failures += 1;
-    // After the pause one more failure is enough for a new pause (half-open).
+    // The count stays after the pause, so that one more failure begins a new pause (half-open).
     if (this.#failures >= FAILURES_MAX) this.close('unavailable', OPEN_MS);
   }
 
@@ -59,13 +59,13 @@ export class ServiceGate {
   #refused({ code, reason, retryAfterMs }: ServiceFault): void {
     if (isKeyRefused(code)) this.close('denied', DENIED_MS);
     else if (reason === 'rate_limited') {
-      // The service answered, so earlier failures do not count towards an outage.
+      // The service has answered, so it is not down.
       this.#failures = 0;
       this.close(reason, retryAfterMs ?? 1000);
     } else if (reason === 'unavailable' && retryAfterMs !== undefined) {
       this.close(reason, retryAfterMs);
     } else if (reason === 'unavailable' || reason === 'timeout') this.#failures += 1;
-    // Every other refusal concerns only this call; the service works.
+    // Every other refusal concerns only this call.
     else this.#failures = 0;
   }
 }

@@ -63,19 +63,19 @@ import { NEW_GENERATION } from '../../core/memory-api/words.ts';
 import { MemoryError } from '../../core/errors.ts';
 
 /**
- * Implements the memory port with a memory service. The service is not trusted: its answers are parsed with the
- * contract's closed shapes and must match the question. Only its proofs count, and the code that leaves something
- * out checks them (proxy/possession.ts).
+ * Implements the memory port with a memory service. The service is not trusted: an answer that does not match the
+ * contract or the question is refused. The code that leaves texts out of prompts checks the service's proofs itself
+ * (proxy/possession.ts).
  */
 
-/** The local copy of left-out outputs, which can be read while the service is unavailable. */
+/** The copies of left-out outputs on this machine, which can be read while the service is unavailable. */
 export interface Mirror
   extends PlacedBlocks, Pick<Memory, 'capture' | 'retrieve' | 'forget' | 'references'> {
-  /** Deletes all outputs of a space without tombstones. */
+  /** Deletes all copies of a space without tombstones. */
   dropOutputs(space: string): Promise<void>;
-  /** Returns spaces with outputs in the local copy, last used first. */
+  /** Returns spaces with copies, the last used first. */
   outputSpaces(limit: number): Promise<readonly string[]>;
-  /** Writes outputs as files beside the store, because they are about to be left out. Returns at once. */
+  /** Starts writing outputs as files beside the store, because they are about to be left out. Returns at once. */
   keepFiles(space: string, digests: readonly string[]): void;
 }
 
@@ -91,9 +91,9 @@ interface HostedMemoryParts {
   readonly recallMs: number;
 }
 
-/** Longest time until svc notices a deletion by another machine, in a space that no client uses now. */
+/** Interval of lookAround(): the longest time until svc notices a deletion in a space that no client uses now. */
 const LOOK_MS = 3_600_000;
-/** Bound on spaces that are checked, one call each; further ones are checked when they are used. */
+/** Bound on the spaces that lookAround() checks, with one call each. Other spaces are checked when they are used. */
 const LOOK_SPACES_MAX = 32;
 
 const NOTHING_PLACED: ReadonlyMap<string, ReadonlySet<string>> = new Map();
@@ -126,7 +126,7 @@ export class HostedMemory implements Memory {
     const answer = await this.#ask(isShared ? sharing : request, signal).catch((error: unknown) => {
       const isDenied = error instanceof ServiceFault && error.code === 'SPACE_DENIED';
       if (!isShared || !isDenied) throw error;
-      // The key is for one project and may not read the global space.
+      // The key may not read the global space.
       identity.notShared();
       return this.#ask(request, signal);
     });
@@ -135,12 +135,12 @@ export class HostedMemory implements Memory {
     const held = new Set(question.excludeDigests);
     const passages = answer.items.flatMap((item) => {
       const passage = passageIn(item, spaces);
-      // The service must not answer with texts of spaces that were not asked for.
+      // Refuse an answer with texts of spaces that the question did not name.
       if (passage === undefined) throw malformed();
       return passage.text.trim() === '' || held.has(passage.digest) ? [] : [passage];
     });
     const { exchanges, sessions } = answer;
-    // A service of an earlier version answers with passages alone, also for an agent.
+    // A service of an earlier version returns only passages, also for an agent.
     if (exchanges === undefined) return { passages };
     if (!exchanges.every((exchange) => spaces.includes(exchange.space))) throw malformed();
     return {
@@ -171,7 +171,7 @@ export class HostedMemory implements Memory {
     }
     if (found === undefined) return mirror?.retrieve(key, signal);
     if (found !== 'purged') return found;
-    // The text was forgotten on another machine, so forget it here too.
+    // The text was forgotten on another machine, so delete the copy too.
     await mirror?.forget(forgetKey(key), signal);
     return undefined;
   }
@@ -193,14 +193,13 @@ export class HostedMemory implements Memory {
     try {
       forgotten = await this.#stored.purge(purges, signal);
     } finally {
-      // Runs after an error too, because the service does not report a second time what it has already deleted.
+      // Do this after an error too: a second purge does not report the records that this one has deleted.
       for (const space of new Set(purges.map(([name]) => name))) {
         // oxlint-disable-next-line no-await-in-loop -- One space, nearly always.
         await placed.emptyPurged(space, signal);
       }
     }
-    // The filter also applies on this machine: to local copies of outputs, and to memories from before the service
-    // was used.
+    // Apply the filter to this machine too: to copies of outputs, and to memories from before the service was used.
     const nearby = await mirror?.forget(filter, signal);
     return Math.max(forgotten, nearby ?? 0);
   }
@@ -217,7 +216,7 @@ export class HostedMemory implements Memory {
     }
     const holdings: Holding[] = [];
     for (const some of chunksOf([...asked.keys()], CANDIDATES_MAX)) {
-      // In order, under one deadline. Only a session of days asks for more than one call holds.
+      // One call after the other, under one deadline. Nearly always one call is enough.
       // oxlint-disable-next-line no-await-in-loop
       const held = await this.#holdSome({ ...question, candidates: some, asked }, signal);
       if (held === undefined) return [];
@@ -231,8 +230,9 @@ export class HostedMemory implements Memory {
   }
 
   /**
-   * Checks the spaces whose records are in blocks, or whose outputs are in the local copy. In a space without
-   * clients nothing else shows that something was forgotten there. Called once an hour; never rejects.
+   * Asks for the generation of each space whose records are in blocks, or of whose outputs there are copies. For a space
+   * that no client uses, nothing else shows that something was forgotten there. It does nothing if the last check was
+   * less than an hour ago. Never rejects.
    */
   async lookAround(signal: AbortSignal): Promise<void> {
     const { mirror, operations, acknowledgements } = this.#parts;
@@ -249,9 +249,9 @@ export class HostedMemory implements Memory {
         // oxlint-disable-next-line no-await-in-loop -- No request waits for these.
         const { space_state: state } = await operations.whoAmI(signal, space);
         if (state?.space !== space) continue;
-        acknowledgements.stands(space, state.generation, state.commit_seq);
+        acknowledgements.observe(space, state.generation, state.commit_seq);
       } catch (error) {
-        // A space that the key may not use does not affect the other spaces.
+        // Continue after a refusal, such as that of a space that the key may not use.
         if (!(error instanceof ServiceFault)) return;
       }
     }
@@ -268,7 +268,7 @@ export class HostedMemory implements Memory {
     await this.#parts.link.close();
   }
 
-  /** Copies outputs that the service has stored, and deletes local copies of those that it has forgotten. */
+  /** Copies outputs that the service has stored, and deletes the copies of those that it has forgotten. */
   async #mirrorOutputs(
     records: readonly MemoryRecord[],
     states: readonly CaptureState[],
@@ -290,7 +290,7 @@ export class HostedMemory implements Memory {
     }
   }
 
-  /** Asks for proofs; undefined if the space's state differs from the acknowledgements. */
+  /** Asks for proofs. Returns undefined if the space has another generation, or a lower commit sequence, than before. */
   async #holdSome(
     { space, nonce, candidates, asked }: CoverageQuestion,
     signal: AbortSignal,
@@ -308,7 +308,7 @@ export class HostedMemory implements Memory {
     };
     const answer = await operations.recall(request, recallMs, signal);
     if (answer.nonce !== request.nonce) throw malformed();
-    if (this.#stands(request, answer) !== 'same') return undefined;
+    if (this.#observe(request, answer) !== 'same') return undefined;
     return answer.coverage.flatMap((entry) => {
       const held = asked.get(entry.digest);
       if (held === undefined) throw malformed();
@@ -316,7 +316,7 @@ export class HostedMemory implements Memory {
         acknowledgements.drop(space, held.text);
         return [];
       }
-      // A claim with other bytes or without a proof counts as a false proof.
+      // If the length differs or the proof is missing, return an invalid proof.
       const isWhole = entry.bytes === held.bytes && entry.pop !== undefined;
       return [{ digest: held.text, proof: isWhole ? (entry.pop ?? '') : '' }];
     });
@@ -348,13 +348,13 @@ export class HostedMemory implements Memory {
   async #ask(request: RecallRequest, signal: AbortSignal): Promise<WireAnswer> {
     const { operations, recallMs } = this.#parts;
     const answer = await operations.recall(request, recallMs, signal);
-    this.#stands(request, answer);
+    this.#observe(request, answer);
     return answer;
   }
 
-  #stands(request: RecallRequest, { space, generation, commit_seq }: WireAnswer) {
+  #observe(request: RecallRequest, { space, generation, commit_seq }: WireAnswer) {
     if (space !== request.space) throw malformed();
-    return this.#parts.acknowledgements.stands(space, generation, commit_seq);
+    return this.#parts.acknowledgements.observe(space, generation, commit_seq);
   }
 }
 
@@ -363,27 +363,27 @@ function forgetKey(key: RecordKey): ForgetFilter {
 }
 
 interface HeldText {
-  /** The digest of the text, as the proxy knows it. */
+  /** The digest of the text, which svc uses. */
   readonly text: string;
   readonly bytes: number;
 }
 
 interface CoverageQuestion extends HoldQuestion {
   readonly candidates: readonly string[];
-  /** The texts by the digest in the contract. */
+  /** The texts by the digest that the service uses. */
   readonly asked: ReadonlyMap<string, HeldText>;
 }
 
-/** Cuts a text without leaving half a surrogate pair, which could not be sent. */
+/** Cuts a text. A half of a surrogate pair at its end is replaced, because it could not be sent as UTF-8. */
 function trimmed(text: string, charsMax: number): string {
   return Buffer.from(text.slice(0, charsMax), 'utf8').toString('utf8').slice(0, charsMax);
 }
 
-/** Bytes of an item in addition to its record. */
+/** Bound on the bytes of an item beside those of its record. */
 const ITEM_BYTES = 1024;
 export const SERVICE_FULL =
   'The memory service has no room for another record: its plan or this space is full.';
-/** Refusals in the contract that are temporary, so that the same record can be sent again. */
+/** Reasons for which the service refuses a record only temporarily, so that svc sends it again. */
 const TRANSIENT: ReadonlySet<CaptureResult['reason']> = new Set([
   'deadline',
   'store_error',
@@ -396,8 +396,8 @@ interface SenderParts {
 }
 
 /**
- * Sends each text to the service once. A text that the service does not acknowledge is not lost: the call fails, and
- * the caller, usually the outbox, sends it again.
+ * Sends captures to the service. If the service does not acknowledge one of the texts, the call fails, and the caller,
+ * usually the outbox, sends them again.
  */
 class CaptureSender {
   readonly #parts: SenderParts;
@@ -406,7 +406,7 @@ class CaptureSender {
     this.#parts = parts;
   }
 
-  /** Returns one state per text, in order; undefined texts are 'rejected'. Rejects with MemoryError. */
+  /** Returns one state for each text, in order; 'rejected' for an undefined one. Rejects with MemoryError. */
   async send(
     texts: readonly (Outgoing | undefined)[],
     signal: AbortSignal,
@@ -414,7 +414,7 @@ class CaptureSender {
     if (signal.aborted) throw new MemoryError('timeout', 'The memory did not answer in time.');
     const states = new Map<string, CaptureState>();
     for (const batch of requestsOf(texts)) {
-      // One batch after the other, because a space commits one at a time anyway.
+      // One batch after the other, because the service commits one batch of a space at a time.
       // oxlint-disable-next-line no-await-in-loop
       const results = await this.#sendBatch(batch, signal);
       for (const [at, result] of results.entries()) {
@@ -426,7 +426,7 @@ class CaptureSender {
       if (outgoing === undefined) return 'rejected';
       const key = keyOf(outgoing);
       const state = states.get(key) ?? 'rejected';
-      // The call has the same text a second time.
+      // If the same text follows again in this call, its state is 'duplicate'.
       if (state === 'stored') states.set(key, 'duplicate');
       return state;
     });
@@ -452,7 +452,7 @@ class CaptureSender {
     return answer.results;
   }
 
-  /** If a space's generation has changed, asks once more with the new generation from the answer. */
+  /** Sends a batch. If the space's generation has changed, sends it once more with the new one from the answer. */
   async #ask(batch: Batch, signal: AbortSignal): Promise<CaptureAnswer> {
     const { operations, acknowledgements } = this.#parts;
     const request: CaptureRequest = {
@@ -466,14 +466,14 @@ class CaptureSender {
       const isStale = error instanceof ServiceFault && error.code === 'STALE_GENERATION';
       if (!isStale) throw error;
       const { current_generation: current, current_commit_seq: sequence } = error.details ?? {};
-      if (current !== undefined) acknowledgements.stands(batch.space, current, sequence ?? 0);
+      if (current !== undefined) acknowledgements.observe(batch.space, current, sequence ?? 0);
       return operations.capture({ ...request, if_generation: current ?? NEW_GENERATION }, signal);
     }
   }
 
   #acknowledge({ space, items }: Batch, answer: CaptureAnswer): void {
     const { acknowledgements } = this.#parts;
-    acknowledgements.stands(space, answer.generation, answer.commit_seq);
+    acknowledgements.observe(space, answer.generation, answer.commit_seq);
     const held = answer.results.flatMap(({ state, bytes }, at) => {
       const outgoing = items[at];
       const isHeld = state === 'durable' || state === 'duplicate';
@@ -490,7 +490,7 @@ interface Batch {
   readonly items: readonly Outgoing[];
 }
 
-/** Groups texts by space, without repetitions, within the bounds of a request. */
+/** Groups texts by space into batches within the bounds of a request. Repeated texts are sent once. */
 function* requestsOf(texts: readonly (Outgoing | undefined)[]): Generator<Batch> {
   const bySpace = new Map<string, Map<string, Outgoing>>();
   for (const outgoing of texts) {
@@ -504,7 +504,7 @@ function* requestsOf(texts: readonly (Outgoing | undefined)[]): Generator<Batch>
   }
 }
 
-// The bound applies to the bytes that are sent: these are canonical JSON too.
+/** Bounds of a batch: a quarter of the bytes that the service accepts in a request. */
 const BATCHES = {
   countMax: CAPTURE_ITEMS_MAX,
   sizeMax: REQUEST_BYTES_MAX.capture / 4,
@@ -521,25 +521,28 @@ function stateOf({ state, reason }: CaptureResult): CaptureState {
   return reason === 'forgotten' ? 'forgotten' : 'rejected';
 }
 
-/** Says whether the service found fault with the batch itself: it will never accept the same batch. */
+/** Says whether the service has refused the batch itself, so that it would refuse the same batch again. */
 function isOfRecords(error: unknown): boolean {
   if (!(error instanceof ServiceFault)) return false;
   return ['INVALID_REQUEST', 'INVALID_JSON', 'PAYLOAD_TOO_LARGE'].includes(error.code);
 }
 
-/** Replaces an 'invalid' error, which means invalid records: a malformed answer must not make the caller drop them. */
+/**
+ * Replaces an 'invalid' error by an 'unavailable' one. The caller drops records for which the memory answers 'invalid',
+ * but here the answer of the service is invalid, and not the records.
+ */
 function unacknowledged(error: unknown): unknown {
   if (!(error instanceof MemoryError) || error.reason !== 'invalid') return error;
   return new MemoryError('unavailable', error.message, { cause: error });
 }
 
 const LIST_MAX = 1000;
-/** Bound on the newest memories that are searched for a shortened reference. */
+/** Bound on the newest memories that are searched for a short reference. */
 const LOOKED_THROUGH_MAX = 2000;
-/** Bound on pages that one call of forget reads; a further call forgets more. */
+/** Bound on the pages that a purge by words reads. The user can repeat the command. */
 const FORGET_PAGES_MAX = 100;
 
-/** Lists what the service stores, and deletes from it. */
+/** Reads, lists and purges the records that the service has stored. */
 class StoredRecords {
   readonly #operations: Operations;
   readonly #acknowledgements: Acknowledgements;
@@ -549,7 +552,7 @@ class StoredRecords {
     this.#acknowledgements = acknowledgements;
   }
 
-  /** Returns a record. 'purged': the service had it and was asked to forget it. Undefined: no record has this key. */
+  /** Returns a record; 'purged' if the service has deleted it on request; undefined if no record has this key. */
   async retrieve(
     key: RecordKey,
     signal: AbortSignal,
@@ -584,7 +587,7 @@ class StoredRecords {
     return ordered.slice(offset, offset + limit);
   }
 
-  /** Finds references by their beginning among the newest memories, because the contract has no such search. */
+  /** Finds references by their beginning. It reads the newest memories, because the service has no such search. */
   async references(start: string, signal: AbortSignal): Promise<readonly string[]> {
     const found = new Set<string>();
     for await (const items of this.#pages({}, LOOKED_THROUGH_MAX, signal)) {
@@ -595,7 +598,7 @@ class StoredRecords {
     return [...found];
   }
 
-  /** Finds what to purge. Records are looked up first, because the service does not return them afterwards. */
+  /** Returns the purges that a filter needs. It asks for the records first, because a purge needs their digests. */
   async purgesFor(filter: ForgetFilter, signal: AbortSignal): Promise<readonly SpacePurge[]> {
     if (filter.space !== undefined && !isSpace(filter.space)) return [];
     if ('refs' in filter) {
@@ -625,7 +628,7 @@ class StoredRecords {
   async purge(purges: readonly SpacePurge[], signal: AbortSignal): Promise<number> {
     let forgotten = 0;
     for (const [space, scope] of purges) {
-      // oxlint-disable-next-line no-await-in-loop -- Each leaves the space another generation.
+      // oxlint-disable-next-line no-await-in-loop -- Each purge gives the space a new generation.
       forgotten += await this.#purge(space, scope, signal);
     }
     return forgotten;
@@ -634,7 +637,7 @@ class StoredRecords {
   async #purge(space: string, scope: PurgeScope, signal: AbortSignal): Promise<number> {
     const receipt = await this.#operations.purge({ space, scope, confirm: space }, signal);
     if (receipt.space !== space || receipt.state === 'dry_run') throw malformed();
-    this.#acknowledgements.stands(space, receipt.generation_after, 0);
+    this.#acknowledgements.observe(space, receipt.generation_after, 0);
     return receipt.counts.records;
   }
 
@@ -661,7 +664,7 @@ class StoredRecords {
     }
   }
 
-  /** Fetches items whose text was shortened; outputs are skipped. */
+  /** Returns the records of listed items. Fetches those whose text the list has shortened, and skips outputs. */
   async #whole(items: readonly MemoryItem[], signal: AbortSignal): Promise<SpokenRecord[]> {
     const cut = items.filter((item) => recordInItem(item) === undefined);
     const fetched = new Map<string, SpokenRecord>();
@@ -699,7 +702,7 @@ class StoredRecords {
 
 type SpacePurge = readonly [space: string, scope: PurgeScope];
 
-/** A record of the service, with its digest in the contract. */
+/** The space of a record, and the digest that the service uses for it. */
 type Found = Pick<Provenance, 'space' | 'digest'>;
 
 function purgesOf(found: readonly Found[]): readonly SpacePurge[] {
@@ -714,7 +717,7 @@ function purgesOf(found: readonly Found[]): readonly SpacePurge[] {
   });
 }
 
-// Bound on a record's bytes, below the bound on the answer, which has the record as a JSON string.
+/** Bound on a record's bytes. It is below the bound on the answer, in which the record is a JSON string. */
 const RETRIEVE_BYTES_MAX = 4 * 1024 * 1024;
 
 /** Returns the queries of a filter; none if nothing can match it. */

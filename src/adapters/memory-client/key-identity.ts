@@ -8,19 +8,19 @@ import type { Operations } from './operations.ts';
 import { ServiceFault } from './service-link.ts';
 
 /**
- * The rights of the key, as the service reports them: read at the start and every few minutes, and reduced at once
- * when a call is refused. Before the first answer svc tries everything, and the service itself refuses.
+ * Knows the rights of the service key. It asks the service at the start and every few minutes, and removes a right at
+ * once when a call is refused for it. Before the first answer all rights count as given.
  */
 
 const REFRESH_MS = 300_000;
-/** Pause between attempts until the service has answered once. */
+/** Pause until the next attempt while the service does not answer. */
 const FIRST_MS = 15_000;
 
 export interface KeyIdentityParts {
   readonly operations: Operations;
   readonly gate: ServiceGate;
   report(line: string): void;
-  /** Called each time the service has answered. Never rejects. */
+  /** Called after each answer of the service. It must not reject. */
   onHeard(signal: AbortSignal): Promise<void>;
 }
 
@@ -42,21 +42,22 @@ export class KeyIdentity {
     return { kind: 'hosted', ...this.#scopes };
   }
 
-  /** True if the service can prove what it stores. Without proofs, svc leaves nothing out of requests. */
+  /** True if the service can prove what it stores. Without proofs svc leaves nothing out of prompts. */
   get proves(): boolean {
     return this.#hasProofs;
   }
 
+  /** True if the key may read the global space. */
   get mayShare(): boolean {
     return this.#mayShare;
   }
 
-  /** Notes that the service refused the global space to this key. */
+  /** Records that the service has refused the global space to this key. */
   notShared(): void {
     this.#mayShare = false;
   }
 
-  /** Asks now and then regularly. Resolves with the first answer; never rejects. */
+  /** Asks now, and then at intervals. Resolves after the first attempt; never rejects. */
   async watch(): Promise<void> {
     const isHeard = await this.#refresh();
     if (this.#closing.signal.aborted) return;
@@ -69,7 +70,7 @@ export class KeyIdentity {
     clearTimeout(this.#timer);
   }
 
-  /** Asks the service about the key. Returns false if it gave no answer at all. */
+  /** Asks the service about the key. Returns false if it does not answer. */
   async #refresh(): Promise<boolean> {
     const { signal } = this.#closing;
     try {

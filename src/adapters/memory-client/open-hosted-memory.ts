@@ -14,16 +14,16 @@ import { ServiceLink } from './service-link.ts';
 
 /** Builds the client of a memory service, with an outbox on this machine. */
 
-/** How long a shutdown waits for captures; later ones stay in the outbox. */
+/** How long a shutdown waits for captures to be delivered. The others stay in the outbox. */
 const CLOSE_FLUSH_MS = 2000;
 
 export type HostedSettings = Extract<MemorySettings, { readonly kind: 'hosted' }>;
 
 export interface HostedMemoryOptions {
   readonly settings: HostedSettings;
-  /** Deadline of a recall or a proof in milliseconds; read each time, because the configuration may change. */
+  /** Deadline of a recall or a proof in milliseconds. It is read for each call, because the configuration may change. */
   readonly recallMs: number;
-  /** The folder of journals; undefined for a command that stores nothing for later. */
+  /** The folder of the journal of acknowledgements; undefined for a command that ends soon. */
   readonly folder?: string;
   readonly mirror?: Mirror;
   readonly trust?: Trust;
@@ -34,7 +34,7 @@ export interface HostedMemoryOptions {
 export interface OpenHostedMemory {
   readonly memory: HostedMemory;
   readonly operations: Operations;
-  /** Asks for the key's rights, now and then regularly. Never rejects. */
+  /** Asks for the key's rights, now and at intervals; see KeyIdentity.watch. Never rejects. */
   watch(): Promise<void>;
   close(): Promise<void>;
 }
@@ -106,7 +106,10 @@ export function openHostedMemoryWithOutbox(
   return { ...hosted, outbox, close };
 }
 
-// Names files by service and key, because one team's captures are not for another team.
+/**
+ * Returns the name of the journal, or of the outbox. It differs for each service and key, because captures for one
+ * must not go to another.
+ */
 function nameOf(what: string, { baseUrl, serviceKey }: HostedSettings): string {
   const key = parseServiceKey(serviceKey)?.publicId ?? serviceKey;
   const hash = createHash('sha256').update(`${baseUrl}\n${key}`).digest('hex').slice(0, 16);

@@ -31,7 +31,7 @@ const CAPTURE_MS = 5_000;
 export class Operations {
   readonly #link: ServiceLink;
   readonly #gate: ServiceGate;
-  /** Called for every call that the service refused or answered wrongly. */
+  /** Called with the error of every failed call. `access`: the right that the call needs. */
   onRefused: (error: unknown, access: 'read' | 'write') => void = () => undefined;
 
   constructor(link: ServiceLink, gate: ServiceGate) {
@@ -39,7 +39,7 @@ export class Operations {
     this.#gate = gate;
   }
 
-  /** Asks for the key's rights. It is sent even while the key is refused, to find out when it is valid again. */
+  /** Asks for the key's rights. The gate does not stop this call, so that svc finds out when a refused key is valid. */
   whoAmI(signal: AbortSignal, space?: string): Promise<WhoAmI> {
     const path = '/v1/svc/whoami';
     const call = { kind: 'whoami', method: 'GET', path, withinMs: WHOAMI_MS } as const;
@@ -85,7 +85,7 @@ export class Operations {
   }
 
   async #counted<Answer>(call: ServiceCall<Answer>, signal: AbortSignal): Promise<Answer> {
-    // A call that was aborted before it began is not a failure of the service.
+    // A call that is aborted before it begins is not a failure of the service.
     const wasOver = signal.aborted;
     try {
       const answer = await this.#link.call(call, signal);

@@ -4,22 +4,26 @@ import { RETRIEVE_REFS_MAX } from '../../core/memory-api/limits.ts';
 import type { Operations } from './operations.ts';
 
 /**
- * Empties blocks in this machine's ledger that quote records purged in the service, on any machine. The generation
- * of a space changes when a purge begins, and again when its last record is deleted. A process asks about each new
- * generation, also after a start, until it has an answer and the blocks are empty. So no state about this is stored.
+ * Empties the blocks in this machine's ledger that quote records which the service has purged, for any machine. The
+ * generation of a space changes when a purge begins, and again when its last record is deleted. For each generation that
+ * this process sees for the first time, it asks which quoted records are purged, until that succeeds. So it needs no
+ * stored state.
  */
 
-/** Bounds of the pause after a failure: for a busy service, and the pause after a refused key. */
+/** Shortest and longest pause after a failure. The longest is the gate's pause after a refused key. */
 const RETRY_MS = 1000;
 const RETRY_MS_MAX = 300_000;
-/** Longest time from a request's recall until its block is recorded, so that pending blocks are found too. */
+/**
+ * Time after which the question is repeated: it is longer than a request takes from its recall until its block is in
+ * the ledger, so the second answer covers blocks that were not recorded yet at the first one.
+ */
 const RECORDED_MS = 30_000;
-/** Bound on the answer, the least in the contract: only whether a record exists matters. */
+/** The least bound on an answer's texts that the contract allows: only whether a record exists matters. */
 const BYTES_MAX = 1024;
 
-/** The recalled blocks that were added to conversations on this machine. */
+/** The blocks in this machine's ledger. */
 export interface PlacedBlocks {
-  /** Returns the references of all records that they quote, by space. */
+  /** Returns the references of all records that the blocks quote, by space. */
   placed(): Promise<ReadonlyMap<string, ReadonlySet<string>>>;
   /** Empties the blocks that quote one of these records. */
   forgetPlaced(forgotten: {
@@ -35,6 +39,7 @@ export interface PlacedRecordsParts {
 
 export class PlacedRecords {
   readonly #parts: PlacedRecordsParts;
+  /** The last generation that the service has reported, by space. */
   readonly #spaces = new Map<string, string>();
   readonly #closing = new AbortController();
   #isWatching = false;
@@ -43,19 +48,19 @@ export class PlacedRecords {
     this.#parts = parts;
   }
 
-  /** Starts reacting to new generations. A command that ends soon does not call this. */
+  /** Makes seen() react to new generations. A command that ends soon does not call this. */
   watch(): void {
     this.#isWatching = true;
   }
 
-  /** Notes the generation that the service reports. Returns at once. */
+  /** Takes the generation that the service reports. Returns at once. */
   seen(space: string, generation: string): void {
     if (!this.#isWatching || this.#spaces.get(space) === generation) return;
     this.#spaces.set(space, generation);
     void this.#settle(space, generation);
   }
 
-  /** Asks now and again after a while, each time until it succeeds, or until a newer generation replaces this one. */
+  /** Asks until it succeeds, and once more after RECORDED_MS. Stops when the space has a newer generation. */
   async #settle(space: string, generation: string): Promise<void> {
     const { signal } = this.#closing;
     let retryMs = RETRY_MS;
@@ -91,7 +96,7 @@ export class PlacedRecords {
         purged.push(...refs.filter((ref) => gone.has(ref)));
       }
     } finally {
-      // Empty the blocks even if only some of the answers came.
+      // After an error, empty the blocks about which there was an answer.
       if (purged.length > 0) await blocks?.forgetPlaced({ space, refs: purged });
     }
   }

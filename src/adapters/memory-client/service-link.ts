@@ -16,18 +16,17 @@ import { codeDetail, createPool, upstreamOver } from '../network/undici-upstream
 import { wholeBody } from '../network/whole-answer.ts';
 
 /**
- * The connection to a memory service. It sends one request, once, to the configured origin, with the service key in
- * one header. It follows no redirect, decodes nothing, reads no more bytes than an answer may have, and ends at the
- * deadline.
+ * The connection to a memory service. A call sends one request, once, to the configured origin, with the service key in
+ * one header. It follows no redirect, decodes nothing, reads a bounded answer, and ends at its deadline.
  */
 
-/** Bound on connections: a capture, a recall and a proof for each of a few agents. */
+/** Bound on connections: a few agents, each with a capture, a recall and a proof at the same time. */
 const CONNECTIONS_MAX = 16;
 
 interface LinkOptions {
   readonly baseUrl: string;
   readonly serviceKey: string;
-  /** True if the service is in the user's own network. Plain http is only allowed on this machine. */
+  /** True if the service may be in a private network. Even then plain http is only allowed on this machine. */
   readonly allowPrivate: boolean;
   readonly proxy?: NetworkProxy;
   readonly trust?: Trust;
@@ -38,14 +37,14 @@ export interface ServiceCall<Answer> {
   readonly method: 'GET' | 'POST';
   readonly path: string;
   readonly query?: URLSearchParams;
-  /** The body: an object of a type in the contract, from which only the contract's members are sent. */
+  /** The body, which is sent as JSON. */
   readonly body?: object;
   readonly shape: Shape<Answer>;
   /** Deadline of the whole call in milliseconds, including the connection. */
   readonly withinMs: number;
 }
 
-/** Milliseconds by which the service's deadline is shorter, because it counts from the head of the request. */
+/** The service gets a deadline that is shorter by this time, because it counts from the arrival of the request. */
 const WAY_MS = 50;
 const SERVER_MS_MIN = 10;
 
@@ -61,8 +60,7 @@ export class ServiceLink {
     const rule: AddressRule = { allowPrivate, isSecure };
     this.#isRefused = !mayResolve(hostname, rule) || (!isSecure && !isOwnMachine(hostname));
     this.#authorization = `Bearer ${serviceKey}`;
-    // A pool of its own, so that a slow service does not affect connections to providers.
-    // The deadline of each call is the only clock.
+    // No deadline for headers: each call has its own deadline.
     const limits = { headersMs: 0, connectionsMax: CONNECTIONS_MAX, ...trust };
     const pool = createPool(origin, { rule, proxy }, limits);
     const root = pathname.replace(/\/+$/, '');
@@ -74,7 +72,7 @@ export class ServiceLink {
     });
   }
 
-  /** Sends a call. Rejects with MemoryError; with ServiceFault if the service itself names the error. */
+  /** Sends a call. Rejects with MemoryError, which is a ServiceFault if the answer states an error code. */
   async call<Answer>(call: ServiceCall<Answer>, signal: AbortSignal): Promise<Answer> {
     if (signal.aborted) throw late();
     if (this.#isClosed) throw new MemoryError('unavailable', 'The memory is closed.');
@@ -105,7 +103,7 @@ export class ServiceLink {
     const bytesMax = ANSWER_BYTES_MAX[call.kind];
     const encoding = headerOf(headers, 'content-encoding') ?? 'identity';
     const length = Number(headerOf(headers, 'content-length') ?? 0);
-    // Refuse an encoded answer: svc asked for none, and a decompression bomb needs one.
+    // Refuse an encoded answer, which svc has not asked for and which may be a decompression bomb.
     if (isRedirect(status) || encoding.toLowerCase() !== 'identity' || length > bytesMax) {
       answer.abort();
       throw malformed();
@@ -156,7 +154,7 @@ function jsonIn(headers: RawHeaders, body: Buffer): unknown {
   }
 }
 
-/** The error is not attached as cause, because a parser's error contains received bytes. */
+/** Returns the error for a failed connection. `error` is not attached as the cause: it may contain received bytes. */
 function unreachable(error: unknown): MemoryError {
   const cause = error instanceof Error ? error.cause : undefined;
   const fault = proxyFaultText(codeOf(cause));
@@ -180,7 +178,7 @@ interface Refusal {
   readonly reason: MemoryFailure;
   readonly code: FaultCode;
   readonly details: FaultBody['error']['details'];
-  /** Milliseconds for which to send nothing; undefined if the service did not say. */
+  /** Milliseconds for which the service wants no further call; undefined if it did not say. */
   readonly retryAfterMs: number | undefined;
 }
 
@@ -200,7 +198,7 @@ export class ServiceFault extends MemoryError {
 
 /** Cap for Retry-After: five minutes. */
 const RETRY_AFTER_MS_MAX = 300_000;
-/** Pause after `x-should-retry: false` without a time. */
+/** Pause after an answer with `x-should-retry: false` that states no time. */
 const NO_RETRY_MS = 60_000;
 
 /** Returns the error for an answer whose status is not 200. */
@@ -208,7 +206,7 @@ export function faultIn({ status, headers, body }: RawAnswer): MemoryError {
   const reason = reasonOf(status);
   const { value } = parseShape(faultBody, parseJson(body.toString('utf8')));
   if (value === undefined && reason === 'rate_limited') {
-    // A gateway in front of the service answers for it, and may ask for a pause too.
+    // A gateway in front of the service has answered. It may state a pause too.
     const retryAfterMs = waitIn(headers, undefined);
     return new ServiceFault({
       reason,

@@ -3,19 +3,19 @@ import ipaddr from 'ipaddr.js';
 import { classOfHost } from '../../core/settings/own-machine.ts';
 
 /**
- * Decides which addresses of an upstream may be dialled. A configured name must never lead svc, which holds a key,
- * into the machine's own network or to a cloud's metadata service.
+ * Decides which addresses of an upstream svc may connect to. svc sends a key there, so a configured name must never lead
+ * it into the machine's own network or to a cloud's metadata service.
  */
 export interface AddressRule {
-  /** The user has allowed loopback and private networks for this upstream. */
+  /** True if the user has allowed loopback and private networks for this upstream. */
   readonly allowPrivate: boolean;
-  /** Private networks that an operator has allowed, in addition to `allowPrivate`. */
+  /** Private networks that are allowed even if `allowPrivate` is false. */
   readonly networks?: readonly Network[];
-  /** The connection uses TLS. Without it no key leaves the private network, whatever else is allowed. */
+  /** True if the connection uses TLS. Without TLS only private networks may be allowed. */
   readonly isSecure: boolean;
 }
 
-/** Ranges in ipaddr.js that are private networks: RFC 1918, RFC 6598 (overlays), RFC 4193. */
+/** The ranges of ipaddr.js that are private networks: loopback, RFC 1918, RFC 6598 (used by overlays), RFC 4193. */
 const PRIVATE_RANGES: ReadonlySet<string> = new Set([
   'loopback',
   'private',
@@ -24,8 +24,8 @@ const PRIVATE_RANGES: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Addresses that return the machine's cloud credentials to any program on it: Azure, Alibaba, AWS and Google.
- * 169.254.169.254 and similar ones are already in the link-local range.
+ * Addresses at which Azure, Alibaba, AWS and Google give a machine's cloud credentials to any program on it. Others, such
+ * as 169.254.169.254, are refused because they are in the link-local range.
  */
 const METADATA: ReadonlySet<string> = new Set([
   '168.63.129.16',
@@ -34,7 +34,7 @@ const METADATA: ReadonlySet<string> = new Set([
   'fd20:ce::254',
 ]);
 
-/** A network as `parseNetwork` returns it: its address and its prefix length. */
+/** The address and the prefix length of a network. */
 export type Network = ReturnType<typeof ipaddr.parseCIDR>;
 
 /** Parses a network such as 10.1.0.0/16 or fd00:1::/32; undefined for anything else. */
@@ -42,10 +42,10 @@ export function parseNetwork(text: string): Network | undefined {
   return ipaddr.isValidCIDR(text) ? ipaddr.parseCIDR(text) : undefined;
 }
 
-/** Says whether an address may be dialled. `address`: from the system's resolver or a socket. */
+/** Says whether svc may connect to an address, which comes from the system's resolver or from a socket. */
 export function mayDial(address: string, rule: AddressRule): boolean {
   if (isIP(address) === 0) return false;
-  // `process` converts an IPv4 address inside IPv6 (::ffff:127.0.0.1) to the IPv4 address that would be dialled.
+  // ipaddr.process() converts an IPv4 address in IPv6 form (::ffff:127.0.0.1) to the IPv4 address.
   const ip = ipaddr.process(address);
   if (METADATA.has(ip.toString())) return false;
   if (PRIVATE_RANGES.has(ip.range())) return rule.allowPrivate || isIn(ip, rule.networks);
@@ -53,8 +53,8 @@ export function mayDial(address: string, rule: AddressRule): boolean {
 }
 
 /**
- * Says whether a host may be resolved. An address is checked here; a name is refused only if it must be local.
- * `hostname`: in URL's form.
+ * Says whether svc may look up a host. An address is checked like in mayDial(). A name is refused if it is local by
+ * definition, such as localhost, and local addresses are not allowed. `hostname`: as URL.hostname gives it.
  */
 export function mayResolve(hostname: string, rule: AddressRule): boolean {
   const host = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
@@ -64,7 +64,7 @@ export function mayResolve(hostname: string, rule: AddressRule): boolean {
   return place === 'public' || (place === 'own' && isOpened);
 }
 
-/** The kind of network that an address is in, as users read it. */
+/** The kind of network that an address is in, in words for users. */
 export type AddressClass = 'public' | 'this machine' | 'a private network' | 'never allowed';
 
 export function classOf(address: string): AddressClass {
@@ -81,8 +81,8 @@ function isIn(ip: ipaddr.IPv4 | ipaddr.IPv6, networks: readonly Network[] = []):
 
 function isGlobal(ip: ipaddr.IPv4 | ipaddr.IPv6): boolean {
   if (ip.range() !== 'unicast') return false;
-  // ipaddr.js calls the deprecated ::/96 unicast, in which ::7f00:1 is 127.0.0.1 for some systems. So only 2000::/3
-  // counts, which has all global addresses.
+  // ipaddr.js also calls the deprecated ::/96 unicast, in which some systems take ::7f00:1 for 127.0.0.1. All global
+  // IPv6 addresses are in 2000::/3.
   if (ip instanceof ipaddr.IPv6) return ((ip.parts[0] ?? 0) & 0xe000) === 0x2000;
   return true;
 }

@@ -1,7 +1,7 @@
 /**
- * Stands in for `node:assert` in the bundles. Node words an assertion without a message by reading and parsing the
- * file that holds it: for a bundle of megabytes that stopped all clients for seconds, when a provider sent a status
- * below 100.
+ * Replaces `node:assert` in the bundles. For a failed assertion without a message, Node reads and parses the source file
+ * to write one. For a bundle of megabytes that blocks the event loop for seconds, and a provider can cause it by sending
+ * a status below 100.
  */
 class AssertionError extends Error {
   constructor(message) {

@@ -7,11 +7,11 @@ import { connectorTo, type Way, type Trust, NetworkProxyError } from './pinned-c
 import type { NetworkProxy } from '../../core/settings/network-proxy.ts';
 
 /**
- * Checks the way to a host step by step: its name, its kinds of addresses, TLS. It uses the connector of requests,
- * so they would meet the same problems. Nothing is sent.
+ * Checks the connection to a host step by step: its name, its addresses, TLS. It uses the same connector as requests, so
+ * it finds the problems that they would have. It sends no request.
  */
 export interface EndpointProbe {
-  /** Absent if the name could not be looked up (see `failure`), or if a network proxy looks it up. */
+  /** The kinds of the host's addresses. Absent if the look-up failed (see `failure`), or if a network proxy does it. */
   readonly classes?: readonly AddressClass[];
   readonly addressCount: number;
   readonly tls?: TlsFacts;
@@ -28,7 +28,7 @@ export interface TlsFacts {
   readonly validUntil: number;
 }
 
-/** Deadline of a look-up: a slower one is useless for a request. */
+/** Deadline of a name look-up. */
 const LOOKUP_MS = 5000;
 
 export async function probeEndpoint(
@@ -71,7 +71,7 @@ async function resolved(host: string): Promise<readonly string[]> {
   return found.map(({ address }) => address);
 }
 
-/** Connects. Returns facts about TLS; undefined without TLS. */
+/** Opens a connection and closes it. Returns facts about TLS; undefined for a connection without TLS. */
 function connect(url: URL, way: Way, trust: Trust): Promise<TlsFacts | undefined> {
   const port = url.port || (way.rule.isSecure ? '443' : '80');
   const { protocol, hostname } = url;

@@ -6,14 +6,12 @@ import { mayDial, mayResolve, type AddressRule } from './addresses.ts';
 import type { NetworkProxy } from '../../core/settings/network-proxy.ts';
 
 /**
- * Opens sockets to one upstream, and to nothing else. It checks every address of the name, dials a checked one, and
- * verifies the certificate for the name. Then it checks the address that the socket reached. Through a network proxy
- * it connects by a tunnel.
+ * Opens sockets to one upstream, and to nothing else. It checks every address to which the name resolves, connects to one
+ * of them, and verifies the certificate for the name. Then it checks the remote address of the socket. If a network proxy
+ * is configured, it connects through a tunnel (HTTP CONNECT).
  */
 
-/**
- * Thrown for an address that svc must not dial. The error contains no host, because the client may see its message.
- */
+/** Thrown for an address that svc must not connect to. Its message names no host, because clients see it. */
 export class AddressRefusedError extends Error {
   override readonly name = 'AddressRefusedError';
   readonly code = 'SVC_ADDRESS_REFUSED';
@@ -29,13 +27,13 @@ type Resolve = (
 ) => void;
 
 export interface Trust {
-  /** PEM certificates to trust instead of the system's; NODE_EXTRA_CA_CERTS extends those. */
+  /** PEM certificates of the authorities to trust, instead of Node's own and those of NODE_EXTRA_CA_CERTS. */
   readonly ca?: string;
   /** Replaces the system's resolver. */
   readonly resolve?: Resolve;
 }
 
-/** Deadline of a name look-up with a TCP and a TLS handshake; a slower provider counts as down. */
+/** Deadline of the name look-up and the TCP and TLS handshakes together. */
 const CONNECT_MS = 10_000;
 
 function pinnedConnector(rule: AddressRule, trust: Trust): buildConnector.connector {
@@ -72,7 +70,7 @@ function tlsRules({ ca }: Trust): buildConnector.BuildOptions {
   };
 }
 
-/** Returns a lookup that gives the socket all addresses of the name in the resolver's order, or none. */
+/** Returns a lookup function for sockets. It fails if svc may not connect to each of the name's addresses. */
 function checkedLookup(rule: AddressRule, resolve: Resolve): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname, (error, addresses) => {
@@ -88,7 +86,7 @@ function checkedLookup(rule: AddressRule, resolve: Resolve): LookupFunction {
 
 function resolveAll(hostname: string, done: Parameters<Resolve>[1]): void {
   systemLookup(hostname, { all: true, verbatim: true }, (error, addresses) => {
-    // With an error the second argument is missing, contrary to its type.
+    // Contrary to its type, `addresses` is undefined if there is an error.
     done(error, error === null ? addresses : []);
   });
 }
@@ -103,18 +101,18 @@ function refusePeer(socket: Socket, rule: AddressRule): Error | undefined {
 
 export interface Way {
   readonly rule: AddressRule;
-  /** The network proxy; undefined: dial the host directly at a checked address. */
+  /** The network proxy; undefined: connect to the host directly. */
   readonly proxy?: NetworkProxy | undefined;
 }
 
-/** Returns the connector for a host, direct or through a network proxy. */
+/** Returns the connector for a host. It connects directly, or through a network proxy. */
 export function connectorTo({ rule, proxy }: Way, trust: Trust): buildConnector.connector {
   return proxy === undefined
     ? pinnedConnector(rule, trust)
     : tunnelConnector({ proxy, rule }, trust);
 }
 
-/** Errors before the tunnel is open, with texts for users. */
+/** Failures before the tunnel is open, with their texts for users. */
 const FAULTS = {
   PROXY_NAME_UNKNOWN: 'the name of the network proxy does not resolve',
   PROXY_UNREACHABLE: 'the network proxy cannot be reached',
@@ -149,21 +147,21 @@ function isFault(code: string): code is NetworkProxyFault {
   return Object.hasOwn(FAULTS, code);
 }
 
-/** The network proxy may have any address, even without TLS, because it sees only the host's name. */
+/** The rule for a network proxy itself: any address, even without TLS, because it sees only what tunnelConnector() says. */
 const PROXY_RULE: AddressRule = { allowPrivate: true, isSecure: true };
 
 const HEADER_BYTES_MAX = 16_384;
 
 /**
- * Deadline of the network proxy's answer, during which it dials. It is below the 10 s that svc waits for a
- * provider's answer to its own questions.
+ * Deadline of the network proxy's answer to CONNECT, in which it connects to the host. It is shorter than the 10 s that
+ * svc waits for an answer in its own checks, so that those report this failure and not a deadline of theirs.
  */
 const ANSWER_MS = 8000;
 
 /**
- * Opens sockets to one upstream through a network proxy: CONNECT, and TLS to the upstream inside. The proxy sees the
- * host's name and port and its own credentials, nothing else. It looks the name up, so svc can check only an address
- * that is written out.
+ * Returns a connector that opens sockets to one upstream through a network proxy: CONNECT, and inside the tunnel TLS to
+ * the upstream. With TLS the network proxy sees only the host's name and port, and its own credentials. It looks up the
+ * name, so svc can check an address only if the URL contains one.
  */
 function tunnelConnector(
   { proxy, rule }: { readonly proxy: NetworkProxy; readonly rule: AddressRule },
@@ -171,7 +169,7 @@ function tunnelConnector(
 ): buildConnector.connector {
   const { hostname } = new URL(proxy.origin);
   const dial = pinnedConnector(PROXY_RULE, trust);
-  // undici takes the name for TLS from the Host header, which is the upstream's.
+  // Set the name for TLS to the network proxy: undici would take it from the Host header, which names the upstream.
   const servername = isIP(hostname.replace(/^\[|\]$/g, '')) === 0 ? hostname : '';
   const pool = new Pool(proxy.origin, {
     connect: (options, callback) => dial({ ...options, servername }, callback),
@@ -200,7 +198,7 @@ function tunnelConnector(
   };
 }
 
-/** Returns a handler for the socket of an open tunnel, or the reason for the failure. */
+/** Returns a handler for CONNECT that passes on the socket of the open tunnel, or the failure. */
 function asking(
   hasCredentials: boolean,
   settle: (error: Error | null, socket: Socket | undefined) => void,
@@ -208,7 +206,7 @@ function asking(
   return {
     onRequestStart() {},
     onRequestUpgrade(_controller, status, ...[, socket]) {
-      // undici passes on the value that its connector returned: a socket.
+      // undici's type is a stream, but the value is the socket that its connector returned.
       if (socket instanceof Socket && status >= 200 && status < 300) {
         settle(null, socket);
         return;
@@ -228,7 +226,7 @@ function faultOf(status: number, hasCredentials: boolean): NetworkProxyFault {
   return status >= 500 || status === 404 ? 'PROXY_HOST_UNREACHABLE' : 'PROXY_FORBIDDEN';
 }
 
-/** Returns the kind of an error without the error itself: a parser's contains received bytes. */
+/** Returns the kind of an error. The error itself is dropped, because that of a parser contains received bytes. */
 function faultIn(error: Error): NetworkProxyFault {
   const code = codeOf(error);
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'PROXY_NAME_UNKNOWN';

@@ -30,24 +30,24 @@ import {
  */
 
 /**
- * How long an idle connection is kept. With less, a user who reads an answer for a minute pays a TLS handshake for
- * the next request. Five minutes are below the 350 s after which common network devices drop an idle connection.
+ * How long an idle connection is kept: long enough that a user who reads an answer for some minutes needs no new TLS
+ * handshake, and below the 350 s after which common network devices drop an idle connection.
  */
 const KEEP_ALIVE_MS = 300_000;
 
-/** Bound on connections: more than one user's agents need, so that a runaway client does not use up all descriptors. */
+/** Bound on connections, so that a faulty client does not use up all descriptors. One user's agents need fewer. */
 const CONNECTIONS_MAX = 512;
 
-/** Bound on an answer's head. Node's 16 KiB is too little behind two gateways that add security policies. */
+/** Bound on an answer's head. Node's default of 16 KiB is too little if gateways add long security policies. */
 const HEADER_BYTES_MAX = 65_536;
 
-/** Bound on bytes that wait for `deliver()`: one read of a socket. Beyond it svc makes the provider wait. */
+/** Bytes that may wait for `deliver()`: one read of a socket. Above it, svc stops reading from the provider. */
 const WAITING_BYTES_MAX = 65_536;
 
 /**
- * Longest piece that is copied into another, because a copy costs less than a second write. Measured, CPU of a whole
- * request, copied against in pieces: 66 and 133 us at 2 kB, 145 and 143 at 100 kB, 520 and 360 at 1 MB, 5,500 and
- * 1,500 at 4 MB.
+ * Up to this length adjacent pieces of a body are copied into one, because a copy then costs less than a second write.
+ * Measured CPU time of a whole request, with the body copied and in pieces: 66 and 133 us at 2 kB, 145 and 143 us at
+ * 100 kB, 520 and 360 us at 1 MB, 5,500 and 1,500 us at 4 MB.
  */
 const COPIED_BYTES_MAX = 65_536;
 
@@ -56,7 +56,7 @@ interface UpstreamLimits {
   readonly headersMs: number;
 }
 
-/** Makes the upstream. Throws TypeError if `baseUrl` is not an absolute http or https URL. */
+/** Creates the upstream. Throws TypeError if `baseUrl` is not an absolute http or https URL. */
 export function createUpstream(
   settings: UpstreamSettings,
   limits: UpstreamLimits,
@@ -75,7 +75,7 @@ export function createUpstream(
   });
 }
 
-/** Makes the connections to one origin, for `upstreamOver`. */
+/** Creates the pool of connections to one origin, for `upstreamOver`. */
 export function createPool(
   origin: string,
   way: Way,
@@ -84,7 +84,7 @@ export function createPool(
   return new Pool(origin, {
     connect: connectorTo(way, trust),
     connections: connectionsMax,
-    // One request at a time per connection, so that undici never sends a request again by itself.
+    // With one request at a time per connection undici never repeats a request by itself.
     pipelining: 1,
     keepAliveTimeout: KEEP_ALIVE_MS,
     keepAliveMaxTimeout: KEEP_ALIVE_MS,
@@ -97,18 +97,18 @@ export function createPool(
 }
 
 interface PoolLimits extends UpstreamLimits, Trust {
-  /** Bound on concurrent requests; a further one waits for a connection. */
+  /** Bound on connections, each with one request. A further request waits. */
   readonly connectionsMax?: number;
 }
 
-/** Says whether an upstream may not be dialled at all, whatever its addresses are. */
+/** Says whether svc must refuse an upstream because of its URL, whatever its addresses are. */
 export function isRefusedBase({ hasUserInfo, hostname }: UpstreamBase, rule: AddressRule): boolean {
   return hasUserInfo || (!rule.isSecure && !rule.allowPrivate) || !mayResolve(hostname, rule);
 }
 
 export interface UpstreamWay {
   readonly base: TargetBase;
-  /** Called for each request, so that closed connections are opened again. */
+  /** Returns the pool. Called for each request, so that a closed pool can be replaced. */
   readonly pool: () => Pool;
   readonly isRefused: boolean;
   readonly close: () => Promise<void>;
@@ -146,8 +146,8 @@ function dispatchOptions(request: UpstreamRequest, path: string): Dispatcher.Dis
 }
 
 /**
- * Opens a connection without a request. undici calls the handler when a connection is open, before it writes.
- * Throwing here drops the request and keeps the connection.
+ * A handler that opens a connection without sending a request. undici calls onRequestStart() when the connection is
+ * open and nothing is written yet. An error there drops the request and keeps the connection.
  */
 const CONNECT_ONLY: Dispatcher.DispatchHandler = {
   onRequestStart() {
@@ -203,23 +203,22 @@ class PendingAnswer implements Dispatcher.DispatchHandler, UpstreamAnswer {
     if (this.#state !== 'open') return;
     this.#state = 'aborted';
     this.#waiting = [];
-    // undici replaces the closed connection by a new one and writes nothing to it, so the next request finds it
-    // ready.
+    // undici closes the connection and opens a new one, which the next request can use.
     this.#controller?.abort(new Error('The answer is not wanted any more.'));
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    // The request was aborted before there was a connection. Nothing was written, and the connection stays usable.
+    // The request was aborted before there was a connection. An error here drops it and keeps the connection.
     if (this.#state === 'aborted') throw new Error('The request is not wanted any more.');
     this.#controller = controller;
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
-    // 100 to 199 announce an answer. No client asked for them, and node:http clients ignore them.
+    // Drop an informational answer (100 to 199): no client has asked for one.
     if (status < 200) return;
     this.status = status;
     this.headers = textOf(controller.rawHeaders);
-    // undici waits for the body whose length a 204 or 304 states, and breaks the connection without it.
+    // The answer ends here: undici would wait for a body if the head of a 204 or 304 states a length.
     if (BODYLESS.has(status)) this.#state = 'ended';
     this.#settle.resolve(this);
   }
@@ -234,8 +233,7 @@ class PendingAnswer implements Dispatcher.DispatchHandler, UpstreamAnswer {
     if (this.#waitingBytes >= WAITING_BYTES_MAX) controller.pause();
   }
 
-  // Trailers are dropped: no model provider sends any, no client asks for them (TE: trailers), and they would bypass
-  // the header rules.
+  // Trailers are dropped, because the header rules do not check them. No provider sends any.
   onResponseEnd(): void {
     if (this.#state !== 'open') return;
     this.#state = 'ended';
@@ -282,12 +280,12 @@ function mergePieces(pieces: readonly Uint8Array[]): Uint8Array[] {
   return merged;
 }
 
-/** Frees each piece after it was sent: an answer may take minutes, and its request may have megabytes. */
+/** Yields the pieces and removes each from the list, so that a body of megabytes is not kept while its answer arrives. */
 function* takePieces(pieces: Uint8Array[]): Generator<Uint8Array> {
   for (let piece = pieces.shift(); piece !== undefined; piece = pieces.shift()) yield piece;
 }
 
-/** Returns the error code for a message: ' (ECONNREFUSED)'. A code says what failed but not what was sent. */
+/** Returns an error's code for a message, such as ' (ECONNREFUSED)'; '' if it has none. */
 export function codeDetail(cause: unknown): string {
   const code = codeOf(cause);
   return /^[A-Z][A-Z0-9_]{2,48}$/.test(code) ? ` (${code})` : '';
@@ -307,7 +305,7 @@ function asProxyError(cause: Error): ProxyError {
     return new ProxyError('UPSTREAM_ADDRESS_REFUSED', cause.message, { cause });
   }
   if (code === 'UND_ERR_INVALID_ARG' || code === 'UND_ERR_NOT_SUPPORTED') {
-    // undici's message names the header; that is safe, but not for the client.
+    // The message for the client must not name the header, as undici's message does.
     return new ProxyError('INTERNAL', 'The request could not be sent.', { cause });
   }
   if (cause.name === 'HTTPParserError') {

@@ -1,12 +1,12 @@
 import type { UpstreamAnswer } from '../../ports/upstream.ts';
 
-/** Reads a whole answer, such as a list of models or a catalog. Never used for a client's answer. */
+/** Limits for an answer that svc itself has asked for, such as a list of models or a catalog. */
 export interface WholeAnswerLimits {
   readonly bytesMax: number;
   readonly signal: AbortSignal;
 }
 
-/** Returns the body, or why it is not whole. Its connection is then dropped. */
+/** Reads a whole body. If it is not whole, returns the reason, and drops the connection. */
 export function wholeBody(
   answer: UpstreamAnswer,
   { bytesMax, signal }: WholeAnswerLimits,

@@ -10,10 +10,11 @@ import { makePrivateFolder, openPrivateFile } from '../files/private-files.ts';
 export interface Background {
   readonly pid: number;
   isRunning(): boolean;
+  /** Returns what the process has written to its log so far. */
   said(): string;
-  /** Resolves once the process can read all its input. */
+  /** Resolves when all input is written to the process, or when the process has ended. */
   readonly hasInput: Promise<void>;
-  /** Detaches it, so that this process may end first. */
+  /** Lets this process end before the background process. */
   release(): void;
 }
 
@@ -29,10 +30,10 @@ export interface BackgroundStart {
 /** The environment variable that marks a process which svc may stop and restart. */
 export const DETACHED = 'SVC_DETACHED';
 
-/** Bound on the log: thousands of problems, and nothing else is logged. The next start begins a new log. */
+/** Bound on the log: thousands of messages about problems. A start empties a longer log. */
 const LOG_BYTES_MAX = 1024 * 1024;
 
-/** Throws FileError when there can be no log. */
+/** Starts the process. Throws FileError if its log cannot be opened. */
 export function startBackground(start: BackgroundStart): Background {
   const { command, dataFolder, environment, input } = start;
   makePrivateFolder(dataFolder);
@@ -42,7 +43,7 @@ export function startBackground(start: BackgroundStart): Background {
     if (fstatSync(log).size > LOG_BYTES_MAX) ftruncateSync(log, 0);
     const from = fstatSync(log).size;
     const child = spawn(process.execPath, [...command], {
-      // Not the caller's folder: it would stay in use, and a project must not influence svc (T5).
+      // Not the caller's folder, which is a project: it would stay in use, and must not influence svc (T5).
       cwd: dataFolder,
       env: { ...environment, [DETACHED]: '1' },
       stdio: [input === undefined ? 'ignore' : 'pipe', log, log],

@@ -13,7 +13,7 @@ interface DoctorRun {
 
 const OUTPUT_BYTES_MAX = 1 << 20;
 
-/** Returns the checks; undefined if they were not ready in time. */
+/** Returns the checks; undefined if the process did not print them before the deadline. */
 export function runDoctor(run: DoctorRun): Promise<readonly HealthCheck[] | undefined> {
   return new Promise((resolve) => {
     execFile(
@@ -25,7 +25,7 @@ export function runDoctor(run: DoctorRun): Promise<readonly HealthCheck[] | unde
         maxBuffer: OUTPUT_BYTES_MAX,
         windowsHide: true,
       },
-      // The exit code is 1 if a check found something.
+      // Ignore the error: the exit code is 1 if a check found a problem.
       (_error, stdout) => resolve(checksIn(stdout)),
     );
   });

@@ -2,44 +2,44 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 /**
- * Growth of the heap in percent before V8 collects garbage. By default a busy process grows to four times its live
- * objects and keeps the space: 87 MB for 21 MB, measured after 35,000 requests. With this bound it collects more
- * often, a few milliseconds at a time and mostly in other threads.
+ * How many percent the heap may grow over its live objects before V8 collects garbage. By default the heap of a busy
+ * process grows to four times its live objects and stays so large: 87 MB for 21 MB, measured after 35,000 requests. With
+ * this bound V8 collects more often, for a few milliseconds each time and mostly in other threads.
  */
 const GROWTH_PERCENT = 50;
 
 /**
- * Growth in percent while requests are long. V8 counts request bodies in this limit, although they are outside the
- * heap; with the bound above, three bodies of 4 MB cause a collection of the whole heap.
+ * The bound, as GROWTH_PERCENT, while requests are long. V8 counts request bodies, although they are outside the heap:
+ * with GROWTH_PERCENT, three bodies of 4 MB would cause a collection of the whole heap.
  */
 const LONG_GROWTH_PERCENT = 300;
 
-/** The value by which V8 uses its own default. */
+/** The value with which V8 uses its own default. */
 const UNBOUND_PERCENT = 0;
 
-/** Smallest long request: about 400 kB of body. */
+/** Input tokens from which a request counts as long: about 400 kB of body. */
 const LONG_TOKENS = 100_000;
 
 /**
- * Growth in percent with many requests. With 64 at once the bound above makes every second collection one of the
- * whole heap: that costs a fifth of all CPU time and saves 15 MB.
+ * The bound, as GROWTH_PERCENT, while there are many requests. With 64 concurrent requests GROWTH_PERCENT would make
+ * every second collection one of the whole heap, which costs a fifth of all CPU time and saves 15 MB.
  */
 const MANY_GROWTH_PERCENT = 150;
 
-/** Requests per second that only programs send; all agents of one user send a few. */
+/** Requests per second that count as many. All agents of one user together send a few per second. */
 const MANY = 200;
 const SECOND_MS = 1_000;
 
-/** How long activity lasts after its last request: an agent sends its next request within that time. */
+/** Time after a long request, or after many, for which their bound still applies: an agent sends the next by then. */
 const LASTS_MS = 60_000;
 
 /**
- * Delay after the start, in milliseconds. V8 refuses compiled code that was saved under other flags, and
- * `bin/svc.js` saves it one second after the start and at its end.
+ * Delay after the start before flags are changed. V8 rejects cached code that was saved under other flags, and
+ * `bin/svc.js` saves the code cache one second after the start.
  */
 const FIRST_MS = 3_000;
 
-/** Bounds the heaps of this process and its threads, from their next collections on. */
+/** Bounds the growth of this process's heaps, including those of its threads. A change applies from the next collection. */
 export class HeapBound {
   readonly #setFlag: (flag: string) => void;
   readonly #idle: IdleCollector;
@@ -62,7 +62,7 @@ export class HeapBound {
     }, FIRST_MS).unref();
   }
 
-  /** Leaves V8 with the flags that it had. */
+  /** Gives V8 its default flag again. */
   close(): void {
     clearTimeout(this.#first);
     if (this.#isBounding) this.#setFlag(`--heap-growing-percent=${UNBOUND_PERCENT}`);
@@ -93,12 +93,12 @@ export class HeapBound {
 }
 
 /**
- * Idle time before a collection, in milliseconds. Without work V8 keeps the space of a busy hour: 174 MB resident
- * after 750 conversations, and 125 MB after a collection, as at the start.
+ * Idle time before a collection. Without work V8 does not collect: the process keeps 174 MB resident after 750
+ * conversations. A collection reduces that to 125 MB, as after the start.
  */
 const IDLE_MS = 30_000;
 
-/** Without this flag V8 compacts only few pages, and 46 MB remain for 21 MB of live objects. */
+/** V8's flag to compact all pages. Without it, 46 MB remain for 21 MB of live objects. */
 const MOVES_ALL = 'compact-on-every-full-gc';
 
 /** Collects the garbage of its thread after an idle time. */
@@ -117,8 +117,8 @@ export class IdleCollector {
 }
 
 /**
- * Node exposes V8's collection only with a flag, but a new context gets it at once. The first collection compacts
- * live objects, the second one releases the emptied pages.
+ * Collects all garbage. `gc()` exists only with a flag; a context that is created after setting the flag has it. The
+ * first collection compacts live objects, the second one releases the emptied pages.
  */
 function collectGarbage(): void {
   setFlagsFromString('--expose-gc');

@@ -11,7 +11,7 @@ import { OPEN_REQUESTS_PATH } from '../../core/http/routes.ts';
 import type { RequestRow } from '../../ports/request-log.ts';
 import { codeOf } from '../files/file-error.ts';
 
-/** Calls a local program. Until it has proven to know the local token, it gets no token and no body (T4). */
+/** Calls the program at a local port. It gets no token and no body until it has proven to know the local token (T4). */
 
 export interface ProxyAddress {
   readonly host: string;
@@ -19,30 +19,29 @@ export interface ProxyAddress {
 }
 
 /**
- * Who listens on the port. 'svc': answers as only svc does. 'stranger': another program. 'silent': no answer in time.
+ * What listens on the port. 'svc': a program that answers like svc. 'stranger': another program. 'silent': a program
+ * that did not answer in time. 'unreachable': the address does not exist on this machine.
  */
 export type Listener = 'nobody' | 'svc' | 'stranger' | 'silent' | 'unreachable';
 
-/** `pid`: set if the listener has proven that it has the local token. */
+/** `pid`: the listener's process id; only set if the listener has proven to know the local token. */
 export interface Probe {
   readonly listener: Listener;
   readonly pid?: number;
 }
 
-/** Deadline of a probe: a proxy on this machine answers in a millisecond, a busy one in some hundred. */
+/** Deadline of a probe. A proxy on this machine answers within a millisecond, a busy one within some hundred. */
 const WAIT_MS = 2000;
-/**
- * Deadline of a test call: a small model answers with sixteen tokens in seconds; a provider's queue may take longer.
- */
+/** Deadline of a test call. A model writes its sixteen tokens within seconds, but a provider may queue the request. */
 const ANSWER_MS = 60_000;
-/** Longest answer to a probe: svc sends one short line. */
+/** Longest answer to a probe. svc sends one short line. */
 const HEALTH_CHARS_MAX = 1024;
-/** Longest answer of a test call: sixteen tokens need far less. */
+/** Longest answer to a test call. Sixteen tokens need far less. */
 const BODY_CHARS_MAX = 1024 * 1024;
-/** Longest list of open requests: a row is about 1 kB, and one process has fewer than a thousand. */
+/** Longest list of open requests. A row has about 1 kB, and a proxy has fewer than a thousand open requests. */
 const ROWS_CHARS_MAX = 2 * 1024 * 1024;
 
-/** `key`: the local token, or its digest. */
+/** Finds out what listens at an address. `key`: the local token, or its digest. */
 export async function probeProxy(address: ProxyAddress, key: string | Buffer): Promise<Probe> {
   const challenge = randomBytes(24).toString('base64url');
   const headers = { [CHALLENGE_HEADER]: challenge };
@@ -57,13 +56,13 @@ export async function probeProxy(address: ProxyAddress, key: string | Buffer): P
   return pid === undefined ? { listener } : { listener, pid };
 }
 
-/** Returns the newest of these proxies that proves to hold the token; undefined if none does. */
+/** Returns the newest of these proxies that proves to know the token; undefined if none does. `runs`: oldest first. */
 export async function findProven<Run extends ProxyAddress & { readonly pid: number }>(
   runs: readonly Run[],
   localToken: string,
 ): Promise<Run | undefined> {
   for (const run of runs.toReversed()) {
-    // oxlint-disable-next-line no-await-in-loop -- The first one that proves it is enough.
+    // oxlint-disable-next-line no-await-in-loop -- Most have one element.
     if ((await probeProxy(run, localToken)).pid === run.pid) return run;
   }
   return undefined;
@@ -75,16 +74,15 @@ const LISTENERS: Readonly<Record<string, Listener>> = {
   EADDRNOTAVAIL: 'unreachable',
 };
 
-// Says whether svc answered: each of its answers has this header, or its name in the body. Neither contains a
-// version.
+/** Says whether the answer looks like svc's: it has svc's header, or svc's name in the body. */
 function isSvc({ status, headers, body }: Answer): boolean {
   return status === 200 && ('x-svc-local-proxy' in headers || /"svc\b/.test(body));
 }
 
 /**
- * Returns the status of the proxy's answer to a request with the token; undefined without an answer. The gate
- * refuses this request after the token check, so nothing is forwarded or logged. The path is svc's own, because a
- * model route may also need a login. Call it only for a listener that has proven to be svc.
+ * Returns the status with which the proxy answers a request with the token; undefined without an answer. The proxy
+ * refuses the method after it has checked the token, so it forwards and logs nothing. The path is not a model's, because
+ * such a path may also need a login. Call it only for a listener that has proven to be svc.
  */
 export async function probeToken(
   address: ProxyAddress,
@@ -111,7 +109,7 @@ export async function askOpenRequests(
   return asList(asRecord(parseJson(answer.body))['requests']).filter(isRow);
 }
 
-/** Says whether a value has the members that the view needs: the proxy may be another version of svc. */
+/** Says whether a value has the members that a list of requests shows. The proxy may be another version of svc. */
 function isRow(value: unknown): value is RequestRow {
   const texts = ['id', 'client', 'kind', 'model', 'space', 'conversation', 'end', 'memoryState'];
   const numbers = ['at', 'status', 'originalInputTokens', 'forwardedInputTokens', 'recalledTokens'];
@@ -163,7 +161,7 @@ interface Answer extends LocalAnswer {
   readonly isWhole: boolean;
 }
 
-/** Sends one call. `failure` is 'late' or the system's error code. */
+/** Sends one call. `failure`: 'late', or the system's error code. */
 function call(
   { host, port }: ProxyAddress,
   { body: sent, ...asked }: Omit<LocalCall, 'body'> & { readonly method: string; body?: string },
@@ -187,7 +185,7 @@ function call(
         resolve({ status, headers, body, isWhole });
       });
     });
-    // A socket's idle timeout would not end a slow trickle of bytes.
+    // Use a timer: a socket's timeout is reset by every byte that arrives.
     const deadline = setTimeout(() => {
       failure = 'late';
       outgoing.destroy();

@@ -9,9 +9,9 @@ import { ensurePrivateFolder } from '../files/private-folder.ts';
 import { replaceFile } from '../files/replace-file.ts';
 
 /**
- * Lists the running proxies of a data folder: each has a file with mode 0600, which its process removes when it
- * ends. A file is only a hint: a killed process leaves its file, and its id may belong to another program by now. So
- * ask the process before acting on a file.
+ * The file in the data folder with which a running proxy can be found. Its process removes it at its end. A run file is
+ * only a hint: a killed process leaves its file, and its process id may belong to another program by now. So ask the
+ * process for a proof before you act on a file (local-calls.ts).
  */
 export interface RunFile {
   readonly pid: number;
@@ -21,16 +21,16 @@ export interface RunFile {
   /** Milliseconds since 1970. */
   readonly startedAt: number;
   /**
-   * The sha256 of its local token. `svc stop` checks the process's proof with it where the configuration cannot be
-   * read. It opens nothing, and is absent in files of older builds.
+   * The sha256 of the proxy's local token, with which `svc stop` checks the proof if the configuration cannot be read. It
+   * gives no access. Absent in files of older builds.
    */
   readonly tokenDigest?: string;
-  /** Names of upstreams that refused svc's key in their last answer. */
+  /** Names of upstreams that refused the provider key in their last answer. */
   readonly refusedKeys?: readonly string[];
-  /** The build that runs; undefined in files of older releases. */
+  /** The id of the build that runs; undefined in files of older releases. */
   readonly build?: string;
   readonly script?: string;
-  /** svc started it in the background, so svc may restart it. */
+  /** True if svc started the proxy in the background, so svc may restart it. */
   readonly isDetached?: boolean;
   readonly flags?: ProxyFlags;
 }
@@ -39,20 +39,20 @@ export interface RunFile {
 const UPSTREAM = /^[a-z0-9][a-z0-9_-]{0,39}$/;
 
 const NAME = new RegExp(`^proxy-(\\d{1,10})\\.json(${DRAFT})?$`);
-/** Bound on a run file. Usual ones have 450 bytes, more with a long path, and up to 40 for each refused key. */
+/** Bound on a run file, in characters. A usual one has 450, and up to 40 more for each refused key. */
 const BYTES_MAX = 8192;
 const BUILD_FORM = /^[\w-]{1,40}$/;
 const DIGEST_FORM = /^[\w-]{43}$/;
-/** Matches the value of a flag; the longest is a mode or an address. */
+/** Matches the value of a flag. The longest values are modes and addresses. */
 const FLAG = /^[\w.:-]{1,40}$/;
-/** Bound on files that are read; killed processes leave some. */
+/** Bound on run files that are read. Killed processes leave some. */
 const FILES_MAX = 100;
 
 /** Writes the file. Throws FileError if the folder cannot be used. */
 export async function writeRunFile(folder: string, run: RunFile): Promise<void> {
   try {
     await ensurePrivateFolder(folder);
-    // Not synced: the file is only a hint, so the first request need not wait for the disk.
+    // Do not sync the file, which is only a hint: the first request would wait for the disk.
     const text = `${JSON.stringify(run)}\n`;
     await replaceFile(pathOf(folder, run.pid), text, { isSynced: false });
     await listRunFiles(folder);
@@ -63,7 +63,7 @@ export async function writeRunFile(folder: string, run: RunFile): Promise<void> 
   }
 }
 
-/** Writes the file again where it is gone. Never rejects. */
+/** Writes the file again if it is missing. Never rejects. */
 export async function keepRunFile(folder: string, run: RunFile): Promise<void> {
   if (existsSync(pathOf(folder, run.pid))) return;
   await writeRunFile(folder, run).catch(() => undefined);
@@ -74,7 +74,7 @@ export async function removeRunFile(folder: string, pid: number): Promise<void> 
   await rm(pathOf(folder, pid), { force: true }).catch(() => undefined);
 }
 
-/** Lists the files of running processes, oldest first, and removes those of others. */
+/** Lists the files of running processes, oldest first, and removes the files of ended ones. */
 export async function listRunFiles(folder: string): Promise<readonly RunFile[]> {
   const names = await readdir(folder).catch((): string[] => []);
   const found: RunFile[] = [];
@@ -136,7 +136,7 @@ function pathOf(folder: string, pid: number): string {
   return join(folder, `proxy-${pid}.json`);
 }
 
-/** Says whether a process has this id, even if it is another program. */
+/** Says whether any process has this id. It may be another program than svc. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
