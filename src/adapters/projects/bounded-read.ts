@@ -2,9 +2,9 @@ import type { Stats } from 'node:fs';
 import { type FileHandle, lstat, open } from 'node:fs/promises';
 import { isOwn, READ_FLAGS } from '../files/private-folder.ts';
 
-/** Reads small files of a repository that a stranger may have made: no links, no devices, bounded. */
+/** Reads files of a repository that a stranger may have made. It follows no link, opens no device, and bounds sizes. */
 
-/** Reads a file; of a long one its beginning and end. '' if it is no plain file. */
+/** Reads a file. Of a longer one it returns the beginning and the end. Returns '' if it is no regular file. */
 export async function readBounded(path: string, bytesMax: number): Promise<string> {
   return (
     (await withFile(path, async (file, { size }) => {
@@ -16,7 +16,7 @@ export async function readBounded(path: string, bytesMax: number): Promise<strin
   );
 }
 
-/** Runs `use` with a plain file; undefined if there is none. */
+/** Runs `use` with a regular file. Returns undefined if there is none, or if `use` rejects. */
 export async function withFile<T>(
   path: string,
   use: (file: FileHandle, stat: Stats) => Promise<T>,
@@ -41,7 +41,7 @@ export async function bytesAt(file: FileHandle, start: number, length: number): 
 
 export type Kind = 'folder' | 'file' | 'none' | 'foreign';
 
-/** Returns the kind of a path. 'foreign': a link, a device, or another user's. */
+/** Returns what is at a path. 'foreign': a link, a device, or another user's file or folder. */
 export async function kindOf(path: string): Promise<Kind> {
   const stat = await lstat(path).catch(() => undefined);
   if (stat === undefined) return 'none';

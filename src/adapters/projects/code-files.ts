@@ -20,38 +20,38 @@ import { bytesAt, withFile } from './bounded-read.ts';
 import { readHead, findRepository } from './repository.ts';
 
 /**
- * Reads the present state of a project's files: `lstat` for each part of a path, so that no link is followed, and a
- * hash of the content if `lstat` alone does not decide.
+ * Reads the present state of a project's files. It calls `lstat` for each part of a path, so that it follows no link, and
+ * hashes the content only if the size and time do not show whether the file has changed.
  */
 
-/** Bound on names that are looked up. An exchange with more names is about the whole project. */
+/** Bound on the names of an exchange that are checked. An exchange with more names is about the whole project. */
 const NAMES_MAX = 256;
-/** Largest file that is hashed whole, as source files are. Of a larger one size, beginning and end are hashed. */
+/** Largest file that is hashed whole. Of a larger one the size, the beginning and the end are hashed. */
 const HASHED_BYTES_MAX = 1024 * 1024;
 const CHUNK_BYTES = 64 * 1024;
 /** Length of a hash in base64 characters: 132 bits. */
 const HASH_CHARS = 22;
-/** Concurrent reads: two of Node's four file threads, so that a hanging disk does not block them all. */
+/** Concurrent reads: two of the four threads with which Node reads files, so that a hanging disk does not block all. */
 const AT_ONCE = 2;
-/** Deadline of a check; no request waits for it. */
+/** Deadline of look(). No request waits for it. */
 const LOOK_MS = 5_000;
-/** Pause after a late answer, doubled each time: a busy machine soon recovers, a slow network disk does not. */
+/** Pause of compare() after it was late; doubled while it stays late, up to REST_MS_MAX. */
 const REST_MS = 5_000;
 const REST_MS_MAX = 600_000;
-/** Bound on cached states, some 200 bytes each. */
+/** Bound on cached file states, some 200 bytes each. */
 const KNOWN_MAX = 4_096;
 /**
- * A file that was written so recently may be written again without a new modification time, because file systems'
- * clocks tick every 4 to 10 ms. So its time is not stored, and only its hash counts.
+ * Age below which a file's modification time is not stored, so that only its hash counts. The clocks of file systems
+ * tick every 4 to 10 ms, so a second write shortly after the first may leave the time as it is.
  */
 const SAME_TICK_MS = 100;
-/** Stands for the modification time of a file whose time is not stored. No real file has this time. */
+/** The stored modification time if the real one is not stored. No file has this time. */
 const NO_TIME = -1;
 
 export class CodeFiles implements Code {
   /** The last hashed state of each file, by its absolute path. */
   readonly #known = new Recent<string, FileState>(KNOWN_MAX);
-  /** The number of reads that exceeded their deadline and still run. While there is one, no new read starts. */
+  /** The number of reads that have exceeded their deadline and still run. While there is one, no other begins. */
   #late = 0;
   readonly #firstRestMs: number;
   #restMs: number;
@@ -71,7 +71,7 @@ export class CodeFiles implements Code {
       const files: ConcernedFile[] = [];
       for (const path of paths) {
         if (isLate() || files.length === FILES_MAX) break;
-        // oxlint-disable-next-line no-await-in-loop -- No request waits, and one thread is enough.
+        // oxlint-disable-next-line no-await-in-loop -- No request waits for this.
         const stat = await folders.lstat(path);
         if (typeof stat === 'string' || !stat.isFile()) continue;
         // oxlint-disable-next-line no-await-in-loop
@@ -92,7 +92,7 @@ export class CodeFiles implements Code {
     const waiting = files.entries();
     const isInTime = await this.#within(withinMs, async (isLate) => {
       const folders = new Folders(root);
-      // If the folder itself is missing, nothing is known about its files.
+      // If the project's folder itself is missing, its files are not gone but unknown.
       if (!(await folders.isFolder(''))) return true;
       const work = async (): Promise<void> => {
         for (const [at, file] of waiting) {
@@ -108,13 +108,14 @@ export class CodeFiles implements Code {
     return [...verdicts];
   }
 
+  /** Begins a pause if compare() was late. */
   #rest(isInTime: boolean): void {
     if (!isInTime) this.#restsUntil = performance.now() + this.#restMs;
     this.#restMs = isInTime ? this.#firstRestMs : Math.min(REST_MS_MAX, 2 * this.#restMs);
   }
 
   /**
-   * Compares a file with its earlier state. It hashes only if the size is the same and the file was written since.
+   * Compares a file with its earlier state. It hashes the file only if the size is the same and the time differs.
    */
   async #verdictOn(folders: Folders, file: ConcernedFile): Promise<FileVerdict> {
     if (!isInside(file.path.split('/'))) return 'unknown';
@@ -128,7 +129,7 @@ export class CodeFiles implements Code {
     return state.hash === file.hash ? 'same' : 'changed';
   }
 
-  /** Returns a file's state; undefined if it may not be read or changes meanwhile. */
+  /** Returns a file's present state; undefined if the file cannot be read or changes meanwhile. */
   async #stateOf(whole: string, stat: Stats): Promise<FileState | undefined> {
     const known = this.#known.get(whole);
     if (known !== undefined && isSameStat(known, stat)) return known;
@@ -142,7 +143,7 @@ export class CodeFiles implements Code {
     return state;
   }
 
-  /** Runs work with a deadline; undefined if it is late or fails. Late work ends at its next step. */
+  /** Runs work with a deadline. Returns undefined if it is late or fails. Late work ends when it next calls `isLate`. */
   async #within<T>(ms: number, work: (isLate: () => boolean) => Promise<T>) {
     if (this.#late > 0) return undefined;
     let isLate = false;
@@ -161,7 +162,7 @@ export class CodeFiles implements Code {
   }
 }
 
-/** Calls `lstat` on paths below a root, without following a link. */
+/** Calls `lstat` on paths below a root, without following a link. It caches what it has found about folders. */
 class Folders {
   readonly root: string;
   readonly #folders = new Map<string, Promise<boolean | 'unknown'>>();
@@ -226,12 +227,12 @@ async function hashRange(
   { start, end }: { readonly start: number; readonly end: number },
 ): Promise<void> {
   for (let at = start; at < end; at += CHUNK_BYTES) {
-    // oxlint-disable-next-line no-await-in-loop -- Small pieces: hashing one delays no other work.
+    // oxlint-disable-next-line no-await-in-loop -- In small chunks, so that other work runs in between.
     hash.update(await bytesAt(file, at, Math.min(CHUNK_BYTES, end - at)));
   }
 }
 
-/** Returns the names inside the root, relative to it, each once. */
+/** Returns the paths of the names that are inside the root, relative to it, without repetitions. */
 async function pathsIn(
   { folder, root }: Workplace,
   names: readonly string[],
@@ -255,7 +256,7 @@ function isInside(parts: readonly string[]): boolean {
   return parts.every((part) => part !== '' && part !== '..' && part !== '.git');
 }
 
-/** Says whether a name may be stored: invisible characters could fake a line of a list, and secrets never are. */
+/** Says whether a name may be stored. Control characters could fake a line of a list; a name may contain a secret. */
 function isPlainName(name: string): boolean {
   if (name === '' || name.length > PATH_CHARS_MAX || /[\p{Cc}\p{Cf}\p{Cs}]/u.test(name))
     return false;

@@ -27,30 +27,30 @@ import {
 import { bytesAt, kindOf, readBounded, withFile } from './bounded-read.ts';
 
 /**
- * Finds projects by their git repository, so that subfolders, worktrees, clones and renamed folders share one
- * memory. An address in a configuration proves nothing, because anyone can copy it. A folder joins a known project
- * only if it has a commit that svc saw there, or if the user says so.
+ * Finds projects by their git repositories, so that subfolders, worktrees, clones and renamed folders share one space.
+ * The address of `origin` alone proves nothing, because anyone can copy it. A folder joins a known project only if its
+ * repository has a commit that svc has seen in this project, or if the user has assigned the folder to it.
  */
 
-/** Deadline of finding a project: milliseconds on a local disk. After it the folder is its own project. */
+/** Deadline of finding a project, which takes milliseconds on a local disk. After it the folder is its own project. */
 const FIND_MS = 300;
-/** Deadline of listing subfolders. A local disk lists 256 in 10 ms; a slow one may finish before the next check. */
+/** Deadline of listing subfolders. A local disk lists 256 folders in 10 ms. A late list counts for later requests. */
 const BELOW_MS = 100;
-/** How often svc checks a client's folder again, in the background. */
+/** Age from which a cached project is checked again, in the background. */
 const RECHECK_MS = 3_000;
 const FOLDERS_MAX = 1_000;
 
 interface Cached {
   readonly project: Project;
-  /** Stamp of the files that decide the project. */
+  /** Times and sizes of the files that decide the project; see stampOf. */
   readonly stamp: string;
-  /** Stamp of the registry, which a command may have changed. */
+  /** Time and size of the registry, which a command may change. */
   readonly registry: string;
   checkedAt: number;
 }
 
 interface GitProjectsOptions {
-  /** Found projects are used but not recorded. */
+  /** True: found projects are not recorded in the registry. */
   readonly isReadOnly?: boolean;
   readonly recheckMs?: number;
   /** Deadlines of finding a folder's project, and of listing the folders below its working tree. */
@@ -58,7 +58,7 @@ interface GitProjectsOptions {
   readonly belowMs?: number;
 }
 
-/** Deadlines for a command, for which no request waits: a busy machine must not lead memories to another space. */
+/** Deadlines for a command. They are long, so that on a busy machine it does not use another space than the proxy. */
 export const COMMAND_WAITS = { findMs: 10_000, belowMs: 10_000 } as const;
 
 export class GitProjects implements Projects {
@@ -79,7 +79,7 @@ export class GitProjects implements Projects {
 
   known(place: Place): Project | undefined {
     const cached = this.#cache.get(keyOf(place));
-    // A choice by the user is effective from the next request on.
+    // If a command has changed the registry, do not use the cached project.
     if (cached === undefined || cached.registry !== this.#registryStamp()) return undefined;
     const now = performance.now();
     if (now - cached.checkedAt > this.#recheckMs) {
@@ -124,7 +124,7 @@ export class GitProjects implements Projects {
     return this.#keep(folder, withOlder(project, below ?? []), stamp);
   }
 
-  /** Adds subfolders that were listed too late for a request, for later ones. */
+  /** Adds subfolders that were listed too late for this request to the cached project. */
   async #addLate(folder: string, stamp: string, listed: Promise<readonly string[]>): Promise<void> {
     const below = await listed;
     const cached = this.#cache.get(folder);
@@ -148,7 +148,7 @@ export class GitProjects implements Projects {
       const found = statSync(join(this.#dataFolder, REGISTRY_FILE), { throwIfNoEntry: false });
       return found === undefined ? '' : `${found.mtimeMs} ${found.size}`;
     } catch {
-      // Without a usable data folder there is no registry, and the code that needs it reports that.
+      // The data folder cannot be used. Other code reports that.
       return '';
     }
   }
@@ -172,7 +172,7 @@ export class GitProjects implements Projects {
     const stamp = await stampOf(repository, this.#dataFolder);
     const off = offIn(registry, project.space);
     const whole = { ...project, ...off, ...(await checkedOut(folder, repository)) };
-    // A bare repository contains only git's own folders, in which no client works.
+    // The folders of a bare repository are git's own, in which no client works.
     const isTree = repository !== undefined && repository.root !== repository.common;
     return {
       project: whole,
@@ -192,7 +192,7 @@ export class GitProjects implements Projects {
     const identity = originIdentity(origin);
     const owner = registry.projects.find(({ identities }) => isIn(identities, identity));
     const known = await knownAs(repository, { identity, owner, commits }, registry);
-    // Without a commit nothing could ever prove that another folder is the same project.
+    // Do not record a repository without commits: nothing could later prove that another folder is the same project.
     const isNew = known === undefined && owner === undefined && head !== '';
     if (known === undefined && !isNew) {
       const found = await projectInFolder(folder, repository, registry);
@@ -244,7 +244,7 @@ function offAt(folder: string, registry: Registry | undefined): Pick<Project, 'i
   return spaces.some((space) => isMemoryOff(registry, space)) ? { isMemoryOff: true } : {};
 }
 
-/** Returns a key for a place. No folder has NUL in its name, so a space's key is never a folder. */
+/** Returns the cache key of a place. No path contains NUL, so the key of a space never equals that of a folder. */
 function keyOf(place: Place): string {
   return typeof place === 'string' ? place : `\0${place.space}`;
 }
@@ -252,7 +252,7 @@ function keyOf(place: Place): string {
 const NO_FOLDERS: Promise<readonly string[]> = Promise.resolve([]);
 
 /**
- * Adds the folders' spaces. Those that clients stated come first, because a memory service accepts only a few names.
+ * Adds the spaces of subfolders, after those of folders that clients stated: a memory service accepts only a few names.
  */
 function withOlder(project: Project, below: readonly string[]): Project {
   const older = new Set([...project.olderSpaces, ...below.map(folderSpace)]);
@@ -262,15 +262,15 @@ function withOlder(project: Project, below: readonly string[]): Project {
 
 interface Claim {
   readonly identity: string | undefined;
-  /** The known project that has this identity. */
+  /** The known project that has had this identity; undefined if none has. */
   readonly owner: KnownProject | undefined;
   readonly commits: readonly string[];
 }
 
 /**
- * Returns the known project that a commit proves this repository to be. Candidates: the project with its origin; the
- * one that svc saw in this folder, whose origin has changed since; the one that it was cloned from on this machine;
- * and the one that was moved here.
+ * Returns the known project to which this repository belongs; undefined if none. One of its commits must be in the
+ * repository. Candidates, in order: the project with the same origin; a project that svc has seen in this folder; a
+ * project from whose folder on this machine it was cloned; and a project without an origin that was moved here.
  */
 async function knownAs(
   { root, common, origin }: Repository,
@@ -282,7 +282,7 @@ async function knownAs(
   const here = newestFirst.filter(({ folders }) => isIn(folders, root));
   const source = newestFirst.filter(({ folders }) => isIn(folders, origin));
   for (const known of identity === undefined ? [...here, ...source] : here) {
-    // oxlint-disable-next-line no-await-in-loop -- The first one that is proven.
+    // oxlint-disable-next-line no-await-in-loop -- The first project with a common commit is enough.
     if (await holdsAny(common, known.commits)) return known;
   }
   const held = new Set(commits);
@@ -290,7 +290,7 @@ async function knownAs(
     ({ identities, head }) => identities.length === 0 && held.has(head),
   );
   for (const known of local) {
-    // oxlint-disable-next-line no-await-in-loop -- The first one that was moved.
+    // oxlint-disable-next-line no-await-in-loop -- The first project that was moved is enough.
     if (!(await isInUse(known, common))) return known;
   }
   return undefined;
@@ -303,7 +303,7 @@ async function knownAs(
  */
 async function isInUse({ folders, head }: KnownProject, common: string): Promise<boolean> {
   for (const folder of folders) {
-    // oxlint-disable-next-line no-await-in-loop -- One is enough.
+    // oxlint-disable-next-line no-await-in-loop -- One folder is enough.
     const there = await findRepository(folder);
     if (there === undefined || there.common === common || isIn(folders, there.origin)) continue;
     // oxlint-disable-next-line no-await-in-loop
@@ -313,8 +313,8 @@ async function isInUse({ folders, head }: KnownProject, common: string): Promise
 }
 
 /**
- * Returns the space of a folder by its path. A known project that stood in this folder and has moved keeps its space,
- * also if svc has not seen it in its new place, so the new folder gets another one.
+ * Returns the space that a folder gets from its path. If an earlier project with this space was in the folder and has
+ * moved, it keeps the space, and this folder gets another one.
  */
 async function spaceInFolder(
   { root, common }: Pick<Repository, 'root' | 'common'>,
@@ -324,7 +324,7 @@ async function spaceInFolder(
   const hasLeft = async (one: KnownProject): Promise<boolean> =>
     isReplaced(one, tree) || (await isInUse(one, common));
   for (let number = 1; ; number += 1) {
-    // No folder has a NUL in its name, so this is the space of no folder.
+    // No path contains NUL, so this space belongs to no other folder.
     const space = folderSpace(number === 1 ? root : `${root}\0${number}`);
     const earlier = projects.filter((one) => one.space === space);
     // oxlint-disable-next-line no-await-in-loop -- Seldom more than one.
@@ -332,7 +332,7 @@ async function spaceInFolder(
   }
 }
 
-/** Returns the project of a folder by its path, without what other projects stored under that path. */
+/** Returns the project of a folder by its path, without the spaces of other projects that were at this path earlier. */
 async function projectInFolder(
   folder: string,
   place: Pick<Repository, 'root' | 'common'>,
@@ -343,14 +343,14 @@ async function projectInFolder(
   return space === folderSpace(place.root) ? project : withoutOthers(project, [], registry);
 }
 
-/** Says whether another folder than the project's stands at its path. `tree`: the identity of that folder. */
+/** Says whether the folder at the project's path is not the project's own. `tree`: the identity of that folder. */
 function isReplaced({ trees }: KnownProject, tree: string): boolean {
   return trees.length > 0 && tree !== '' && !trees.includes(tree);
 }
 
 /**
- * Returns the identity of a folder on its disk, which it keeps when it is renamed. The number of a deleted folder is
- * used again, so the time at which it was made is part of it. '' where the file system does not tell that time.
+ * Returns the identity of a folder on its disk: its inode number and its time of creation. It keeps both when it is
+ * renamed; the number alone may be reused for a new folder. '' if the file system does not state that time.
  */
 async function treeOf(root: string): Promise<string> {
   const found = await stat(root, { bigint: true }).catch(() => undefined);
@@ -358,7 +358,7 @@ async function treeOf(root: string): Promise<string> {
   return `${found.ino}-${found.birthtimeNs}`;
 }
 
-/** Leaves out the spaces of known projects that share no commit with this one. */
+/** Removes from `olderSpaces` the spaces of known projects that share no commit with this project. */
 function withoutOthers(
   project: Project,
   commits: readonly string[],
@@ -381,7 +381,7 @@ function isIn(names: readonly string[], name: string | undefined): boolean {
 
 const NOTHING_KNOWN = { identities: [], head: '', commits: [], folders: [], trees: [] };
 
-/** Returns the project of a space under the space's present name. Each of its folders may have had its own space. */
+/** Returns the project of a space. `olderSpaces` has earlier names, and the spaces that its folders would have alone. */
 function projectIn(given: string, folder: string, registry: Registry): Project {
   const space = spaceNow(registry, given);
   const known = registry.projects.find((one) => one.space === given);
@@ -391,7 +391,7 @@ function projectIn(given: string, folder: string, registry: Registry): Project {
   return { space, olderSpaces: [...older] };
 }
 
-/** Merges two lists without duplicates: elements of `now` come last, in their order. */
+/** Merges two lists without duplicates. The elements of `now` come last, in their order. */
 function union(before: readonly string[], now: readonly string[]): readonly string[] {
   const fresh = new Set(now);
   return [...before.filter((one) => !fresh.has(one)), ...fresh];
@@ -436,12 +436,12 @@ async function stampOf(repository: Repository | undefined, dataFolder: string): 
 
 const NO_COMMIT = /^0+$/;
 const LOG_BYTES_MAX = 64 * 1024;
-/** Bound on branches whose own files are read; others are in packed refs, or are recorded later. */
+/** Bound on files of refs that are read. Most refs of a large repository are in the file `packed-refs`. */
 const REFS_MAX = 64;
 const PACKS_MAX = 256;
 const COMMITS_MAX = 512;
 
-/** Reads a repository's commits from refs, logs and objects, HEAD's last. Empty if it has none. */
+/** Reads commits of a repository from its refs and its log; the commit of HEAD is last. Empty if it has none. */
 export async function commitsOf(common: string): Promise<readonly string[]> {
   const packed = await readPacked(common);
   const log = await readBounded(join(common, 'logs', 'HEAD'), LOG_BYTES_MAX);
@@ -452,7 +452,7 @@ export async function commitsOf(common: string): Promise<readonly string[]> {
   return commits.slice(-COMMITS_MAX);
 }
 
-/** Says whether one of these commits is in the repository's refs, logs or objects. */
+/** Says whether the repository has one of these commits: in its refs, its log, a loose object or a pack. */
 export async function holdsAny(common: string, wanted: readonly string[]): Promise<boolean> {
   const known = new Set(await commitsOf(common));
   if (wanted.some((commit) => known.has(commit))) return true;
@@ -489,7 +489,7 @@ const FANOUT_BYTES = 8;
 const TABLE_BYTES = FANOUT_BYTES + 256 * 4;
 const HASH_BYTES = 20;
 
-/** Searches a pack's index (version 2, SHA-1) by halves, because its table of names is sorted. */
+/** Says whether a pack has one of the commits, by a binary search in its index (version 2, SHA-1). */
 async function packHolds(path: string, wanted: readonly string[]): Promise<boolean> {
   const found = await withFile(path, async (file) => {
     const head = await bytesAt(file, 0, TABLE_BYTES);
@@ -515,26 +515,26 @@ async function packHolds(path: string, wanted: readonly string[]): Promise<boole
   return found === true;
 }
 
-/** Deepest subfolder, such as `packages/api/src`: users start no clients in deeper ones. */
+/** Levels of subfolders that are listed, such as `packages/api/src`. Users start no clients in deeper ones. */
 const DEPTH_MAX = 3;
-/** Bounds on folders that are listed at once, and in all; each takes one system call. */
+/** Bounds on folders that are listed at the same time, and in all. */
 const READS_AT_ONCE = 32;
 const READS_MAX = 256;
 
-/** Matches folders in which nobody works: hidden ones and installed packages. */
+/** Matches folders in which no client works: hidden ones and installed packages. */
 const SKIPPED = /^(?:\..*|node_modules)$/;
 
 /**
- * Lists folders of a working tree in which a client may have worked before svc recognised repositories: each had its
- * own space then. Only names are read, upper levels first, within a bound. A folder with its own `.git` is another
- * project.
+ * Lists subfolders of a working tree, upper levels first, within a bound. If a client worked in one of them while svc did
+ * not recognise the repository, its memories are in a space of that folder. A folder with its own `.git` is another
+ * project and left out.
  */
 export async function subfoldersOf(root: string): Promise<readonly string[]> {
   const found: string[] = [];
   const waiting = [{ folder: root, depth: 0 }];
   for (let reads = 0; reads < READS_MAX && waiting.length > 0; reads += READS_AT_ONCE) {
     const some = waiting.splice(0, READS_AT_ONCE);
-    // oxlint-disable-next-line no-await-in-loop -- The upper levels first.
+    // oxlint-disable-next-line no-await-in-loop -- Upper levels first.
     const opened = await Promise.all(some.map(({ folder }) => contentsOf(folder, folder !== root)));
     for (const [at, { folder, isOther, folders }] of opened.entries()) {
       const depth = (some[at]?.depth ?? 0) + 1;
@@ -565,9 +565,9 @@ const URL_CHARS_MAX = 2048;
 const DEFAULT_PORTS: ReadonlySet<string> = new Set(['22', '80', '443', '9418']);
 
 /**
- * Returns a project's identity from its `origin` address, so that clones on all machines agree. Different spellings
- * of an address give one identity, without credentials: `host/path` in small letters. Undefined for a path on this
- * machine, or for anything else that is no address.
+ * Returns the identity of an `origin` address: `host/path` in lower case, without credentials. Different spellings of an
+ * address have the same identity, on all machines. Undefined for a path on this machine, and for anything else that is
+ * no address.
  */
 function originIdentity(url: string): string | undefined {
   const text = url.trim();
@@ -587,14 +587,14 @@ function originIdentity(url: string): string | undefined {
   return `${place}/${plain}`.toLowerCase();
 }
 
-/** Parses `git@host:path`, which is no URL. */
+/** Parses `git@host:path`, which is no URL. Returns the same groups as the expression for URLs; none if it fails. */
 function scpForm(text: string): readonly string[] {
   const [, host = '', path = ''] = /^(?:[^@/:]+@)?([^/:@]+):(?!\/\/)(.+)$/.exec(text) ?? [];
-  // A host of one letter is a drive of Windows.
+  // A single letter is not a host but a drive on Windows.
   return host.length < 2 ? [] : ['', host, '', path];
 }
 
-/** Returns the space for this identity, with a readable name and a unique hash. */
+/** Returns the space of an identity: a readable name and a hash. */
 function projectSpace(identity: string): string {
   const name = folderSpace(identity).replace(/-[0-9a-f]{10}$/, '');
   const digest = createHash('sha256').update(`origin ${identity}`).digest('hex');

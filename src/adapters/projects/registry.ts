@@ -9,7 +9,8 @@ import { replaceFile } from '../files/replace-file.ts';
 import { readBounded } from './bounded-read.ts';
 
 /**
- * The known projects of this machine: `projects.json` in the data folder, with paths and commit hashes and no texts.
+ * Reads and changes the registry of this machine's projects: `projects.json` in the data folder. It contains paths,
+ * addresses and commit hashes, but no texts of conversations.
  */
 
 export const REGISTRY_FILE = 'projects.json';
@@ -17,21 +18,21 @@ const BYTES_MAX = 8 * 1024 * 1024;
 const PROJECTS_MAX = 1000;
 const COMMITS_MAX = 64;
 const FOLDERS_MAX = 64;
-/** Bound on addresses that a project's origin had: more than any project has. */
+/** Bound on identities of a project. A project gets a new one when its `origin` changes. */
 const IDENTITIES_MAX = 16;
 
 export interface KnownProject {
-  /** The space that svc gave it. A rename does not change it but adds to `forwards`. */
+  /** The space that svc gave the project. If the user renames it, this stays, and `forwards` has the new name. */
   readonly space: string;
-  /** The identities of its origin, newest last; empty for a project without an origin. */
+  /** The identities of its origins (see originIdentity), newest last; empty for a project without an origin. */
   readonly identities: readonly string[];
   /** The newest commit that svc read at its last check; '' if the repository had none. */
   readonly head: string;
-  /** Some of its commits, newest last. */
+  /** Some of its commits, newest last. A repository that has one of them is the same project. */
   readonly commits: readonly string[];
   /** Folders in it that clients stated, newest last. */
   readonly folders: readonly string[];
-  /** The identities of its top folder on disk, newest last: a folder that moves keeps its own. */
+  /** The identities of its top folder on disk (see treeOf), newest last. A folder keeps its identity when it moves. */
   readonly trees: readonly string[];
 }
 
@@ -41,11 +42,11 @@ export interface Registry {
   readonly joined: Readonly<Record<string, string>>;
   /** For each renamed or merged space, the space that now has its memories. No target is itself a key. */
   readonly forwards: Readonly<Record<string, string>>;
-  /** Spaces that `svc memory off` switched off. `Project.isMemoryOff` tells the proxy and the hooks. */
+  /** The spaces for which `svc memory off` has switched memory off. */
   readonly off: readonly string[];
 }
 
-/** Returns the space that has a space's memories now. */
+/** Returns the present name of a space: the one to which it was renamed or merged, or else its own. */
 export function spaceNow({ forwards }: Pick<Registry, 'forwards'>, space: string): string {
   return Object.hasOwn(forwards, space) ? (forwards[space] ?? space) : space;
 }
@@ -86,7 +87,7 @@ export function spaceNames(dataFolder: string, others: Iterable<string> = []): S
   return new SpaceNames([...named.map((space) => spaceNow({ forwards }, space)), ...others]);
 }
 
-/** Reads synchronously, because commands print names where they cannot wait. */
+/** Reads the file synchronously, because commands need names in code that cannot wait; '' if it cannot be read. */
 function readNow(path: string): string {
   try {
     return statSync(path).size > BYTES_MAX ? '' : readFileSync(path, 'utf8');
@@ -117,7 +118,7 @@ function spacesIn(value: unknown): Readonly<Record<string, string>> {
   return Object.fromEntries(entries);
 }
 
-/** Changes the registry. Other processes may change it too, so `change` gets the file's present content. */
+/** Changes the registry under a lock between processes. `change` gets the file's present content. */
 export async function changeRegistry(
   dataFolder: string,
   change: (registry: Registry) => Registry,

@@ -4,8 +4,8 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { kindOf, readBounded } from './bounded-read.ts';
 
 /**
- * Finds the git repository of a folder by reading files. It never runs git, because a repository may name programs
- * that git starts. A layout that is not exactly git's own counts as no repository.
+ * Finds the git repository of a folder by reading files. It never runs git, because a repository's configuration may
+ * name programs that git starts. A folder whose layout is not exactly git's counts as no repository.
  */
 
 export interface Repository {
@@ -13,15 +13,15 @@ export interface Repository {
   readonly root: string;
   /** The top folder of the working tree that contains the folder. */
   readonly top: string;
-  /** Git's own folder of that working tree, which contains its HEAD. */
+  /** Git's folder for the working tree `top`, which contains its HEAD. */
   readonly own: string;
-  /** Git's folder of the repository, which worktrees share: `.git`, a bare one, or a submodule's. */
+  /** Git's folder of the repository, which all its worktrees share: `.git`, a bare repository, or a submodule's. */
   readonly common: string;
-  /** The address of `origin`; '' if there is none. */
+  /** The address of the remote `origin`; '' if there is none. */
   readonly origin: string;
 }
 
-/** Bound on levels upwards: more than any real project has. */
+/** Bound on the folders above that are searched: more levels than any real project has. */
 const LEVELS_MAX = 40;
 const POINTER_BYTES_MAX = 4096;
 const CONFIG_BYTES_MAX = 256 * 1024;
@@ -33,11 +33,11 @@ export async function findRepository(folder: string): Promise<Repository | undef
   let bare: string | undefined;
   let at = start;
   for (let level = 0; level < LEVELS_MAX; level += 1) {
-    // A repository of the whole home folder holds settings; projects inside it do not belong to it.
+    // A repository in the home folder itself contains settings. Projects in subfolders do not belong to it.
     if (at === home && at !== start) break;
     const kind = await kindOf(join(at, '.git'));
     if (kind === 'foreign') return undefined;
-    // A bare repository inside a working tree may be part of it, so the working tree counts.
+    // Continue upwards from a bare repository: it may be a file of a working tree, which then counts.
     const tree = kind === 'none' ? undefined : await repositoryAt(at, kind);
     if (tree !== undefined) return tree;
     if (kind !== 'none') break;
@@ -49,7 +49,7 @@ export async function findRepository(folder: string): Promise<Repository | undef
   return bare === undefined ? undefined : bareAt(bare);
 }
 
-/** Reads a bare repository, which has no working tree of its own. Its worktrees may be in any folder. */
+/** Reads a bare repository, which has no working tree of its own; undefined if the folder is none. */
 async function bareAt(common: string): Promise<Repository | undefined> {
   const config = await gitConfigIn(common);
   if (config === undefined || settingIn(config, CORE, 'bare') !== 'true') return undefined;
@@ -57,7 +57,7 @@ async function bareAt(common: string): Promise<Repository | undefined> {
   return { root: common, top: common, own: common, common, origin };
 }
 
-/** Returns the configuration in git's folder; undefined if the folder is not git's. */
+/** Returns the text of the configuration in one of git's folders; undefined if the folder is not git's. */
 async function gitConfigIn(common: string): Promise<string | undefined> {
   for (const name of ['objects', 'refs']) {
     if ((await kindOf(join(common, name))) !== 'folder') return undefined;
@@ -73,31 +73,31 @@ async function repositoryAt(top: string, kind: 'folder' | 'file'): Promise<Repos
   const config = await gitConfigIn(common);
   if (config === undefined) return undefined;
   const main = kind === 'folder' ? top : await mainTreeOf(common, config);
-  // Anyone can write a `.git` file that names another repository, so that repository must name this folder.
+  // Anyone can write a `.git` file that names another repository. So that repository must name this folder too.
   if (kind === 'file' && !isTree && main !== top) return undefined;
   return { root: main ?? common, top, own, common, origin: settingIn(config, ORIGIN, 'url') };
 }
 
-/** Returns git's folder that a `.git` file names. */
+/** Returns the folder that a `.git` file names; undefined if there is none. */
 async function namedFolder(top: string): Promise<string | undefined> {
   const pointer = await readBounded(join(top, '.git'), POINTER_BYTES_MAX);
   const named = /^gitdir: ([^\n\0]+)/.exec(pointer)?.[1]?.trim();
   return named === undefined ? undefined : realpath(resolve(top, named)).catch(() => undefined);
 }
 
-/** Says whether git's folder is where worktrees are registered, and points back to this `.git` file. */
+/** Says whether `own` is git's folder of a linked worktree, and names the `.git` file of `top`. */
 async function isWorktree(own: string, top: string): Promise<boolean> {
   if (basename(dirname(own)) !== 'worktrees') return false;
   if ((await kindOf(dirname(dirname(own)))) !== 'folder') return false;
-  // Git 2.48 and later may write a path relative to this folder (`worktree.useRelativePaths`).
+  // The path may be relative to `own`, from git 2.48 on (`worktree.useRelativePaths`).
   const back = resolve(own, (await readBounded(join(own, 'gitdir'), POINTER_BYTES_MAX)).trim());
   const pointed = await realpath(dirname(back)).catch(() => undefined);
   return pointed === top && basename(back) === '.git';
 }
 
 /**
- * Returns the working tree of this `.git` folder: the one that the configuration names, as in a submodule, or else
- * its parent. Undefined for a repository without one.
+ * Returns the main working tree of a repository: the one that its configuration names, as in a submodule, or else the
+ * parent of git's folder. Undefined for a repository without one.
  */
 async function mainTreeOf(common: string, config: string): Promise<string | undefined> {
   const stated = resolve(common, settingIn(config, CORE, 'worktree') || '..');
@@ -110,7 +110,7 @@ async function mainTreeOf(common: string, config: string): Promise<string | unde
 const CORE = /^core$/i;
 const ORIGIN = /^remote\s+"origin"$/i;
 
-/** Returns the first setting of this name in a section; '' if there is none. Includes are not followed. */
+/** Returns the first setting of this name in a section; '' if there is none. It does not read included files. */
 function settingIn(config: string, section: RegExp, name: string): string {
   const setting = new RegExp(String.raw`^\s*${name}\s*=\s*(.*?)\s*$`, 'i');
   let isInside = false;
@@ -126,11 +126,11 @@ function settingIn(config: string, section: RegExp, name: string): string {
 interface Head {
   /** The branch; undefined if HEAD is detached. */
   readonly branch: string | undefined;
-  /** The commit; '' before the first one. */
+  /** The commit; '' if the branch has none yet. */
   readonly commit: string;
 }
 
-/** The folder with the HEAD of a working tree, and the folder with the branches of its repository. */
+/** `own`: the folder with the HEAD of a working tree. `common`: the folder with the branches of its repository. */
 interface HeadPlace {
   readonly own: string;
   readonly common: string;

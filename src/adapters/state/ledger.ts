@@ -15,23 +15,23 @@ import type { StateFile } from './state-file.ts';
 import type { StateWriter } from './state-writer.ts';
 
 /**
- * The ledger in `state.db`. It caches entries that it has read or found missing, which saves 1.4 us per key: some
- * hundred keys in each round of a tool loop. A question first reads the rows written since the last one (4 us).
- * These are all changes by any process, so the cache is exact.
+ * The ledger in `state.db`. It caches look-ups, also of missing entries, which saves 1.4 us per key; a round of a tool
+ * loop looks up some hundred keys. Each call first reads the rows that any process has written since the previous call
+ * (4 us), and updates the cache with them. So the cache is never stale.
  */
 
-/** Bound on the cache: the entries of 16 conversations of 150 prompts, or 20,000 addresses without an entry. */
+/** Bound on the cache: about 16 conversations of 150 prompts, or 20,000 addresses without an entry. */
 const KNOWN_BYTES_MAX = 4 * 1024 * 1024;
-/** Bytes that a row takes in memory beside its texts. */
+/** Bytes of a cached row in addition to its texts. */
 const ROW_BYTES = 200;
-/** Keys that are read in one step. 8 keys take 10 us, 500 take 1 ms; between steps other requests run. */
+/** Bound on keys that are read in one step (500 take 1 ms). Between two steps the event loop serves other requests. */
 const STEP_KEYS = 500;
-/** Most new rows of other processes that are applied to the cache (4 ms); with more, it is cheaper to drop it. */
+/** Bound on new rows that are applied to the cache (4 ms). If there are more, the cache is dropped instead. */
 const NEW_ROWS_MAX = 2000;
 const RETRY_MS = 2;
-/** How long a decision waits for a lock. After that, the request goes on without it. */
+/** How long commit() waits for a lock. After that, the request goes on without the change. */
 const COMMIT_MS = 250;
-/** How long an entry that only describes a request waits for a lock. Later it is written in the background. */
+/** How long record() waits for a lock. After that, the entry is written in the background. */
 const RECORD_MS = 50;
 
 interface NewRow {
@@ -40,7 +40,7 @@ interface NewRow {
   readonly value: string;
 }
 
-/** A cached look-up. `row` is undefined if there is no entry. */
+/** A cached look-up. `row` is undefined if the ledger has no entry with this key. */
 interface Known {
   readonly key: string;
   readonly row: LedgerRow | undefined;
@@ -60,12 +60,12 @@ export class StateLedger implements Ledger {
   readonly isShared = false;
   readonly #file: StateFile;
   readonly #writer: StateWriter;
-  /** Cached look-ups, which are current up to row number `#last`. */
+  /** Cached look-ups. They include all rows up to number `#last`. */
   readonly #known = new Recent<string, Known>(KNOWN_BYTES_MAX, ({ key, row }) =>
     row === undefined ? ROW_BYTES + key.length : bytesOf(row),
   );
   readonly #unwritten = new Recent<string, Unwritten>(KNOWN_BYTES_MAX, ({ row }) => bytesOf(row));
-  /** Keys of addresses. A conversation's requests have the same address objects; keys are most of a look-up. */
+  /** Cached keys of addresses: making a key takes most of a look-up, and later requests use the same address objects. */
   readonly #keys = new WeakMap<LedgerAddress, string>();
   #last = 0;
   #opens = 0;
@@ -80,12 +80,12 @@ export class StateLedger implements Ledger {
     try {
       this.#file.ask((rows) => this.#follow(rows));
     } catch {
-      // If the file cannot be read now, the generation is checked again when a block is recorded.
+      // The file cannot be read now. commit() and record() check the generation again.
     }
     return this.#generation;
   }
 
-  /** Forgets everything, because the memory is another one. */
+  /** Changes the generation, because `memory.db` was replaced: the blocks in use may quote texts of the old file. */
   forget(): void {
     this.#writer.put(noteForgotten);
   }
@@ -113,7 +113,7 @@ export class StateLedger implements Ledger {
         await sleep(RETRY_MS);
       }
       generation ??= this.#generation;
-      // A text was forgotten between two steps, so look all keys up again.
+      // A text was forgotten between two steps. Look up all keys again.
       if (this.#generation !== generation) return this.find(addresses, end - performance.now());
       if (at === open.length) break;
       await nextRound();
@@ -149,7 +149,7 @@ export class StateLedger implements Ledger {
     let isLate = false;
     const write = (state: Statements): void =>
       state.transaction(() => {
-        // If something was forgotten meanwhile, it may be in one of the blocks.
+        // If a text was forgotten since the caller's recall, one of these blocks may quote it.
         const isChanged = this.#follow(state) !== generation;
         isLate = isChanged && rows.some((row) => quotedIn(row).length > 0);
         if (!isLate) this.#put(state, rows, false);
@@ -165,7 +165,7 @@ export class StateLedger implements Ledger {
     return key;
   }
 
-  /** Returns the index of the first key that is still to be found. */
+  /** Looks up some keys from `at` on. Returns the index of the first key that is not looked up yet. */
   #findSome(
     rows: Statements,
     asked: {
@@ -197,7 +197,7 @@ export class StateLedger implements Ledger {
     return at;
   }
 
-  /** Applies what any process has written since. Returns the generation. */
+  /** Reads the rows that any process has written since the last call, and applies them. Returns the generation. */
   #follow(rows: Statements): number {
     if (this.#opens !== this.#file.opens) this.#begin(rows);
     const fresh = rows.all<NewRow>(
@@ -218,7 +218,7 @@ export class StateLedger implements Ledger {
     return this.#generation;
   }
 
-  /** Begins with a newly opened file. If it replaces another one, everything cached is dropped. */
+  /** Prepares for a file that was opened since the last call. Changes the generation if there was an earlier file. */
   #begin(rows: Statements): void {
     if (this.#opens > 0) this.#generation += 1;
     this.#opens = this.#file.opens;
@@ -226,12 +226,13 @@ export class StateLedger implements Ledger {
     this.#known.clear();
   }
 
-  /** Called after blocks were forgotten: empties those blocks in entries that are not written yet. */
+  /** Changes the generation after texts were forgotten, and empties the blocks in entries that are not written yet. */
   #forgotten(): void {
     this.#generation += 1;
     for (const one of this.#unwritten.values()) one.row = withoutQuotes(one.row);
   }
 
+  /** Writes rows. `isLate`: texts were forgotten since the rows were made, so blocks are written empty. */
   #put(state: Statements, rows: readonly LedgerRow[], isLate: boolean): void {
     for (const row of rows) {
       const { key, isOnce } = row;
@@ -257,14 +258,14 @@ function lastOf(rows: Statements): number {
 }
 
 /**
- * The key of the row that records the last forgetting. Each forgetting writes it again, so it gets a number after
- * all earlier rows, and no clock is needed. Entries' keys contain a colon, this one does not.
+ * The key of the row that marks the last time at which texts were forgotten. Each forgetting writes it again, so the row
+ * gets a new number, and every process that reads new rows notices it. Keys of entries contain a colon, this one none.
  */
 const FORGOTTEN_KEY = 'forgotten';
 
-/** Bound on rows: a year of heavy use. A block has 2 kB, so at most about 400 MB. */
+/** Bound on rows: a year of heavy use, and about 400 MB if every row were a block of 2 kB. */
 const ROWS_MAX = 200_000;
-/** Rows that are read together: 2 MB. */
+/** Rows that are read and changed in one transaction: about 2 MB. */
 const FORGET_ROWS = 1000;
 
 interface StoredRow {
@@ -273,7 +274,7 @@ interface StoredRow {
   readonly value: string;
 }
 
-/** Writes an entry as JSON, so that new members need no new column. */
+/** Returns a row's value as JSON. The key has a column of its own; `isOnce` only matters while writing. */
 function valueOf(row: LedgerRow): string {
   return JSON.stringify({ ...row, key: undefined, isOnce: undefined });
 }
@@ -283,7 +284,7 @@ function rowIn(key: string, value: string): LedgerRow | undefined {
   return typeof fields === 'object' ? rowFrom({ ...fields, key }) : undefined;
 }
 
-/** Returns an entry without its block, which still stops its prompt from being recalled for again. */
+/** Returns a row without its block if that quotes records. The empty row prevents a second recall for its prompt. */
 function withoutQuotes(row: LedgerRow): LedgerRow {
   return quotedIn(row).length === 0 ? row : { ...row, block: '' };
 }
@@ -293,22 +294,22 @@ function noteForgotten(rows: Statements): void {
 }
 
 /**
- * Empties blocks that quote such records, and returns how many. A forgotten text must not be sent again, even though
- * the provider's cache is broken once.
+ * Empties the blocks that quote one of these records, so that a forgotten text is not sent again. Returns the number of
+ * blocks.
  */
 export function emptyBlocks(rows: Statements, isForgotten: IsQuoted): number {
   return changeBlocks(rows, isForgotten, (row) => ({ ...row, block: '' }));
 }
 
-/** Makes blocks that quote such records too old for new conversations. Conversations that have them keep them. */
+/** Keeps blocks that quote one of these records out of new conversations. It sets their time to 0, which is too old. */
 export function retireBlocks(rows: Statements, isRetired: IsQuoted): number {
   return changeBlocks(rows, isRetired, (row) => ({ ...row, at: 0 }));
 }
 
 /**
- * Changes rows in order of their numbers. The last ones are read in the transaction that writes the note of the
- * forgetting. So a block recorded before the note is changed here, and a process that records a later one reads the
- * note first.
+ * Changes all blocks that quote one of these records. The last rows are read in the same transaction that writes the row
+ * FORGOTTEN_KEY. So every block before this row is changed here, and a process that records a block later reads this
+ * row first.
  */
 function changeBlocks(
   rows: Statements,
@@ -335,7 +336,7 @@ function changeBlocks(
   }
 }
 
-/** Finds all records that blocks quote, by space. */
+/** Returns the references of all records that blocks quote, by space. */
 export function placedRecords(rows: Statements): PlacedRecords {
   const placed = new Map<string, Set<string>>();
   for (let last = 0; ;) {
@@ -356,7 +357,10 @@ const NO_ROW = { block: '' };
 
 type IsQuoted = (record: QuotedRecord) => boolean;
 
-/** Returns the next rows that may quote a record; most rows have no block. JSON writes a line end as two characters. */
+/**
+ * Returns the next rows whose value has a reference at the beginning of a line, as a block with quoted records has. In
+ * JSON a line end is the two characters `\n`.
+ */
 function quotingRows(rows: Statements, last: number): readonly StoredRow[] {
   return rows.all<StoredRow>(
     "SELECT n, key, value FROM ledger WHERE n > ? AND instr(value, '\\nm_') ORDER BY n LIMIT ?",
@@ -365,6 +369,7 @@ function quotingRows(rows: Statements, last: number): readonly StoredRow[] {
   );
 }
 
+/** Deletes the oldest rows above the bound. */
 export function pruneLedger(rows: Statements): void {
   rows.run(
     'DELETE FROM ledger WHERE n <= (SELECT n FROM ledger ORDER BY n DESC LIMIT 1 OFFSET ?)',

@@ -8,32 +8,33 @@ import type { StateFile } from './state-file.ts';
 import type { StateWriter } from './state-writer.ts';
 
 /**
- * The outbox: captures that a memory has not stored yet. A row of `state.db` holds each capture until the memory
- * confirms it, so neither a kill nor an unreachable memory loses one. Every process on the folder delivers the rows of
- * all processes, in batches. A record may be delivered twice but is stored once: the memory identifies it by its digest.
+ * The outbox: captures that a memory has not stored yet. Each capture is a row of `state.db` until the memory has
+ * confirmed it, so neither a kill of the process nor an unreachable memory loses it. Every process on the folder delivers
+ * the rows of all processes, in batches. A capture may be delivered twice, but the memory stores it once, because it
+ * knows the digest.
  */
 
 /** The name of the outbox for the memory on this machine. Each memory service has an outbox with another name. */
 export const STORE_TARGET = 'store';
-/** R27: bound on waiting captures. Some 30,000 exchanges, which are weeks of work without a memory. */
+/** R27: bound on the bytes of waiting captures: some 30,000 exchanges, which are weeks of work without a memory. */
 const WAITING_BYTES_MAX = 64 * 1024 * 1024;
-/** How long a write waits for a lock; locks are held for a few milliseconds. */
+/** How long a write waits for a lock, which other connections hold for a few milliseconds. */
 const WRITE_MS = 1000;
-/** Bound on remembered captures of this process: a day of work, about 100 bytes each. */
+/** Bound on the keys of captures in memory (`#kept`): a day of work, about 100 bytes each. */
 const KEPT_MAX = 8192;
-/** Bounds of a batch: the memory can store it in a few milliseconds, and a retry costs little. */
+/** Bounds of a batch, which the memory can store in a few milliseconds. */
 const BATCH_RECORDS_MAX = 64;
 const BATCH_CHARS_MAX = 1024 * 1024;
 /**
- * How long a delivery waits to gather captures into one commit, such as a prompt and its answer. A capture must be
- * recallable after 50 ms; a commit takes 10 ms on a slow disk, and timers of a busy process are late.
+ * How long a delivery waits for further captures, so that a prompt and its answer need one commit. A recall must find a
+ * capture 50 ms later; of that the commit takes 10 ms on a slow disk, and the timer of a busy process may be late.
  */
 const GATHER_MS = 10;
-/** Deadline of a call. After that, the call is repeated. */
+/** Deadline of a delivery. After that, it is repeated. */
 const CAPTURE_MS = 30_000;
 const RETRY_MS_MIN = 250;
 const RETRY_MS_MAX = 30_000;
-/** The interval of warnings about a full disk, so that they do not fill the rest of it. */
+/** Shortest time between two warnings. */
 const WARNING_MS = 60_000;
 
 interface OutboxRow {
@@ -44,7 +45,7 @@ interface OutboxRow {
 export interface StateOutboxOptions {
   readonly file: StateFile;
   readonly writer: StateWriter;
-  /** The name of the memory. Records for one memory must not go to another. */
+  /** The name of this outbox. Each memory has its own, because captures for one must not go to another. */
   readonly name: string;
   readonly target: Pick<Memory, 'capture'>;
   /** The longest pause between two attempts, in milliseconds. */
@@ -54,20 +55,20 @@ export interface StateOutboxOptions {
 
 export class StateOutbox implements Outbox {
   readonly #options: StateOutboxOptions;
-  /** Captures that this process has already stored: each request of an exchange offers them again. */
+  /** Keys of captures that this process has already stored. Each request of an exchange offers the same ones again. */
   readonly #kept = new Set<string>();
-  /** Bytes of all captures that were not delivered yet. They limit what the outbox accepts. */
+  /** Bytes of the captures that are not delivered yet; see WAITING_BYTES_MAX. */
   #waitingBytes = 0;
   #areBytesCounted = false;
   #isClosed = false;
   #delivering: Promise<void> | undefined;
-  /** True if a record may have been added since the rows were read. */
+  /** True if captures may have been added since #deliverAll() last read the rows. */
   #isAsked = false;
   #batchMax = BATCH_RECORDS_MAX;
   #warnedAt = -Infinity;
   #wake: () => void = () => undefined;
 
-  /** Delivers captures of earlier processes, after the caller's urgent work. */
+  /** Starts to deliver the captures that earlier processes have left. */
   constructor(options: StateOutboxOptions) {
     this.#options = options;
     setImmediate(() => void this.#begin());
@@ -114,7 +115,7 @@ export class StateOutbox implements Outbox {
     }
   }
 
-  /** Forgets which captures are stored, because the memory may have lost them; they are delivered again. */
+  /** Makes keep() accept all captures again, because the memory was replaced and may lack them. */
   forgetSettled(): void {
     this.#kept.clear();
   }
@@ -125,7 +126,7 @@ export class StateOutbox implements Outbox {
     this.#wake();
   }
 
-  /** Starts a delivery soon, after the client's last byte was sent. Resolves when nothing waits, or after closing. */
+  /** Starts a delivery soon, unless one is running. Resolves when no capture waits, or after closing. */
   #begin(): Promise<void> {
     if (this.#isClosed) return Promise.resolve();
     this.#isAsked = true;
@@ -140,8 +141,7 @@ export class StateOutbox implements Outbox {
     this.#options.report(line);
   }
 
-  // Delivers everything that waits. Never rejects: a failure leads to another attempt, or the record is dropped with
-  // a warning.
+  /** Delivers all waiting captures. Never rejects: it tries again after a failure, or drops a capture with a warning. */
   async #deliverAll(): Promise<void> {
     const { retryMsMax = RETRY_MS_MAX } = this.#options;
     await this.#pause(GATHER_MS);
@@ -163,7 +163,7 @@ export class StateOutbox implements Outbox {
       await this.#pause(retryMs);
       retryMs = Math.min(retryMs * 2, retryMsMax);
     }
-    // Clear it at once, so that a later record begins a new run.
+    // No await between the last check and this line: a capture that is added later must begin a new delivery.
     this.#delivering = undefined;
   }
 
@@ -177,7 +177,7 @@ export class StateOutbox implements Outbox {
       return true;
     } catch (error) {
       if (!(error instanceof MemoryError) || error.reason !== 'invalid') return false;
-      // One record of the batch is invalid. Deliver the records alone, so that it can be found and dropped.
+      // One of the captures is invalid. Deliver each one alone, to find it and drop it.
       if (batch.length > 1) this.#batchMax = 1;
       if (batch.length > 1) return false;
       this.#warn('The memory refused a record.');
@@ -212,7 +212,7 @@ export class StateOutbox implements Outbox {
     }
   }
 
-  /** Returns the oldest waiting captures, at least one if there is one. Undefined: the file cannot be read now. */
+  /** Returns the oldest waiting captures, as many as fit a batch; undefined if the file cannot be read now. */
   async #next(): Promise<readonly OutboxRow[] | undefined> {
     const { file, writer, name } = this.#options;
     await writer.caughtUp(WRITE_MS);
@@ -231,7 +231,7 @@ export class StateOutbox implements Outbox {
     }
   }
 
-  /** Removes rows that the memory has stored or refused for good. Returns false if they will be delivered again. */
+  /** Removes rows that the memory has stored or refused. Returns false if that fails; then they are delivered again. */
   async #remove(batch: readonly OutboxRow[]): Promise<boolean> {
     const numbers = JSON.stringify(batch.map(({ n }) => n));
     const isRemoved = await this.#options.writer.commit((rows) => {
@@ -242,7 +242,7 @@ export class StateOutbox implements Outbox {
     return isRemoved;
   }
 
-  /** Counts waiting bytes once, when a delivery fails: earlier processes may have left many captures. */
+  /** Counts the waiting bytes once, after a failed delivery, because earlier processes may have left many captures. */
   #countBytes(): void {
     if (this.#areBytesCounted) return;
     const { file, name } = this.#options;

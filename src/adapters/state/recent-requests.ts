@@ -5,8 +5,8 @@ import type { SessionSum } from '../../ports/request-log.ts';
 import type { QuotaReading } from '../../core/meter/quota.ts';
 
 /**
- * Reads the newest rows of the request log on the calling thread, for `svc status` and `svc stop`, while a proxy
- * writes them. It never writes and creates no file.
+ * A request of the log as `svc status` and `svc stop` need it. The functions in this module read the log on the calling
+ * thread while a proxy writes it. They never write, and create no file.
  */
 export interface RecentRequest {
   /** Milliseconds since 1970. */
@@ -18,13 +18,13 @@ export interface RecentRequest {
   readonly memoryState: string;
   /** 1 if the conversation has thinking that is bound to its prefix. */
   readonly isBound: number;
-  /** 1 if the request carried a block. */
+  /** 1 if the request contained a recalled block. */
   readonly hasBlock: number;
 }
 
-/** How long to wait for a writer, which locks the file for some milliseconds. */
+/** How long a command waits for a lock, which a writer holds for some milliseconds. */
 const BUSY_MS = 500;
-/** Bound on rows, 10 us each: more than one user's day. */
+/** Bound on rows: more than one user's day, and 10 us each. */
 const ROWS_MAX = 20_000;
 
 const SQL = `
@@ -34,14 +34,14 @@ SELECT at, coalesce(row ->> '$.client', '') AS client, coalesce(row ->> '$.space
   coalesce(instr(row ->> '$.items', '"edit":"block"') > 0, 0) AS hasBlock
 FROM requests WHERE at >= ? AND row ->> '$.kind' = 'main' ORDER BY at DESC LIMIT ${ROWS_MAX}`;
 
-/** What svc did for one client since a given time. Tokens are input tokens at full price. */
+/** Sums over the requests of one client since a given time. Prices are in input tokens at full price. */
 export interface RunTotals {
   readonly requests: number;
-  /** Prompts that got memories. */
+  /** The number of prompts that got a block with more than the list of earlier sessions. */
   readonly recalled: number;
-  /** Requests without memory because it did not answer in time. */
+  /** The number of requests without a block because the memory did not answer in time. */
   readonly late: number;
-  /** Requests without memory for another reason. */
+  /** The number of requests without a block because the memory failed otherwise. */
   readonly failed: number;
   readonly paid: number;
   readonly direct: number;
@@ -49,7 +49,7 @@ export interface RunTotals {
   readonly missedTokens: number;
 }
 
-// A client has the name of its program, some with a suffix: claude-code.
+// ?2 is the name of a program. The client's name in the log may have a suffix: `claude` starts `claude-code`.
 const RUN_SQL = `
 SELECT count(*) AS requests,
   count(DISTINCT CASE WHEN NOT coalesce(row ->> '$.recall.isBrief', 0)
@@ -65,14 +65,14 @@ FROM (SELECT row FROM requests WHERE at >= ?1 ORDER BY at DESC LIMIT ${ROWS_MAX}
 WHERE row ->> '$.kind' NOT IN ('relayed', 'count')
   AND (row ->> '$.client' = ?2 OR row ->> '$.client' LIKE ?2 || '-%')`;
 
-/** Returns the sums; undefined without a readable log. */
+/** Returns the sums; undefined if the log cannot be read. */
 export function runTotals(folder: string, since: number, client: string): RunTotals | undefined {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The columns of that very query.
   const [totals] = readRows(folder, RUN_SQL, since, client) as RunTotals[];
   return totals;
 }
 
-/** Returns rows, newest first; none without a readable log, so that a command can still report other things. */
+/** Returns rows, newest first; none if the log cannot be read, so that a command can still report other facts. */
 export function recentRequests(folder: string, since: number): readonly RecentRequest[] {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The columns of that very query.
   return readRows(folder, SQL, since) as RecentRequest[];
@@ -99,11 +99,11 @@ function withLog<T>(folder: string, busyMs: number, read: (log: Connection) => T
   }
 }
 
-/** How long a status line waits for a writer. */
+/** How long a status line waits for a lock. */
 const LINE_BUSY_MS = 100;
 
-// This expression must equal the index's, or every row is read. A sub-agent's conversation is the session, a slash
-// and a name.
+// The index `requests_by_conversation` has exactly this expression; with another one SQLite would read every row. The
+// conversation of a sub-agent is named by the session, a slash and a name; '0' is the character after the slash.
 const CONVERSATION = `row ->> '$.conversation'`;
 const SESSION_SQL = `
 SELECT coalesce(row ->> '$.model', '') AS model, coalesce(row ->> '$.isLogin', 0) AS isLogin,
@@ -114,22 +114,21 @@ SELECT coalesce(row ->> '$.model', '') AS model, coalesce(row ->> '$.isLogin', 0
 FROM requests WHERE ${CONVERSATION} = ?1 OR (${CONVERSATION} > ?1 || '/' AND ${CONVERSATION} < ?1 || '0')
 GROUP BY 1, 2`;
 
-/** Searches only the 300 newest readings, because a session that is open has one among them. */
+/** Searches the 300 newest readings of all sessions, among which is one of each session that is in use. */
 const QUOTA_SQL = `
 SELECT row FROM (SELECT n, row FROM quota ORDER BY n DESC LIMIT 300)
 WHERE row ->> '$.conversation' = ? ORDER BY n DESC LIMIT 1`;
 
-/** What a status line shows of one session. */
+/** The facts about one session that a status line shows. */
 interface SessionFacts {
   readonly sums: readonly SessionSum[];
-  /** The used share of the plan, from the newest answer that stated it. */
+  /** How much of the subscription plan is used, from the newest answer that stated it. */
   readonly quota: QuotaReading | undefined;
 }
 
 /**
- * Sums the request log of one session on the calling thread. A status line is drawn several times a second, so
- * starting a worker would cost too much. It never writes and creates no file. Undefined if there is no store yet.
- * Throws errors of SQLite.
+ * Sums the request log of one session on the calling thread: a client draws its status line several times a second, so
+ * starting a worker would cost too much. Undefined if there is no log yet. Throws errors of SQLite.
  */
 export async function sessionFacts(
   folder: string,

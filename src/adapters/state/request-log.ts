@@ -19,10 +19,14 @@ import { PROBE_SPACE } from '../../core/request/space.ts';
 import type { Sighting } from '../../ports/memory-desk.ts';
 import { Conditions, type Statements } from '../store/driver.ts';
 
-/** The request log in `state.db`. Adding a row is one statement; the store's thread computes lists and sums. */
+/**
+ * The request log in `state.db`. StateRequestLog adds rows on the event loop, one statement each. RequestTable reads and
+ * prunes them in the store's thread.
+ */
 
-/** How long a list waits for rows that are being written. The lock is usually free within milliseconds. */
+/** How long a list waits for rows that are not written yet. */
 const WRITE_MS = 1000;
+/** Time for which a repeated reading of a plan is not stored again. */
 const SAME_QUOTA_MS = 5 * 60_000;
 /** Rows between two prunings, which take 11 ms. */
 const ROWS_PER_PRUNE = 256;
@@ -34,7 +38,7 @@ export interface RequestReader {
   sumRequests(filter: SumFilter): Promise<readonly RequestSum[]>;
   quota(now: number): Promise<readonly QuotaReport[]>;
   trial(since: number): Promise<TrialReport>;
-  /** Deletes old rows of the state. */
+  /** Deletes the oldest rows of the ledger and the request log. */
   pruneState(): Promise<void>;
 }
 
@@ -56,11 +60,11 @@ export class StateRequestLog implements RequestLog {
       rows.run('INSERT INTO requests (id, at, row) VALUES (?, ?, ?)', id, at, text);
     });
     this.#added += 1;
-    // If pruning fails, the list is only longer.
+    // Ignore a failure: the log is then only longer.
     if (this.#added % ROWS_PER_PRUNE === 1) void this.#reader.pruneState().catch(() => undefined);
   }
 
-  /** Adds a reading of a plan, unless it repeats a recent one: a tool loop brings one a second. */
+  /** Adds a reading of a plan, unless it repeats a recent one. In a tool loop there is one a second. */
   addQuota(row: QuotaRow): void {
     const { at, login, reading, client, space, conversation, model } = row;
     const said = JSON.stringify([login, reading, client, space, conversation, model]);
@@ -107,16 +111,16 @@ const AGE_MAX_MS = 90 * 24 * 3600 * 1000;
 const LIST_MAX = 100_000;
 const FIND_MAX = 1000;
 const OFFSET_MAX = 1_000_000;
-/** Bound on readings: a plan's longest window is a month, which has some 30,000 with heavy use. */
+/** Bound on stored readings. Heavy use gives some 30,000 in a month, which is the longest window of a plan. */
 const QUOTA_ROWS_MAX = 50_000;
-/** Bound on rows that are read for readings: some 10 MB in 100 ms. */
+/** Bound on readings that are read: some 10 MB, in 100 ms. */
 const QUOTA_READ_MAX = 20_000;
 const QUOTA_AGE_MS = 35 * 24 * 3600 * 1000;
 const SIGHTINGS_MAX = 50;
-/** Bound on the records of one exchange that are read. Real exchanges have fewer. */
+/** Bound on the references for which sightings() searches. */
 const SIGHTED_MAX = 20;
 
-/** The table of the request log: small rows, bounded in number and age. Every call takes milliseconds. */
+/** Reads and prunes the tables of the request log. */
 export class RequestTable {
   readonly #rows: Statements;
 
@@ -136,7 +140,7 @@ export class RequestTable {
             filter.since ?? 0,
           )
         : this.#rows.all<{ row: string }>(
-            // Finds ids that begin with the text. They have lower-case letters and digits, which sort before a tilde.
+            // Finds the ids that begin with the text: all characters of an id sort before a tilde.
             'SELECT row FROM requests WHERE id >= ? AND id < ? ORDER BY number DESC LIMIT ?',
             filter.id,
             `${filter.id}~`,
@@ -148,7 +152,7 @@ export class RequestTable {
   conversation({ conversation, limit }: ConversationFilter): RequestRow[] {
     return this.#rows
       .all<{ row: string }>(
-        // This expression must equal the index's, or every row is read.
+        // The index `requests_by_conversation` has exactly this expression; see also find().
         `SELECT row FROM requests WHERE row ->> '$.conversation' = ? ORDER BY number DESC LIMIT ?`,
         conversation,
         Math.max(0, Math.min(limit, LIST_MAX)),
@@ -156,7 +160,7 @@ export class RequestTable {
       .map(parsedRow);
   }
 
-  /** Returns readings in the order in which they were written. */
+  /** Returns how much of each login's plan is used. */
   quota(now: number): readonly QuotaReport[] {
     const rows = this.#rows.all<{ row: string }>(
       'SELECT row FROM (SELECT n, at, row FROM quota ORDER BY n DESC LIMIT ?) WHERE at >= ? ORDER BY n',
@@ -199,9 +203,9 @@ export class RequestTable {
   find(filter: RequestFilter): RequestRow[] {
     const conditions = new Conditions();
     conditions.require(`coalesce(row ->> '$.kind', '') NOT IN ('relayed', 'count')`);
-    // This expression must equal the index's, or every row is read.
+    // The index `requests_by_conversation` has exactly this expression; with another one SQLite would read every row.
     conditions.add(`row ->> '$.conversation' = ?`, filter.conversation);
-    // A text search first avoids parsing the JSON of nearly every row.
+    // A search in the text avoids parsing the JSON of nearly every row.
     if (filter.isMiss === true) conditions.require(`instr(row, '"miss":{') > 0`);
     conditions.add('instr(lower(row), lower(?)) > 0', filter.words);
     conditions.add('at >= ?', filter.since);
@@ -219,7 +223,7 @@ export class RequestTable {
       .map(parsedRow);
   }
 
-  /** Returns requests whose blocks quoted one of these references, even if the block has them in short form. */
+  /** Returns requests whose recalled block quotes one of these references, in whole or short form. */
   sightings(refs: readonly string[]): Sighting[] {
     if (refs.length === 0) return [];
     const quotes = refs.slice(0, SIGHTED_MAX).map((ref) => `"${shortReference(ref)}`);
@@ -230,7 +234,7 @@ export class RequestTable {
     );
   }
 
-  /** Deletes old rows. Age is relative to the newest row, so that a clock that is briefly wrong deletes nothing. */
+  /** Deletes old rows. Their age is relative to the newest row and not to the clock, which may be wrong. */
   prune(): void {
     const newest = this.#rows.get<{ number: number; at: number }>(
       'SELECT number, at FROM requests ORDER BY number DESC LIMIT 1',
@@ -264,7 +268,6 @@ const SUM_ROWS_MAX = 10_000;
 
 const BY_SVC = `WHERE row ->> '$.prefixChangedBy' = 'svc'`;
 
-// Rows are JSON, so that members can be added without a migration. They are summed only on request.
 const IS_BRIEF = `coalesce(row ->> '$.recall.isBrief', 0)`;
 const SUM_SQL = `
 SELECT date(at / 1000, 'unixepoch', 'localtime') AS day,
@@ -305,8 +308,8 @@ GROUP BY 1, 2, 3, 4, 5 ORDER BY day DESC, requests DESC LIMIT ${SUM_ROWS_MAX}`;
 const TOKENS = ['input', 'cacheRead', 'cacheWrite', 'output']
   .map((name) => `coalesce(row ->> '$.usage.${name}', 0)`)
   .join(' + ');
-// Sums the newest conversations only, which are some megabytes at most. Requests of a session's agents count with the
-// session.
+// One row for each of the newest conversations. Requests of a session's sub-agents, whose conversation has a slash after
+// the session, count with the session.
 const TRIAL_SQL = `
 SELECT row ->> '$.trial' AS trial, count(*) AS requests, sum(${TOKENS}) AS tokens,
   coalesce(sum(row ->> '$.isCorrection'), 0) AS corrections,
@@ -325,5 +328,5 @@ function total(name: string, path = `$.${name}`): string {
   return `coalesce(sum(row ->> '${path}'), 0) AS ${name}`;
 }
 
-// A cheap text search first avoids parsing the JSON of nearly every row.
+// The first search, in the text, avoids parsing the JSON of nearly every row.
 const SIGHTED = `(instr(row, ?) > 0 AND instr(row ->> '$.recall.refs', ?) > 0)`;

@@ -13,16 +13,16 @@ import { removeStaleLogs } from '../store/opened-file.ts';
 import { SchemaTooNewError } from '../store/schema.ts';
 
 /**
- * The file `state.db` with ledger, outbox and request log. The thread that answers requests reads and writes it by
- * single statements; the store's thread uses its own connection for everything that takes longer. Once the file
- * exists, nothing opens it with `node:fs`: closing such a descriptor would drop SQLite's locks in this process.
+ * A connection to `state.db`, the file with ledger, outbox and request log. The event loop reads and writes it by single
+ * statements. The store's thread has a connection of its own, for everything that takes longer. Once the file exists, no
+ * code may open it with `node:fs`: closing such a descriptor would drop SQLite's locks in this process.
  */
 
 export const STATE_VERSION = 1;
 
-// A changed ledger row is deleted and inserted again, so it gets a new number. Every process reads the rows after the
-// last number that it has seen, and so learns what any process has changed. AUTOINCREMENT never reuses a number, so
-// two processes may deliver and delete the same outbox row.
+// A change of a ledger row deletes it and inserts it again, so it gets a new number `n`. A process that reads all rows
+// above the last number that it has seen knows every change by any process. AUTOINCREMENT never reuses a number. That
+// matters in the outbox too, where two processes may deliver the same row and then delete it by its number.
 const SCHEMA = `
 CREATE TABLE ledger (
   n INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -54,8 +54,9 @@ PRAGMA user_version = ${STATE_VERSION};
 `;
 
 /**
- * How long the first attempt to open waits. If two processes start together, both switch the new file to WAL, which
- * SQLite refuses without waiting. Later attempts would block streams, so they do not wait.
+ * How long the first attempt to open the file waits, with retries. If two processes start together and both switch a new
+ * file to WAL mode, SQLite refuses one of them without waiting. Later attempts do not wait, because that would block all
+ * streams.
  */
 const OPEN_MS = 1000;
 const OPEN_RETRY_MS = 20;
@@ -68,9 +69,9 @@ export interface StateFileOptions {
   readonly busyMs: number;
   /** How long the first attempt to open the file waits, in milliseconds; undefined: OPEN_MS. */
   readonly openMs?: number | undefined;
-  /** KiB of SQLite's page cache. */
+  /** Bound on SQLite's page cache, in KiB. */
   readonly cacheKib: number;
-  /** True: create a missing file. Only the thread that answers requests does so. */
+  /** True: create a missing file, and replace a damaged one. Only the event loop's connection does so. */
   readonly creates: boolean;
   report(line: string): void;
 }
@@ -88,9 +89,9 @@ export class StateFile {
   #opened: Opened | undefined;
   #failedAt = -Infinity;
   #failure: Error | undefined;
-  /** Rows copied from a file that was deleted, replaced or renamed while it was open. */
+  /** Rows copied from a file that was deleted, replaced or damaged while it was open, for the next file. */
   #carried: Carried | undefined;
-  /** Counts the files that were opened. A caller with another count has not read this file yet. */
+  /** The number of times a file was opened. It tells a caller whether the file is still the one that it has read. */
   #opens = 0;
   #hasTried = false;
   #isClosed = false;
@@ -109,14 +110,14 @@ export class StateFile {
   }
 
   /**
-   * Runs `work` on the open file after checking that it is still the file at the path: SQLite reports success for a
-   * commit into a deleted file. Throws errors of SQLite and the file system.
+   * Runs `work` on the file at the path, and opens it if it is not open. The check is needed because SQLite reports
+   * success for a commit into a deleted file. Throws errors of SQLite and the file system.
    */
   use<Result>(work: (rows: Statements) => Result): Result {
     return this.#on(this.#look(), work);
   }
 
-  /** Like `use`, but without the check, for a question that one request asks many times. */
+  /** Runs `work` like use(), but does not check whether the open file is still at the path: that takes 6 us. */
   ask<Result>(work: (rows: Statements) => Result): Result {
     return this.#on(this.#opened ?? this.#look(), work);
   }
@@ -159,12 +160,12 @@ export class StateFile {
     return this.#open();
   }
 
-  /** Moves the log into the open file, even if that was deleted or replaced. */
+  /** Moves the write-ahead log into the open file, which may be deleted or replaced, and closes it. */
   #leave({ rows }: Opened): void {
     try {
       rows.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     } catch {
-      // Without the checkpoint the file is in the same state as after a kill.
+      // Without the checkpoint the file is as after a kill of the process.
     }
     closeQuietly(rows);
   }
@@ -231,19 +232,19 @@ export class StateFile {
     } else if (!existsSync(this.path)) {
       throw new Error('There is no state yet.');
     }
-    // Read before opening, so that a file replaced later is noticed.
+    // Read the identity before opening, so that #look() notices a file that is replaced meanwhile.
     const identity = identityOf(this.path);
     const rows = new Statements(driver().open(this.path));
     try {
       rows.exec(`PRAGMA busy_timeout = ${waitMs}`);
       const isSafe = isAtLeast(String(rows.value('SELECT sqlite_version()')), SAFE_WAL_VERSION);
       rows.value(`PRAGMA journal_mode = ${isSafe ? 'WAL' : 'DELETE'}`);
-      // NORMAL syncs at each checkpoint; the writer itself syncs the log within a second. OFF would not sync the
-      // log's header, and a power cut could damage the file.
+      // NORMAL syncs only at a checkpoint; StateWriter syncs the log every half second. With OFF the log's header would
+      // not be synced, and a power cut could damage the file.
       rows.exec('PRAGMA synchronous = NORMAL');
-      // The store's thread runs the checkpoints: one would block the event loop for up to 46 ms.
+      // The store's thread runs the checkpoints, because one may block the event loop for 46 ms.
       rows.exec('PRAGMA wal_autocheckpoint = 0');
-      // On macOS the file must be on disk before its log restarts.
+      // On macOS a checkpoint must use a full sync, so that the file is on disk before the log restarts.
       rows.exec('PRAGMA checkpoint_fullfsync = ON');
       rows.exec('PRAGMA secure_delete = ON');
       rows.exec('PRAGMA mmap_size = 0');
@@ -258,13 +259,13 @@ export class StateFile {
     }
   }
 
-  /** Renames a damaged file, so that the next call begins a new one. */
+  /** Renames a damaged file, so that the next call creates a new one. */
   #setAside(): void {
     const opened = this.#opened;
     this.#opened = undefined;
     if (opened !== undefined) this.#carried = carriedFrom(opened.rows);
     closeQuietly(opened?.rows);
-    // Another process or thread may have copied the rows already.
+    // Another process or thread may have renamed the file already.
     const isOurs = opened === undefined || opened.identity === identityOf(this.path);
     if (!isOurs || !this.#options.creates) return;
     const aside = `${this.path}.corrupt-${new Date().toISOString().replaceAll(':', '')}`;
@@ -282,10 +283,10 @@ interface Carried {
   readonly ledger: readonly { readonly key: string; readonly value: string }[];
 }
 
-/** Bound on ledger rows that are copied into a new file, newest first: enough for current conversations. */
+/** Bound on ledger rows that are copied into a new file: the newest ones, which current conversations need. */
 const CARRIED_ROWS_MAX = 5000;
 
-/** Reads the rows of a file that lost its path, as long as it is open. */
+/** Reads the rows of an open file that was deleted, replaced or damaged. */
 function carriedFrom(rows: Statements): Carried {
   return {
     outbox: readable(() => rows.all('SELECT target, record, at FROM outbox ORDER BY n')),
@@ -295,7 +296,7 @@ function carriedFrom(rows: Statements): Carried {
   };
 }
 
-/** Reads rows; none if the file is damaged there. */
+/** Returns the rows; none if they cannot be read. */
 function readable<Row>(read: () => readonly Row[]): readonly Row[] {
   try {
     return read();
@@ -304,7 +305,7 @@ function readable<Row>(read: () => readonly Row[]): readonly Row[] {
   }
 }
 
-/** Copies the rows. Rows that another process wrote into the new file are newer and stay. */
+/** Copies the rows into a new file. A ledger row that another process has written there already stays. */
 function carry(rows: Statements, { outbox, ledger }: Carried): void {
   rows.transaction(() => {
     for (const { target, record, at } of outbox) {
@@ -341,6 +342,6 @@ function closeQuietly(rows: Statements | undefined): void {
   try {
     rows?.close();
   } catch {
-    // All commits are in the file or its log.
+    // Ignore it: all commits are in the file or its log.
   }
 }

@@ -5,34 +5,34 @@ import { isBusy } from '../store/driver.ts';
 import type { StateFile } from './state-file.ts';
 
 /**
- * Writes to `state.db` on the event loop. A commit takes 30 to 100 us. While another connection holds the lock, a
- * timer repeats the write instead of waiting, because waiting would block every stream.
+ * Writes to `state.db` on the event loop. A commit takes 30 to 100 us. While another connection holds the lock, a timer
+ * repeats the write, because waiting for the lock would block every stream.
  */
 
-/** Pause before a write is repeated. A lock is held for a millisecond or two, by a checkpoint for three. */
+/** Pause before a write is repeated. Other connections hold the lock for one to three milliseconds. */
 const RETRY_MS = 2;
-/** Pause before a write is repeated after an error of the disk. */
+/** Pause before a write is repeated after any other error, such as a full disk. */
 const FAILED_RETRY_MS = 1000;
 /** Bound on writes that wait while the disk is full or the file is locked: some 10 MB. */
 const WAITING_MAX = 4096;
-/** Least time between warnings: they must not fill a full disk. */
+/** Shortest time between two warnings, which are logged on a disk that may be full. */
 const WARNING_MS = 60_000;
-/** Longest time without a sync. A power cut loses at most this and the time of a sync; R27 allows a second. */
+/** Time from a write to the next sync. A power cut loses the writes of this time and of the sync; R27 allows a second. */
 const SYNC_MS = 500;
-/** Size from which the store's thread moves the write-ahead log into the file. */
+/** Size of the write-ahead log from which the store's thread moves it into the file. */
 const LOG_BYTES_MAX = 4 * 1024 * 1024;
-/** Size from which the event loop moves the log itself, because the store's thread has not done it. */
+/** Size of the log from which the event loop moves it into the file, because the store's thread has not done so. */
 const LOG_BYTES_ALONE = 16 * 1024 * 1024;
 
-/** A write. It may throw errors of SQLite; then it is called again. */
+/** A write. If it throws an error, it is called again later. */
 type Work = (rows: Statements) => void;
 
-/** `waits`: another connection holds the lock. `failed`: the disk is full, missing or read-only. */
+/** `waits`: another connection holds the lock. `failed`: another error, such as a full disk. */
 export type Written = 'done' | 'waits' | 'failed';
 
 interface Waiting {
   readonly work: Work;
-  /** Called when the deadline passes; undefined: the write is repeated until it succeeds. */
+  /** Called if the write fails or the writer closes. Undefined: the write is repeated until it succeeds. */
   readonly giveUp?: (() => void) | undefined;
   readonly done: () => void;
 }
@@ -64,7 +64,10 @@ export class StateWriter {
     return this.#waiting.length > 0;
   }
 
-  /** Writes now, or as soon as possible. `waits` and `failed` mean that only this process has the data yet. */
+  /**
+   * Writes now or, if the result is not `done`, as soon as possible. `failed` also means that the writer is closed, or
+   * that too many writes wait; then it is never written.
+   */
   put(work: Work, done: () => void = () => undefined): Written {
     if (this.#isClosed) return 'failed';
     const written = this.isBehind ? 'waits' : this.#try(work);
@@ -78,7 +81,7 @@ export class StateWriter {
     return written;
   }
 
-  /** Resolves to true once it is written; to false after `withinMs` or a failure, and then it is never written. */
+  /** Resolves to true once it is written. Resolves to false after `withinMs` or a failure; then it is never written. */
   commit(work: Work, withinMs: number): Promise<boolean> {
     if (this.#isClosed) return Promise.resolve(false);
     if (!this.isBehind) {
@@ -98,14 +101,14 @@ export class StateWriter {
     });
   }
 
-  /** Resolves to true once everything that waits now is written; to false after `withinMs`. */
+  /** Resolves to true once no write waits; to false after `withinMs`. */
   async caughtUp(withinMs: number): Promise<boolean> {
     if (!this.isBehind) return true;
     const idle = new Promise<true>((resolve) => this.#whenIdle.push(() => resolve(true)));
     return (await within(withinMs, idle)) === true;
   }
 
-  /** Writes what can be written now, and stops. */
+  /** Writes the waiting writes as far as that is possible now, and stops. */
   close(): void {
     this.#writeWaiting();
     this.#isClosed = true;
@@ -163,8 +166,8 @@ export class StateWriter {
   }
 
   /**
-   * Syncs the log, because commits do not. The log may be opened and closed with `node:fs`, because it carries no
-   * lock. The sync runs in the thread pool, where it does not delay commits.
+   * Syncs the write-ahead log, because commits do not sync it. The sync runs in the thread pool, where it does not delay
+   * commits. The log may be opened with `node:fs`, because SQLite has no locks on it.
    */
   #sync(): void {
     const path = `${this.#file.path}-wal`;
@@ -177,13 +180,13 @@ export class StateWriter {
         const opened = fstatSync(descriptor);
         this.#log = { descriptor, identity: `${opened.dev} ${opened.ino}` };
       }
-      // A failed sync is ignored, because nothing can be done about it: the system has the commits.
+      // Ignore a failed sync: the system still has the commits and writes them later.
       fdatasync(this.#log.descriptor, () => undefined);
       if (stat.size > LOG_BYTES_ALONE) {
         this.#file.use((rows) => rows.exec('PRAGMA wal_autocheckpoint = 1000'));
       } else if (stat.size > LOG_BYTES_MAX) this.#options.checkpoint();
     } catch {
-      // The log does not exist now; the next write opens it again.
+      // There is no log now. The next commit creates one.
     }
   }
 

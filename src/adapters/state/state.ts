@@ -5,11 +5,11 @@ import { StateOutbox } from './outbox.ts';
 import { StateFile } from './state-file.ts';
 import { StateWriter } from './state-writer.ts';
 
-/** Opens ledger, outboxes and request log in one file, which the thread that answers requests owns. */
+/** Opens the event loop's connection to `state.db`, with the ledger and the outboxes that use it. */
 
-/** Cache of each connection, in KiB. Both connections of the process take 2 MB, and up to 8 with full caches. */
+/** Bound on SQLite's page cache, in KiB. */
 const CACHE_KIB = 2048;
-/** How long closing waits for a lock, which is held for some milliseconds. It does not wait for a full disk. */
+/** How long closing waits for writes that are not written yet, because of a lock or a full disk. */
 const CLOSE_MS = 2000;
 
 export interface StateOptions {
@@ -17,7 +17,7 @@ export interface StateOptions {
   /** The SQLite driver; undefined: the one of this machine. */
   readonly driver?: Driver;
   readonly openMs?: number | undefined;
-  /** Asks another thread to move the write-ahead log into the file. */
+  /** Asks the store's thread to move the write-ahead log into the file. */
   checkpoint?(): void;
   report(line: string): void;
 }
@@ -25,15 +25,15 @@ export interface StateOptions {
 export interface State {
   readonly ledger: StateLedger;
   readonly writer: StateWriter;
-  /** Returns the outbox of a memory. Close it before the state. */
+  /** Returns the outbox for a memory. Close it before the state. */
   outboxFor(name: string, target: Pick<Memory, 'capture'>): StateOutbox;
-  /** Creates the file if it is missing. Returns false if it cannot be used; calls that need it report why. */
+  /** Opens the file, and creates it if it is missing. Returns false if that fails; later calls report why. */
   open(): boolean;
-  /** Writes everything that waits, and leaves the file without a log. */
+  /** Writes everything that waits, moves the log into the file, and closes it. */
   close(): Promise<void>;
 }
 
-/** Returns at once; the first use opens the file. */
+/** Returns the state without opening the file, which the first use does. */
 export function openState(options: StateOptions): State {
   const { folder } = options;
   const report = (line: string): void => options.report(line);

@@ -2,13 +2,13 @@ import { loadDriver } from '../store/driver.ts';
 import { STORE_TARGET } from './outbox.ts';
 import { StateFile } from './state-file.ts';
 
-/** Finds captures in a data folder's outbox that their memory has not confirmed, of any proxy. */
+/** The captures in a data folder's outbox that one kind of memory has not confirmed yet. */
 export interface WaitingCaptures {
   readonly target: 'store' | 'service';
   readonly records: number;
   /** The bytes of their texts. */
   readonly bytes: number;
-  /** When the oldest was stored, in milliseconds since 1970. */
+  /** The time of the oldest capture, in milliseconds since 1970. */
   readonly since: number;
 }
 
@@ -16,7 +16,7 @@ interface WaitingRow extends Omit<WaitingCaptures, 'target'> {
   readonly name: string;
 }
 
-/** How long to wait for a proxy's lock, which is held for less than a millisecond. */
+/** How long to wait for a lock, which a proxy holds for less than a millisecond. */
 const BUSY_MS = 500;
 const CACHE_KIB = 64;
 
@@ -24,7 +24,7 @@ const SQL = `SELECT target AS name, count(*) AS records, min(record ->> '$.at') 
     sum(octet_length(record ->> '$.text')) AS bytes
   FROM outbox GROUP BY target ORDER BY target`;
 
-/** Returns one entry per memory with waiting captures; none if the outbox cannot be read. */
+/** Returns one entry for each outbox with waiting captures; none if the file cannot be read. */
 export function findWaiting(folder: string): readonly WaitingCaptures[] {
   const file = new StateFile({
     folder,
