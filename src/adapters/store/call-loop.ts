@@ -13,13 +13,12 @@ import {
 import { MemoryError } from '../../core/errors.ts';
 
 /**
- * Answers the calls of a database worker one after the other. Urgent calls come first, so that a recall waits only
- * for the write that is running, and on a busy store for one more call. The others keep their order, and closing
- * comes last.
+ * Answers the calls of a database worker one after the other. Urgent calls come first, so that a recall waits only for
+ * the call that is running, and on a busy store for one more. The other calls keep their order. 'close' comes last.
  */
 
 export interface ServedStore {
-  /** Opens the store in advance; the first call reports a failure. */
+  /** Opens the store in advance. Never rejects: the first call reports a failure. */
   open(): Promise<void>;
   /** Answers a call. Throws MemoryError, or FileReplacedError if this thread must end. */
   call(name: string, input: unknown): Promise<unknown>;
@@ -34,7 +33,7 @@ export interface StoreInput {
 
 export interface LoopOptions {
   readonly makeStore: (given: StoreInput) => ServedStore;
-  /** Names of calls that a client's request waits for; other calls may wait. */
+  /** Names of the urgent calls, for which a client's request waits. */
   readonly urgent: ReadonlySet<string>;
 }
 
@@ -68,7 +67,7 @@ class CallLoop {
       this.#queue.add(request);
       if (!this.#isWorking) void this.#answerAll();
     });
-    // Open the file in advance, so that the first recall does not wait for it.
+    // Open the file now, so that the first recall does not wait for that.
     void this.#whileBusy(() => this.#store.open()).then(() => this.#answerAll());
   }
 
@@ -84,7 +83,7 @@ class CallLoop {
     this.#idle.note();
   }
 
-  /** Receives the calls that have arrived meanwhile; as events they would wait until the queue is empty. */
+  /** Takes the calls that have arrived meanwhile. As events they would arrive only when the event loop runs again. */
   #receiveAll(): void {
     if (parentPort === null) return;
     for (;;) {
@@ -122,7 +121,7 @@ class CallLoop {
   }
 }
 
-/** Ends the worker; the client sends unanswered calls to the next one. Never returns. */
+/** Ends the worker. The client sends the unanswered calls to the next worker. Never returns. */
 function leave(): never {
   send({ kind: 'replaced' });
   process.exit();

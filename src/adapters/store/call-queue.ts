@@ -2,18 +2,18 @@ import type { StoreRequest } from './protocol.ts';
 
 /**
  * Urgent calls in a row before another call is answered. A busy proxy makes two or three urgent calls per request.
- * Without the bound its captures would wait until it is idle, and fill the journal.
+ * Without this bound captures would wait in the outbox until the proxy is idle.
  */
 const URGENT_IN_A_ROW = 16;
 
-/** The waiting calls of a store's thread: urgent ones first, each kind in order. */
+/** The waiting calls of a store's thread. Urgent ones come first; each kind keeps its order. */
 export class CallQueue {
   readonly #isUrgent: ReadonlySet<string>;
   readonly #urgent: StoreRequest[] = [];
   readonly #others: StoreRequest[] = [];
   #inRow = 0;
 
-  /** `urgent`: names of calls. */
+  /** `urgent`: the names of the urgent calls. */
   constructor(urgent: ReadonlySet<string>) {
     this.#isUrgent = urgent;
   }

@@ -12,29 +12,29 @@ import {
 import { MemoryError } from '../../core/errors.ts';
 
 /**
- * The main thread's side of the store's worker. A call waits at most until its own signal fires. A worker that dies
- * loses the calls in progress and is restarted, within bounds.
+ * Calls the store's worker from the main thread. A call waits at most until its own signal aborts. If the worker dies,
+ * the calls in progress fail, and the next call starts a new worker, within bounds.
  */
 
-/** Bound on waiting calls. More mean that the worker hangs, and further calls fail at once. */
+/** Bound on waiting calls. If there are more, the worker hangs, and a further call fails at once. */
 const WAITING_MAX = 1024;
-/** Bound on restarts within the window: a worker that dies more often has a cause that a restart does not cure. */
+/** Bound on starts of a worker within STARTS_WINDOW_MS. If a worker dies more often, further starts would not help. */
 const STARTS_MAX = 5;
 const STARTS_WINDOW_MS = 60_000;
 
 /**
- * How long the process waits at its end for a call in progress. Most calls take milliseconds; the longest wait 5 s
- * for another process's lock, or read gigabytes. Only a hanging disk takes longer.
+ * How long the process waits at its end for the call in progress. Most calls take milliseconds. The longest ones wait 5 s
+ * for another process's lock, or read gigabytes.
  */
 const EXIT_MS = 15_000;
 
 /**
- * Bound on V8's young generation. By default it grows to 48 MB and frees little of that. The store's garbage is rows
+ * Bound on V8's young generation, which by default grows to 48 MB and frees little of that. The store's garbage is rows
  * and terms of single calls, for which three spaces of 2 MB are enough.
  */
 const YOUNG_MB = 6;
 
-/** The calls of a worker by name, each with one input: StoreCalls, or another worker's. */
+/** A type with the calls of a worker by name, each with one parameter. StoreCalls is one. */
 type CallTable<Calls> = { [Name in keyof Calls]: (input: never) => unknown };
 
 interface Waiting {
@@ -46,7 +46,7 @@ interface Waiting {
 export interface StoreClientOptions {
   readonly folder: string;
   report(line: string): void;
-  /** Called when the database is another file, so that what was read from the earlier one no longer counts. */
+  /** Called when the database was replaced by another file: what the caller has read from the old one is invalid. */
   onReplaced?(): void;
   /** The worker's code, if it is not the embedded store's. */
   readonly worker?: URL;
@@ -54,7 +54,7 @@ export interface StoreClientOptions {
   readonly extra?: unknown;
 }
 
-/** Descriptors that all stores of the process share. */
+/** The descriptors that all stores of the process share. */
 const DESCRIPTORS = new Descriptors();
 
 export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
@@ -66,7 +66,7 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
   #starts: number[] = [];
   #last = 0;
   #isClosed = false;
-  /** True if the worker is ending because its file was replaced; the queued calls have not begun. */
+  /** True if the worker ends because its file was replaced. Then the waiting calls are sent to the next worker. */
   #isReplaced = false;
   #closing: Promise<void> | undefined;
 
@@ -77,7 +77,7 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
     this.#running();
   }
 
-  /** Calls the worker. Rejects with MemoryError: 'timeout' at once when the signal fires, whatever the worker does. */
+  /** Calls the worker. Rejects with MemoryError; with 'timeout' as soon as `signal` aborts. */
   async call<Name extends keyof Calls & string>(
     name: Name,
     input: Parameters<Calls[Name]>[0],
@@ -100,21 +100,21 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
   }
 
   async #close(): Promise<void> {
-    // Refuse later calls from now on: they would be cut off inside the native driver, which aborts the process.
+    // Refuse later calls: if the thread ends during one, the native driver aborts the whole process.
     this.#isClosed = true;
     const worker = this.#worker;
     if (worker !== undefined) {
       await this.#ask({ worker, name: 'close', input: undefined }).catch(() => undefined);
     }
-    // The driver does not release everything when it closes. Ending the thread frees its statements, and with them
-    // SQLite's lock on the file and the write-ahead log.
+    // On Node 20 closing a connection does not release the file while prepared statements exist. Ending the thread frees
+    // them, and with them SQLite's locks.
     await worker?.terminate();
     process.off('exit', this.#waitForWorker);
     DESCRIPTORS.removeUser();
   }
 
-  // The native driver aborts the whole process (SIGABRT) if its thread is ended inside a call that creates values. So
-  // the current call finishes, and no other begins.
+  // Runs at the end of the process. The native driver aborts the process (SIGABRT) if its thread ends during a call. So
+  // this waits for the current call, and lets no other begin.
   readonly #waitForWorker = (): void => {
     Atomics.store(this.#control, STOPPING, 1);
     if (this.#worker !== undefined) Atomics.wait(this.#control, BUSY, 1, EXIT_MS);
@@ -166,16 +166,16 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
     const [aborted, control] = [this.#aborted, this.#control];
     const descriptors = DESCRIPTORS.slots;
     const workerData: WorkerInput = { folder, extra, aborted, control, descriptors };
-    // Mark the worker as busy from the start, because loading the driver is a native call too.
+    // Mark the worker as busy already now, because loading the driver is a native call too.
     Atomics.store(this.#control, BUSY, 1);
-    // Load this module only here: hooks start no worker, and Node 24 takes 4 ms to load it.
+    // Load this module only here. Hooks start no worker, and Node 24 needs 4 ms to load it.
     const threads = process.getBuiltinModule('node:worker_threads');
     const worker = new threads.Worker(this.#options.worker ?? workerFile('store-worker'), {
       workerData,
-      // The store needs no environment variables, which may hold keys.
+      // The worker gets no environment variables, which may contain keys.
       env: {},
       execArgv: ['--disable-warning=ExperimentalWarning'],
-      // Without this, Node closes the file descriptors of a thread that ends, and with them other threads' locks.
+      // Without this, Node closes the thread's file descriptors at its end, which would drop other threads' locks.
       trackUnmanagedFds: false,
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
     });
@@ -223,7 +223,7 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
 }
 
 function post(worker: Worker, request: StoreRequest): void {
-  // The process must not end while a call waits, and must not stay alive when none does.
+  // Keep the process alive while a call waits; #settle() calls unref() when none does.
   worker.ref();
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- That is a window's.
   worker.postMessage(request);

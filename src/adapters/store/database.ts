@@ -19,8 +19,8 @@ import { markReplaced, replacedAt } from '../files/marks.ts';
 import { isPrivate } from '../files/private-folder.ts';
 
 /**
- * Opens the single SQLite file with the settings that durability and privacy need. A broken file is renamed and a
- * new one begun; it is never deleted or repaired.
+ * Opens the SQLite file of a store, with the settings that durability and privacy need. A damaged file is renamed and
+ * replaced by a new one; it is never deleted or repaired.
  */
 
 /**
@@ -30,16 +30,13 @@ import { isPrivate } from '../files/private-folder.ts';
  */
 const TAKES_TEXTS =
   /^\s*(?:DELETE(?! FROM (?:signals|ledger|tenant_ledger|requests)\b)|UPDATE (?:outputs|records(?! SET at = \?)|tenant_spaces SET counter))\b/i;
-/** Largest file that PRAGMA quick_check reads when opening: 16 MiB take about 50 ms; larger files are trusted. */
+/** Largest file that is checked when it is opened: 16 MiB take about 50 ms. Larger files are not checked then. */
 const CHECKED_BYTES_MAX = 16 * 1024 * 1024;
-/**
- * How long a connection waits for a lock: other processes hold the write lock for a short transaction, which takes
- * seconds on a bad disk.
- */
+/** How long a connection waits for a lock. On a slow disk another process's transaction may take seconds. */
 const BUSY_MS = 5000;
-/** Attempts to open the file, one second in all; creating the tables takes about 20 ms. */
+/** Attempts to open the file while another process has it locked: one second in all. Creating the tables takes 20 ms. */
 const OPEN_ATTEMPTS = 50;
-/** Attempts while another program writes the file, ten seconds in all: enough to copy a backup of some gigabytes. */
+/** Attempts while another program writes the file: ten seconds in all, enough to copy a backup of some gigabytes. */
 const COPY_ATTEMPTS = 500;
 const OPEN_RETRY_MS = 20;
 
@@ -47,9 +44,11 @@ export interface OpenOptions {
   readonly folder: string;
   readonly driver: Driver;
   readonly descriptors: Descriptors;
+  /** How long a statement waits for a lock, in milliseconds; undefined: BUSY_MS. */
   readonly busyMs?: number;
+  /** True: do not check the file when opening it. */
   readonly isTrusted?: boolean;
-  /** Milliseconds since 1970, for the new name of a broken file. */
+  /** Milliseconds since 1970, for the new name of a damaged file. */
   readonly now: number;
   report(line: string): void;
 }
@@ -57,10 +56,10 @@ export interface OpenOptions {
 export class Database {
   readonly #rows: Statements;
   #deletions = 0;
-  /** Counts writes to the file itself, by a checkpoint or another program. */
+  /** Counts writes to the database file itself, by a checkpoint or another program. */
   #writings = 0;
   readonly #file: OpenedFile;
-  /** Milliseconds since 1970. */
+  /** The time of opening, in milliseconds since 1970. */
   readonly openedAt = Date.now();
   readonly sqliteVersion: string;
   readonly journalMode: string;
@@ -73,26 +72,26 @@ export class Database {
   ) {
     this.#rows = new Statements(connection);
     this.sqliteVersion = String(this.#rows.value('SELECT sqlite_version()'));
-    // Set it explicitly, because SQLite may be compiled with a WAL_SYNCHRONOUS of NORMAL.
     const mode = isAtLeast(this.sqliteVersion, SAFE_WAL_VERSION) ? 'WAL' : 'DELETE';
     connection.exec(`PRAGMA busy_timeout = ${busyMs}`);
     this.journalMode = String(this.#rows.value(`PRAGMA journal_mode = ${mode}`));
+    // Set this explicitly: SQLite may be compiled with NORMAL as its default in WAL mode.
     connection.exec('PRAGMA synchronous = FULL');
     connection.exec('PRAGMA secure_delete = ON');
     connection.exec('PRAGMA mmap_size = 0');
     connection.exec('PRAGMA foreign_keys = ON');
-    // Without this, a row that INSERT OR REPLACE deletes is not counted as removed.
+    // Without this, INSERT OR REPLACE does not run the triggers that count deleted texts.
     connection.exec('PRAGMA recursive_triggers = ON');
-    // A negative value is in kibibytes. 16 MiB hold the index pages of 100,000 passages.
+    // 16 MiB hold the index pages of 100,000 passages. A negative value is in KiB.
     connection.exec('PRAGMA cache_size = -16384');
-    // After a checkpoint, a larger write-ahead log is shortened to this size.
+    // A checkpoint shortens a larger write-ahead log to this size.
     connection.exec('PRAGMA journal_size_limit = 4194304');
     this.#file = new OpenedFile(path, descriptors);
   }
 
   /**
-   * Says whether the opened files are still those at the path. After any write to the file itself SQLite reads its
-   * pages again, because it does not notice other programs' writes.
+   * Says whether the opened files are still those at the path; see OpenedFile.look. After a write to the database file it
+   * makes SQLite drop its cached pages, because SQLite does not notice writes by other programs.
    */
   look(): FileState {
     const state = this.#file.look();
@@ -115,12 +114,12 @@ export class Database {
     return this.#rows.emptyLog();
   }
 
-  /** For a file that was moved or deleted: writes its log into it, and removes the logs at the path. */
+  /** Leaves a file that was moved or deleted: moves its write-ahead log into it, and removes the log at the path. */
   leaveMoved(): void {
     try {
       this.checkpoint();
     } catch {
-      // The disk is full or missing. The file is as intact as after a kill.
+      // The disk is full or missing. The file is as after a kill of the process.
     }
     this.#file.removeLogs();
   }
@@ -164,8 +163,8 @@ export class Database {
   }
 
   /**
-   * Runs a transaction that is atomic and survives a kill of the process, but not a power cut. For data that may be
-   * lost: a sync takes milliseconds, during which no recall is answered.
+   * Runs a transaction without a sync: it survives a kill of the process, but a power cut may lose it. A sync would take
+   * milliseconds, in which no recall is answered.
    */
   unsyncedTransaction(work: () => void): void {
     this.#rows.exec('PRAGMA synchronous = NORMAL');
@@ -176,7 +175,7 @@ export class Database {
     }
   }
 
-  /** Runs reads on one snapshot, whatever other connections write meanwhile. */
+  /** Runs reads in one transaction, so that all see the same state of the database. */
   snapshot<Result>(read: () => Result): Result {
     this.#rows.exec('BEGIN');
     try {
@@ -191,7 +190,7 @@ export class Database {
   }
 }
 
-/** Opens the database. Throws errors of the file system and SQLite, but not for a broken file. */
+/** Opens the database. A damaged file is renamed. Throws errors of the file system and SQLite. */
 export function openDatabase(options: OpenOptions): Database {
   makePrivateFolder(options.folder);
   try {
@@ -216,11 +215,11 @@ export function beingWritten(): MemoryError {
   return new MemoryError('unavailable', BEING_WRITTEN);
 }
 
-/** Thrown if the file is broken and another program has just written to it, so it may be half of a copy. */
+/** Thrown if the file looks damaged and another program has just written to it: it may be an unfinished copy. */
 class BeingWrittenError extends MemoryError {
   /**
-   * Closes the connection. Call it after the next attempt to open the file: SQLite deletes the log on closing, but
-   * that attempt may rename the broken file, and must rename its log too.
+   * Closes the connection. Call it only after the next attempt to open the file. That attempt may rename a damaged file
+   * with its write-ahead log, which SQLite deletes on closing.
    */
   readonly close: () => void;
 
@@ -230,8 +229,10 @@ class BeingWrittenError extends MemoryError {
   }
 }
 
-// Opens with retries. Switching a new file to WAL needs it exclusively, and SQLite does not wait for that, so two
-// processes that start together must try again.
+/**
+ * Opens the file, with retries. If two processes start together and both switch a new file to WAL mode, SQLite refuses
+ * one of them without waiting.
+ */
 function openPatiently(options: OpenOptions): Database {
   let earlier: BeingWrittenError | undefined;
   for (let attempt = 1; ; attempt += 1) {
@@ -242,7 +243,7 @@ function openPatiently(options: OpenOptions): Database {
     } catch (error) {
       earlier?.close();
       earlier = error instanceof BeingWrittenError ? error : undefined;
-      // A caller that gives `busyMs` has waited for that time already, so do not try again.
+      // A caller that sets `busyMs` wants to wait no longer than that.
       const mayWait = options.busyMs === undefined;
       const isMomentary = mayWait && (earlier !== undefined || isBusy(error));
       if (!isMomentary || attempt >= (earlier === undefined ? OPEN_ATTEMPTS : COPY_ATTEMPTS)) {
@@ -279,7 +280,7 @@ function check(database: Database): void {
   if (!isWhole(database)) throw new CheckFailedError('the integrity check failed');
 }
 
-/** Reads the whole file, as long as that takes. */
+/** Reads the whole file, however long that takes, and says whether it is consistent. */
 export function isWhole(database: Database): boolean {
   const row = database.get<{ quick_check: string }>('PRAGMA quick_check(1)');
   return row?.quick_check === 'ok';
@@ -287,14 +288,14 @@ export function isWhole(database: Database): boolean {
 
 interface Abandoned {
   readonly isBroken: boolean;
-  /** Returns false if another process has renamed the broken file: the path then has a new file, which must stay. */
+  /** Returns false if another process has renamed the damaged file. The file at the path is then a new one. */
   isAtPath(): boolean;
   close(): void;
 }
 
 /**
- * Closes a connection. A broken file is renamed first, because SQLite deletes the write-ahead log on closing, and
- * the log may hold what the broken file lost.
+ * Closes a connection. It renames a damaged file and its write-ahead log first: SQLite deletes the log on closing, and
+ * the log may contain what the damaged file has lost.
  */
 export function abandon(given: Abandoned, options: OpenOptions): void {
   try {
@@ -313,17 +314,15 @@ function setAside(options: OpenOptions): void {
   options.report(`The memory's file was damaged. svc kept it as ${aside} and created a new one.`);
 }
 
-/**
- * Thrown if the database was deleted or replaced while it was open. Nothing that this connection has read is valid.
- */
+/** Thrown if the database was deleted or replaced while it was open. The thread of the connection must then end. */
 export class FileReplacedError extends Error {
   override readonly name = 'FileReplacedError';
 }
 
 /**
- * Checks the files. Throws MemoryError while another program writes the file, and FileReplacedError if the files at
- * the path are not those that were opened. Then the thread must end, because SQLite releases a file only with its
- * last statement.
+ * Checks whether the database may be used. Throws MemoryError while another program writes the file. Throws
+ * FileReplacedError if the files at the path are not those that were opened; then the thread must end, because SQLite
+ * releases a file only with its last prepared statement.
  */
 export function leaveReplaced(
   database: Database,
@@ -338,7 +337,7 @@ export function leaveReplaced(
   if (state === 'replaced' && !database.isAtPath()) database.leaveMoved();
   const { folder } = options;
   const file = databaseFile(folder);
-  // Another connection may have found this first; report it once.
+  // Report it only once: another connection may have noticed it first.
   if (replacedAt(folder) < database.openedAt) {
     options.report(
       `The memory's file ${file} was deleted or replaced while svc ran. svc continues with the new file.`,
@@ -348,14 +347,15 @@ export function leaveReplaced(
   throw new FileReplacedError(file);
 }
 
-/** Tells other processes on the folder, and a user who runs `svc status` or `svc doctor`. */
+/** Writes the mark `replaced` (files/marks.ts), which other processes, `svc status` and `svc doctor` read. */
 function tellOthers(folder: string): void {
   try {
-    // The folder was svc's own a moment ago. A folder with open rights in its place is refused when it is opened.
+    // The folder was svc's own a moment ago, so do not check its content. If another folder is there now and is open to
+    // others, opening the memory refuses it.
     const stat = lstatSync(folder, { throwIfNoEntry: false });
     makePrivateFolder(folder, { inside: stat !== undefined && isPrivate(stat.mode) });
     markReplaced(folder);
   } catch {
-    // If the folder cannot be made, opening the memory will report it.
+    // If the folder cannot be made, opening the memory reports that.
   }
 }

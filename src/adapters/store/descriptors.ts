@@ -1,13 +1,13 @@
 import { type BigIntStats, closeSync, fstatSync, openSync, statSync } from 'node:fs';
 
 /**
- * Keeps one descriptor per database file for all threads of the process. In POSIX a process loses all its locks on a
- * file when it closes any descriptor of it, even those of SQLite's connections in other threads. Another process
- * would then believe to be the last one, and delete the log of a database in use. So no thread closes a descriptor;
- * the process does when no store is open.
+ * Keeps one descriptor for each database file, for all threads of the process. By POSIX a process loses all its locks on
+ * a file when it closes any descriptor of the file, also the locks of SQLite's connections in other threads. Another
+ * process could then take itself for the last user, and delete the log of a database in use. So these descriptors are
+ * closed only when no store of the process is open.
  */
 
-/** Bound on files. A store needs one, for the header of its database. A process of svc has one store, a test many. */
+/** Bound on files. A store needs one descriptor. A process of svc has one store, a test process has many. */
 const SLOTS = 256;
 const FREE = -1;
 
@@ -15,12 +15,12 @@ export class Descriptors {
   readonly #slots: Int32Array<SharedArrayBuffer>;
   #users = 0;
 
-  /** `slots` are shared with another thread. */
+  /** `slots`: the slots of the main thread; undefined in the main thread. */
   constructor(slots?: Int32Array<SharedArrayBuffer>) {
     this.#slots = slots ?? new Int32Array(new SharedArrayBuffer(SLOTS * 4)).fill(FREE);
   }
 
-  /** The slots, to give them to another thread. */
+  /** The slots, which the main thread gives to its workers. */
   get slots(): Int32Array<SharedArrayBuffer> {
     return this.#slots;
   }
@@ -31,7 +31,7 @@ export class Descriptors {
     for (const [slot, descriptor] of this.#slots.entries()) {
       const stat = descriptor === FREE ? undefined : statOf(descriptor);
       if (stat !== undefined && isSame(stat, wanted)) return descriptor;
-      // A deleted file uses disk space as long as a process has it open.
+      // Close the descriptor of a deleted file, which uses disk space as long as it is open.
       if (stat?.nlink === 0n) this.#close(slot);
     }
     const descriptor = openSync(path, 'r');
@@ -42,11 +42,12 @@ export class Descriptors {
     throw new Error('too many database files are open');
   }
 
-  /** Adds a user: threads may have files open. */
+  /** Counts a store whose threads may have files open. */
   addUser(): void {
     this.#users += 1;
   }
 
+  /** Counts a store as closed. Closes all descriptors if no other store is open. */
   removeUser(): void {
     this.#users -= 1;
     if (this.#users > 0) return;
@@ -59,7 +60,7 @@ export class Descriptors {
   }
 }
 
-/** Returns the state of a file; undefined if another thread has closed it meanwhile. */
+/** Returns the state of an open file; undefined if another thread has closed the descriptor meanwhile. */
 function statOf(descriptor: number): BigIntStats | undefined {
   try {
     return fstatSync(descriptor, { bigint: true });

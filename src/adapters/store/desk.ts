@@ -38,13 +38,13 @@ import type { StoreCalls } from './protocol.ts';
 import { FileSearch } from './file-search.ts';
 import { type Signals, silent } from './signals.ts';
 
-/** Reads records with their marks, for a user who inspects them. */
+/** Reads and changes records and their marks, for a user who manages the memories of this machine. */
 
 const SHELVES_MAX = 500;
-/** Bound on days; more than the page lists. */
+/** Bound on days that are counted. The page lists fewer. */
 const DAYS_MAX = 30;
 const LIMIT_MAX = 500;
-/** Bound on records that are searched for rules. */
+/** Bound on the records of a space that are searched for rules, newest first. */
 const STANDING_READ_MAX = 1000;
 const BEGINNING_CHARS = 160;
 
@@ -65,7 +65,7 @@ class Desk {
     return this.#database.all<Shelf>(SHELVES);
   }
 
-  /** Counts records per day with an index: reading 100,000 dates would take a fifth of a second. */
+  /** Counts records per day, with an index for each day: reading 100,000 times would take a fifth of a second. */
   days(space: string): ShelfDay[] {
     const id = this.#database.get<{ id: number }>(SPACE_ID, space)?.id;
     if (id === undefined) return [];
@@ -98,7 +98,7 @@ class Desk {
     return spaces.flatMap(({ id, name }) => this.#rulesOf(id, name));
   }
 
-  /** Marks a rule and returns it; undefined if none has this id. */
+  /** Sets or removes the mark of a rule. Returns the rule; undefined if none has this id. */
   markRule({ id, mark, at }: RuleChange): DeskRule | undefined {
     const rule = this.rules({}).find((one) => one.id === id);
     if (rule === undefined) return undefined;
@@ -141,21 +141,22 @@ class Desk {
     return true;
   }
 
-  /** Marks a tombstone that an edit or a move left, so that the user may edit the text back or move it here again. */
+  /** Marks the tombstone of an edited text, so that the user may edit the record back to this text. */
   allowBack(space: string, digest: string): void {
     this.#database.run(ALLOW_BACK, digest, space);
   }
 
-  /** Removes the tombstone of a text that was edited or moved but not forgotten. */
+  /** Removes the tombstone of a text if the text was edited or moved, and not forgotten. */
   takeBack(space: string, digest: string): void {
     this.#database.run(TAKE_BACK, digest, space);
   }
 
-  /** Removes tombstones. The caller captures the records again and then restores their marks. */
+  /** Removes the records' tombstones, so that they can be captured again. */
   unbury(records: readonly DeskRecord[]): void {
     for (const { space, digest } of records) this.#database.run(UNBURY, digest, space);
   }
 
+  /** Sets the marks that the records had before they were deleted. */
   putMarks(records: readonly DeskRecord[]): void {
     for (const { space, ref, pin, digest, editedAt, importedAt } of records) {
       if (pin !== undefined) this.pin({ space, ref, pin });
@@ -206,7 +207,7 @@ function conditionsOf({ kind, source, client, exchange, ...filter }: DeskFilter)
   return conditions;
 }
 
-/** Selects the user's own texts in which the index has found a rule. */
+/** Selects the user's own texts that state a rule: a passage of each has RULE_TERM in the index. */
 const STATES_RULES = `r.role = 'user' AND r.source IS NULL AND r.id IN (SELECT p.record FROM passage_terms f
   JOIN passages p ON p.id = f.rowid WHERE f.passage_terms MATCH '"${RULE_TERM}"')`;
 
@@ -217,7 +218,7 @@ const KINDS: Readonly<Record<NonNullable<DeskFilter['kind']>, string>> = {
   standing: STATES_RULES,
 };
 
-/** 40 bits: of 10,000 rules two have the same id with a chance of 1 in 20,000. */
+/** Characters of a rule's id: 40 bits. With 10,000 rules the chance that two have the same id is 1 in 20,000. */
 const ID_CHARS = 8;
 
 function ruleId(space: string, text: string): string {
@@ -318,13 +319,13 @@ interface DeskParts {
   readonly signals: Signals;
   /** Deletes records. The caller must then call `emptyForgotten`. */
   readonly forget: (filter: ForgetFilter) => void;
-  /** Keeps blocks that quote the record out of new conversations. */
+  /** Keeps placed blocks that quote this record out of new conversations. */
   readonly retire: (ref: string) => void;
 }
 
-/** Bound on shown candidates: more than a user reads, and each requires reading a text. */
+/** Bound on the candidates that look() returns. A user reads no more, and each costs reading a text. */
 const WEIGHED_MAX = 24;
-/** Bound on other projects for which the prompt is tried: those last used. */
+/** Bound on the other projects, last used first, in which look() searches too. */
 const PROJECTS_MAX = 6;
 const FROM_OTHERS_MAX = 2;
 
@@ -364,14 +365,14 @@ function markRule({ retire }: DeskParts, desk: Desk, change: RuleChange): boolea
   return marked !== undefined;
 }
 
-/** Edits a record. The new text is stored before the old one is deleted, so that nothing is lost in between. */
+/** Edits a record. It stores the new text before it deletes the old one, so that a kill in between loses nothing. */
 function edit({ records, forget }: DeskParts, desk: Desk, change: DeskEdit): EditState {
   const { space, ref, text, at } = change;
   const [old] = desk.browse({ space, refs: [ref], limit: 1 }).records;
   if (old === undefined) return 'gone';
   if (old.digest === text.digest) return 'same';
   desk.takeBack(space, text.digest);
-  // Clear the fingerprint: a proof of the new words must not let an exchange with the old words be left out.
+  // Clear the fingerprint: with it the new text could prove that an exchange with the old text is stored.
   const { lastFrom: _, ...place } = recordOf(old);
   const [state] = records.capture([{ ...place, ...text, fingerprint: '' }]);
   if (state === 'forgotten') return 'forgotten';
@@ -388,7 +389,7 @@ function recordOf(given: DeskRecord): MemoryRecord<SpeakerRole> {
   return record;
 }
 
-/** Runs recalls for the user's inspection. They leave no signal, which would influence later prompts. */
+/** Runs recalls that the user inspects. They record no signals, which would influence later recalls. */
 class Look {
   readonly #desk: Desk;
   readonly #search: FileSearch;
@@ -421,7 +422,7 @@ class Look {
     return {
       isQuestion,
       needed: strengthNeeded(isQuestion),
-      // Recall also prefers newer texts and other statements; a user sees the score, so sort by it.
+      // Recall's own order also depends on age and repetition. The user sees only the score, so sort by it.
       weighed: [...weighed, ...this.#fromOthers(chat)].toSorted((a, b) => b.score - a.score),
       exchanges,
       agent,

@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module';
 
 /**
- * Loads SQLite with the API of node:sqlite. Use only what both drivers share: Node's own takes over unchanged if its
- * SQLite is safe.
+ * Loads SQLite with the API of node:sqlite: Node's own driver if its SQLite is new enough, else that of a package. So use
+ * only what both drivers have.
  */
 
 export type SqlValue = string | number | Uint8Array | null;
@@ -25,8 +25,8 @@ export interface Driver {
 }
 
 /**
- * The first SQLite without the WAL-reset bug. With 3.7.0 to 3.51.2 two processes that write and checkpoint a
- * database, as proxy and command line do, can corrupt it.
+ * The first SQLite without the WAL-reset bug: with versions 3.7.0 to 3.51.2, two processes that write and checkpoint the
+ * same database in WAL mode can corrupt it.
  */
 export const SAFE_WAL_VERSION = '3.51.3';
 
@@ -34,7 +34,7 @@ interface SqliteModule {
   readonly DatabaseSync: new (path: string, options: { readonly readOnly?: boolean }) => Connection;
 }
 
-/** Returns Node's own driver if it is new enough, else the package's, or the old one if the package fails to load. */
+/** Returns Node's own driver if its SQLite is new enough, else the package's. If that fails to load, Node's old one. */
 export function loadDriver(): Driver {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Node 20's types do not know it.
   const builtin = process.getBuiltinModule?.('node:sqlite') as SqliteModule | undefined;
@@ -43,7 +43,7 @@ export function loadDriver(): Driver {
   }
   try {
     const require = createRequire(import.meta.url);
-    // require() instead of import(), which takes 7 ms to find the names that a CommonJS module exports.
+    // Not import(), which takes 7 ms to find the names that a CommonJS module exports.
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
     const module = require('@photostructure/sqlite') as SqliteModule;
     return driverOf('@photostructure/sqlite', module);
@@ -76,8 +76,8 @@ export function sqliteCode(error: unknown): number {
 }
 
 /**
- * SQLite's texts for its codes (sqlite3ErrStr in sqlite3.c). In `@photostructure/sqlite` 1.2.1 the errors of `all()`
- * contain nothing else.
+ * SQLite's texts for its codes (sqlite3ErrStr in sqlite3.c). Errors of `all()` in `@photostructure/sqlite` 1.2.1 contain
+ * only the text and not the code.
  */
 const WORDS: readonly (readonly [string, number])[] = [
   ['database is locked', 5],
@@ -102,7 +102,7 @@ export function isDamage(error: unknown): boolean {
 /** Says whether another connection holds a lock, so that a retry may succeed. */
 export function isBusy(error: unknown): boolean {
   const code = sqliteCode(error);
-  // 5 is SQLITE_BUSY. 15: another process kept changing the log while this one began to read it.
+  // 5 is SQLITE_BUSY. 15 is SQLITE_PROTOCOL: other processes kept changing the log while this one began to read it.
   return code === 5 || code === 15;
 }
 
@@ -121,20 +121,20 @@ const FAILURES: Readonly<Record<number, string>> = {
   26: 'is damaged, or not a database',
 };
 
-/** Describes the file's failure as the end of a sentence, because SQLite's numbers mean nothing to users. */
+/** Returns a text for users about a failure of a file. It continues a sentence such as "The memory's file …". */
 export function failureText(error: unknown): string {
   const known = FAILURES[sqliteCode(error)];
   if (known !== undefined) return known;
   const system: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
-  // Show only the system's codes, which users can look up, and not those of Node and its drivers.
+  // Show the system's code, which users can look up, but no code of Node or a driver.
   const isSystem = typeof system === 'string' && /^E[A-Z0-9]+$/.test(system);
   return isSystem ? `cannot be used (${system})` : 'cannot be used';
 }
 
-/** How long a checkpoint waits for readers. A recall takes some 20 ms; a write to the ledger fails after 250 ms. */
+/** How long emptyLog() waits for readers: longer than a recall (20 ms), but writes to the ledger fail after 250 ms. */
 const READER_MS = 100;
 
-/** Caches a connection's prepared statements. */
+/** Runs SQL on a connection, and caches its prepared statements. */
 export class Statements {
   readonly #connection: Connection;
   readonly #statements = new Map<string, Statement>();
@@ -143,7 +143,7 @@ export class Statements {
     this.#connection = connection;
   }
 
-  // Returns all rows. The type of a row must match the SELECT, so callers keep both together.
+  /** Returns all rows. The caller must name a type that matches the columns of the SELECT. */
   all<Row>(sql: string, ...values: SqlValue[]): Row[] {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
     return this.#statement(sql).all(...values) as Row[];
@@ -169,7 +169,7 @@ export class Statements {
     return Object.values(this.#connection.prepare(sql).get() ?? {})[0];
   }
 
-  /** Runs a transaction. It takes the write lock first, so that no read must become a write halfway. */
+  /** Runs a transaction. It takes the write lock at once: SQLite may refuse to turn a reading transaction into a writing one. */
   transaction<Result>(work: () => Result): Result {
     this.#statement('BEGIN IMMEDIATE').run();
     try {
@@ -183,11 +183,11 @@ export class Statements {
   }
 
   /**
-   * Moves the write-ahead log into the file and empties it. Returns false while another connection reads the earlier
-   * state. Nobody can write while this waits for such a reader.
+   * Moves the write-ahead log into the file and empties it. Returns false if another connection still reads an earlier
+   * state. No connection can write while this waits for such a reader.
    */
   emptyLog(): boolean {
-    // Does most of the checkpoint while others may write.
+    // Do most of the checkpoint first, in a mode in which other connections may write.
     this.value('PRAGMA wal_checkpoint(PASSIVE)');
     const usualMs = Number(this.value('PRAGMA busy_timeout'));
     this.exec(`PRAGMA busy_timeout = ${READER_MS}`);
@@ -203,12 +203,12 @@ export class Statements {
     this.#connection.close();
   }
 
-  // Rolls back, unless SQLite has done so: a full disk or corruption ends the transaction.
+  /** Rolls back, unless SQLite has done so itself, as after a full disk. */
   #rollBack(): void {
     try {
       this.#connection.exec('ROLLBACK');
     } catch {
-      // No transaction is open. The earlier failure is reported.
+      // No transaction is open. The caller throws the earlier error.
     }
   }
 
@@ -221,7 +221,7 @@ export class Statements {
   }
 }
 
-/** The conditions of a query, joined by AND, and the values of their question marks in order. */
+/** Collects the conditions of a query, which AND joins, and the values for their question marks, in order. */
 export class Conditions {
   readonly values: (string | number)[] = [];
   readonly #all: string[] = [];
@@ -230,7 +230,7 @@ export class Conditions {
     this.#all.push(condition);
   }
 
-  /** Adds a condition, unless the filter has no such value. */
+  /** Adds a condition with one question mark. Does nothing if the value is undefined. */
   add(condition: string, value: string | number | undefined): void {
     if (value === undefined) return;
     this.require(condition);
@@ -248,9 +248,9 @@ export interface StoredText {
   readonly is_utf16: number;
 }
 
-/** Encodes a text as bytes; textOf() returns exactly the same text, whatever JSON can carry. */
+/** Encodes a text as bytes. textOf() returns exactly the same text. */
 export function bytesOf(text: string): StoredText {
-  // Half a surrogate pair is no valid UTF-8, so such a rare, broken text is stored as UTF-16.
+  // JSON may contain half a surrogate pair, which UTF-8 cannot encode. Such a text is stored as UTF-16.
   const isUtf16 = /\p{Surrogate}/u.test(text);
   return { text: Buffer.from(text, isUtf16 ? 'utf16le' : 'utf8'), is_utf16: isUtf16 ? 1 : 0 };
 }

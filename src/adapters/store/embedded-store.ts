@@ -41,17 +41,17 @@ import { ownSecrets } from '../../core/redaction/own-secrets.ts';
 import { referenceOf } from '../../core/memory/reference.ts';
 
 /**
- * Everything that svc stores on this machine, in one folder: memories, ledger, outbox, request log. Several
- * processes may have it open.
+ * Opens everything that svc stores in its data folder: memories, ledger, outbox and request log. Several processes may
+ * have the folder open.
  */
 
-/** How long a shutdown waits for captures; later ones stay in the outbox. */
+/** How long a shutdown waits for captures to be stored. The others stay in the outbox. */
 const CLOSE_FLUSH_MS = 2000;
 
-/** Milliseconds after which a deletion without progress counts as interrupted. */
+/** Interval of endInterrupted(). A forgetting without progress between two calls counts as interrupted. */
 const LOOK_MS = 3000;
 
-/** How often the index is warmed: the first time takes 30 ms, a fourth would be no faster than the third. */
+/** Number of recalls that warm the index. The first takes 30 ms; a fourth would be no faster than the third. */
 const WARMING_TIMES = 3;
 
 interface EmbeddedStoreOptions {
@@ -61,9 +61,7 @@ interface EmbeddedStoreOptions {
   report(line: string): void;
   /** Opens a client that runs the store's calls; undefined: a worker thread runs them. */
   readonly openClient?: (options: StoreClientOptions) => StoreCaller;
-  /**
-   * How long the first use of the state waits for a lock, in milliseconds; undefined: as long as a start may take.
-   */
+  /** How long the first use of `state.db` waits for a lock, in milliseconds; undefined: a second. */
   readonly openMs?: number;
 }
 
@@ -76,14 +74,14 @@ export interface EmbeddedStore extends LocalStore {
   readonly provenance: ProvenanceStore;
   readonly desk: MemoryDesk;
   /**
-   * Warms the index so that the first recall is fast; calls of requests run between its parts. Never rejects: calls
-   * that need a failing memory report it themselves.
+   * Runs some recalls, so that the first one of a request is fast. Calls for requests may run between them. Never
+   * rejects: later calls report a failing memory.
    */
   warm(): Promise<void>;
 }
 
 /**
- * Opens the store and returns at once. The files are opened later, `memory.db` by a worker, and calls wait for that.
+ * Opens the store and returns at once. The files are opened afterwards, `memory.db` by a worker; calls wait for that.
  */
 export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore {
   const { folder } = options;
@@ -117,13 +115,13 @@ export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore 
     proofs,
     report,
     settle: async () => {
-      // Also deliver captures of an ended process: they must not be stored after the forgetting.
+      // Store all waiting captures, also those of ended processes, so that none is stored after the forgetting.
       await outbox.flush(CLOSE_FLUSH_MS);
       state.open();
     },
   });
   const outbox = state.outboxFor(STORE_TARGET, memory);
-  // This thread creates the file first; then the store's thread may open it.
+  // The store's thread opens `state.db` only if it exists, so this thread creates it first.
   setImmediate(() => {
     state.open();
     memory.begin().catch(() => undefined);
@@ -196,23 +194,23 @@ async function warm(client: StoreCaller): Promise<void> {
 }
 
 /**
- * Bounds of a transaction, because other processes wait for one. It holds the lock for 2 ms plus the disk's sync.
- * One longer text is a transaction of its own: 12 ms for 32 kB.
+ * Bounds of a transaction that stores captures, because other processes wait for it. It holds the lock for 2 ms and a
+ * sync of the disk. A longer text has a transaction of its own: 12 ms for 32 kB.
  */
 const BATCHES = {
   countMax: 8,
   sizeMax: 8_192,
   sizeOf: ({ text }: MemoryRecord) => text.length,
 } as const;
-/** Pause between two transactions: another process tries the lock every few milliseconds, and must get it. */
+/** Pause between two transactions, so that another process, which tries every few milliseconds, gets the lock. */
 const REST_MS = 5;
 
-/** Attempts to erase files, ten seconds in all. svc reads for milliseconds; another program may take hours. */
+/** Attempts to erase forgotten texts from the files, ten seconds in all. Another program may read them for hours. */
 const ERASE_ATTEMPTS = 40;
 const ERASE_REST_MS = 250;
 /**
- * How many checks are skipped after a failed attempt: a full disk or a long read lasts a while, and each attempt may
- * write the whole file.
+ * Calls of endInterrupted() that are skipped after a failed attempt. A full disk or a long read lasts a while, and each
+ * attempt may write the whole file.
  */
 const LOOKS_BETWEEN = 5;
 const READ_BY_OTHERS =
@@ -222,7 +220,7 @@ interface EmbeddedMemoryParts {
   readonly client: StoreCaller;
   readonly mirror: OutputMirror;
   readonly proofs: ProofState;
-  /** Stores the waiting captures, as far as that is possible now. */
+  /** Stores the captures in the outbox, as far as that is possible now. */
   readonly settle: () => Promise<void>;
   readonly report: (line: string) => void;
 }
@@ -235,10 +233,11 @@ class EmbeddedMemory implements Memory {
   readonly #proofs: ProofState;
   readonly #settle: EmbeddedMemoryParts['settle'];
   readonly #report: EmbeddedMemoryParts['report'];
-  /** The unfinished deletion that `endInterrupted` found at its last check. */
+  /** The state of the unfinished forgetting that the last call of endInterrupted() found; see forgetting.ts. */
   #unended = '';
+  /** The files' state at the last call of endInterrupted(); see ProofState.changes. */
   #changes = '';
-  /** Checks to skip before the next attempt, after a failed one. */
+  /** Calls of endInterrupted() that are still skipped after a failed attempt. */
   #pause = 0;
 
   constructor({ client, mirror, settle, proofs, report }: EmbeddedMemoryParts) {
@@ -292,13 +291,13 @@ class EmbeddedMemory implements Memory {
     try {
       await this.#forgetBegun(signal, (done) => progress?.(Math.min(done, all), all));
     } finally {
-      // Runs after an error too: what was deleted from the tables must not stay in a block, a log or a file.
+      // Do this after an error too: a deleted text must not stay in a block, in the log or in unused bytes of a file.
       await this.endForgetting();
     }
     return all;
   }
 
-  /** Erases deleted texts from all files: now, or later if another program is reading one of them. */
+  /** Erases deleted texts from all files. If another program reads one of them, endInterrupted() does it later. */
   async endForgetting(): Promise<void> {
     const failure = await this.#mirror.sweep().catch((cause: unknown) => {
       const message = 'svc forgot a tool output, but could not remove its file.';
@@ -315,7 +314,7 @@ class EmbeddedMemory implements Memory {
     if (failure !== undefined) throw failure;
   }
 
-  /** Finishes a forgetting that an earlier process began. Call it once, as soon as the file may be opened. */
+  /** Finishes a forgetting that an earlier process has begun. Call it once, when `state.db` exists. */
   async begin(): Promise<void> {
     const unended = await this.#client.call('unended', undefined);
     this.#proofs.begin();
@@ -323,13 +322,13 @@ class EmbeddedMemory implements Memory {
   }
 
   /**
-   * Finishes an interrupted forgetting of this or another process: one without progress since the last call. Call it
-   * every few seconds.
+   * Finishes a forgetting of this or another process that has made no progress since the last call. Call it every few
+   * seconds.
    */
   async endInterrupted(): Promise<void> {
     this.#pause -= 1;
     const changes = this.#proofs.changes();
-    // Does not wake an idle worker if nothing has changed.
+    // If nothing has changed, do not wake an idle worker.
     if (this.#pause > 0 || (this.#unended === '' && changes === this.#changes)) return;
     this.#changes = changes;
     const before = this.#unended;
@@ -367,7 +366,7 @@ class EmbeddedMemory implements Memory {
     return this.#client.call('placed', undefined);
   }
 
-  /** Removes blocks that quote forgotten records of another memory; see StoreCalls. */
+  /** Empties the placed blocks that quote records which a memory service has purged. */
   async forgetPlaced(forgotten: ForgottenElsewhere): Promise<number> {
     const emptied = await this.#client.call('forgetPlaced', forgotten);
     await this.endForgetting();
@@ -376,7 +375,7 @@ class EmbeddedMemory implements Memory {
 
   async hold(question: HoldQuestion, signal: AbortSignal): Promise<readonly Holding[]> {
     const holdings = await this.#client.call('hold', question, signal);
-    // A caller that asks for proofs is about to leave these texts out, so write their files.
+    // A caller asks for proofs because it is about to leave these texts out, so write their files.
     const digests = holdings.map(({ digest }) => digest);
     this.keepFiles(question.space, digests);
     return holdings;
@@ -386,7 +385,7 @@ class EmbeddedMemory implements Memory {
     return this.#proofs.version();
   }
 
-  /** Drops the copies of another memory's outputs after something was forgotten there: it may be one of these. */
+  /** Deletes the copies of a memory service's outputs, after something was forgotten there: one of them may be meant. */
   async dropOutputs(space: string): Promise<void> {
     await this.#client.call('dropOutputs', space);
     await this.endForgetting();
@@ -396,7 +395,7 @@ class EmbeddedMemory implements Memory {
     return this.#client.call('outputSpaces', limit);
   }
 
-  /** Removes files whose output no longer exists: a kill may come between the two deletions. */
+  /** Removes files whose output no longer exists, as after a kill between the two deletions. */
   sweepFiles(): Promise<void> {
     return this.#mirror.sweep();
   }
@@ -408,16 +407,16 @@ class EmbeddedMemory implements Memory {
 
   async close(): Promise<void> {
     await this.#mirror.close();
-    // The last connection to close the file empties its log. On Node 20 it may be neither of these two, because a
-    // connection ends only when its statements are garbage-collected.
+    // The last connection that closes a file empties its log. On Node 20 a connection ends only when its statements are
+    // garbage-collected, so empty the log explicitly.
     if (this.#proofs.close()) await this.#client.call('emptyLog', undefined).catch(() => undefined);
     await this.#client.close();
   }
 }
 
-/** How often an output's file is checked; the output itself is proven at every request. */
+/** Age from which the file of an output is checked again. */
 const FILE_LOOK_MS = 3_600_000;
-/** Bound on waiting outputs: more than a long session leaves out. A dropped one comes with the next request. */
+/** Bound on outputs that wait to be written: more than a long session leaves out. The next request names them again. */
 const WAITING_MAX = 4_096;
 const LOOKED_MAX = 20_000;
 /** Writes between two cleanings, which read the sizes of all files. */
@@ -438,14 +437,13 @@ interface Waiting {
 }
 
 /**
- * Writes a file beside the store for each left-out output. When a caller asks for a proof, it is about to leave the
- * output out, so the file is written while the request is sent. The store's row is authoritative: a file whose row
- * was deleted is deleted too.
+ * Writes a file for each output that svc leaves out of a prompt, while the request is sent. The row in the store is
+ * authoritative: if it is deleted, the file is deleted too.
  */
 class OutputMirror {
   readonly #options: OutputMirrorOptions;
   readonly #waiting = new Map<string, Waiting>();
-  /** For each output, by space and digest, when its file was last checked. */
+  /** When the file of an output was last checked, by space and digest; milliseconds since 1970. */
   readonly #looked = new Map<string, number>();
   #working: Promise<void> | undefined;
   #writes = 0;
@@ -480,12 +478,12 @@ class OutputMirror {
     this.#looked.clear();
   }
 
-  /** Checks every file again, because the store was replaced. */
+  /** Makes keep() check every file again, because the store was replaced. */
   forgetLooked(): void {
     this.#looked.clear();
   }
 
-  /** Resolves when no file is being written; waiting outputs come with a later request. */
+  /** Stops writing. Resolves when the current file is written. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#working;
@@ -495,8 +493,7 @@ class OutputMirror {
     for (const [key, { space, digest }] of this.#waiting) {
       if (this.#isClosed) break;
       try {
-        // oxlint-disable-next-line no-await-in-loop -- One after the other: no request waits for
-        // these.
+        // oxlint-disable-next-line no-await-in-loop -- No request waits for this.
         await this.#keepOne({ space, digest });
         this.#note(key);
       } catch {
@@ -520,7 +517,7 @@ class OutputMirror {
     if (text === undefined) return;
     const ref = referenceOf(digest);
     await writeOutputFile(folder, { ref, text }, Date.now());
-    // Another process may have forgotten the output meanwhile; it removes the file before or after this check.
+    // If another process has forgotten the output meanwhile, it may have looked for the file before it was written.
     if ((await this.#options.textOf({ ref })) === undefined) await removeOutputFiles(folder, [ref]);
   }
 

@@ -52,42 +52,48 @@ import {
 import { Vocabulary } from '../../core/recall/vocabulary.ts';
 import { filesFrom } from './provenance.ts';
 
-/** Recalls for an agent: lines of whole exchanges if the prompt needs them, and sessions at a session's start. */
+/**
+ * Recalls for an agent. It returns lines of whole exchanges, if the prompt has much in common with the memory, and at the
+ * start of a session the earlier sessions that most likely matter.
+ */
 
-/** Bound on terms of the prompt, and on those of the text around it. */
+/** Bound on the terms of the prompt, and on those of the assistant's last text. */
 const TERMS_MAX = 48;
-/** Bounds on exchanges that are read whole and ranked, and on passages by which the index finds them. */
+/** Bounds on the exchanges that are read whole and ranked, and on the passages by which the index finds them. */
 const EXCHANGES_MAX = 40;
 const PASSAGES_MAX = 64;
-/** Bound on passages that share words with the session so far, whatever the prompt says. */
+/** Bound on passages that are found by the terms of the assistant's last text alone. */
 const SESSION_PASSAGES_MAX = 24;
-/** Bound on exchanges of a second look, 10 kB of text each: 6 ms of CPU time with 10,000 memories. */
+/** Bound on exchanges of a second look, with 10 kB of text each: 6 ms of CPU time with 10,000 memories. */
 const LOOKED_EXCHANGES_MAX = 12;
 const LOOKED_TERMS_MAX = 64;
-/** Bound on the prompt's rare words by which sessions are found. */
+/** Bound on the prompt's rarest words, by which sessions are found. */
 const RAREST_MAX = 20;
 /**
- * Tokens for each quoted exchange, best first. Half of the time the best one has the fact: 60 tokens contain it in
- * 44 % of the cases, 100 in 56 %.
+ * Bounds on the tokens of the quoted exchanges, best first. If the best exchange has the needed fact, 60 tokens contain
+ * it in 44 % of the cases, and 100 tokens in 56 %.
  */
 const QUOTE_TOKENS = [80, 45, 45, 30];
+/** Weight of a word of the assistant's last text in the score of a line, relative to one of the prompt. */
 const LINE_AROUND_WEIGHT = 0.35;
 
 interface AgentQuestion extends RecallQuestion {
   readonly agent: AgentFacts;
 }
 
+/** The part of the index that a question needs. */
 export interface Looked {
   readonly spaces: readonly Space[];
   readonly postings: readonly SpacePostings[];
-  /** Returns the ids of passages with most of these terms, best first, without those in the request. */
+  /** Returns ids of passages, those with the most of these terms first, without passages of `excluded` records. */
   passagesWith(terms: readonly ExchangeTerm[], most: number): Steps<readonly number[]>;
   /** Ids of the records that the request already contains. */
   readonly excluded: ReadonlySet<number>;
 }
 
-/** Stores the signals of the last prompts of each space, oldest first. */
+/** Stores the signals of the last prompts of each space: how much each prompt had in common with the memory. */
 export interface SharedSignals {
+  /** Returns the signals of a space, oldest first. */
   of(space: number): Steps<readonly number[]>;
   add(space: number, prompt: string, signal: number): void;
 }
@@ -172,7 +178,7 @@ export class ExchangeSearch {
     return { exchanges: quoted, sessions };
   }
 
-  /** Returns texts about the files, names and errors of an action. Returns nothing if no text clearly names them. */
+  /** Returns lines about the files, names and errors of an action; none if no stored text names one of them. */
   *look(
     question: AgentQuestion,
     action: Action,
@@ -220,14 +226,14 @@ export class ExchangeSearch {
     const { question, own, signal, home } = asked;
     if (signal === 0 || isReply(own)) return false;
     const earlier = asked.earlier.slice(-SIGNALS_MAX);
-    // Only a project with memories has signals; without them it can still get global memories.
+    // A project without memories has no signals, but it can get global memories.
     if (home !== undefined) this.#signals.add(home.id, question.humanText, signal);
-    // Recall also answers a prompt that mentions an earlier session, however weak its signal. This pattern is tried
-    // last, because V8 needs 10 ms to compile it at its first use.
+    // A prompt that mentions an earlier session is answered however weak its signal is. Test this last, because V8 needs
+    // 10 ms to compile the pattern at its first use.
     return speaks(signal, earlier, question.agent.quietShare) || speaksOfThePast(own);
   }
 
-  /** Ranks exchanges, best first. Each must add something new; a request without an answer comes last. */
+  /** Quotes lines of the best exchanges. Each must add something new. A request without an answer is tried last. */
   *#quote(
     ranked: readonly RankedExchange<Exchange>[],
     terms: readonly ExchangeTerm[],
@@ -315,7 +321,7 @@ function located({ texts, quotes: plain }: Quoted): LocatedExchange {
   return { ...found, ...(provenance && { provenance }) };
 }
 
-/** Returns the spaces of a project: its own, then earlier ones; some may be empty. */
+/** Returns the stored spaces of a project: first its own, then those that had its memories earlier. */
 function spacesOfProject(
   { space, olderSpaces = [] }: AgentQuestion,
   spaces: readonly Space[],
@@ -323,7 +329,7 @@ function spacesOfProject(
   return [space, ...olderSpaces].flatMap((one) => spaces.find(({ name }) => name === one) ?? []);
 }
 
-/** Removes copies: a conversation that continued while its project changed its space is stored in both. */
+/** Removes copies. If a project changes its space during a conversation, both spaces may have the same exchange. */
 function withoutCopies(exchanges: readonly Exchange[]): Exchange[] {
   const seen = new Set<string>();
   return exchanges.filter(({ words }) => {
@@ -333,7 +339,7 @@ function withoutCopies(exchanges: readonly Exchange[]): Exchange[] {
   });
 }
 
-/** Returns the rarest terms: each costs a look-up in the index, and rare ones distinguish sessions. */
+/** Returns the rarest terms of the prompt, which distinguish sessions best. Each costs a look-up in the index. */
 function rarest(terms: readonly ExchangeTerm[]): string[] {
   return terms
     .filter(({ isOwn }) => isOwn)
@@ -342,7 +348,7 @@ function rarest(terms: readonly ExchangeTerm[]): string[] {
     .map(({ term }) => term);
 }
 
-/** Returns how much each word adds to a line's score. Words around the prompt decide between several lines. */
+/** Returns how much each term adds to the score of a line. */
 function lineValues(terms: readonly ExchangeTerm[]): TermValues {
   return new Map(
     terms.map(({ term, value, isOwn }) => [term, isOwn ? value : LINE_AROUND_WEIGHT * value]),
@@ -365,7 +371,7 @@ function* weigh(
   });
 }
 
-/** Computes mean sizes from the candidates, because the index knows passages and not exchanges. */
+/** Returns mean sizes of exchanges. They come from the candidates, because the index has sizes of passages only. */
 function sizesOf(spaces: readonly Space[], candidates: readonly Exchange[]) {
   const passages = spaces.reduce((sum, space) => sum + space.passages, 0);
   return {
@@ -378,7 +384,7 @@ function sizesOf(spaces: readonly Space[], candidates: readonly Exchange[]) {
   };
 }
 
-/** Fewest words of a file name that is used: a name of one word, such as index.ts, occurs in every project. */
+/** Fewest words of a file name that is searched for. A name of one word, such as index.ts, occurs in every project. */
 const NAME_WORDS_MIN = 2;
 
 function wordsOfName(file: string): readonly (readonly string[])[] {
@@ -390,16 +396,15 @@ function mean(sizes: readonly number[]): number {
   return sizes.reduce((sum, size) => sum + size, 0) / Math.max(1, sizes.length);
 }
 
-/** Bound on the newest records of a project that are read: some 100 sessions. */
+/** Bound on the newest records of a project, from which sessions are listed: some 100 sessions. */
 const RECORDS_MAX = 1200;
 const SESSIONS_READ_MAX = 128;
-/**
- * Bounds on a session's first exchanges: its opening request says what it was about, but the very first may be "hi".
- */
+/** Bounds on the first exchanges of a session. They say what it was about, but the very first may be "hi". */
 const OPENING_MAX = 4;
 const OPENING_PASSAGES = 24;
+/** Bound on further exchanges of a session, which share most words with the prompt. */
 const LIKE_MAX = 2;
-/** Bound on passages per word of the prompt, newest first. */
+/** Bound on the passages that are read for each word of the prompt, newest first. */
 const HOLDERS_MAX = 200;
 
 const DAY_MS = 86_400_000;
@@ -414,14 +419,14 @@ interface SessionQuestion {
   readonly agent: AgentFacts;
   readonly now: number;
   readonly terms: readonly string[];
-  /** The exchanges, best first. */
+  /** The exchanges that were found for the prompt, best first. */
   readonly ranked: readonly RankedExchange<Exchange>[];
   /** Ids of records that must not be quoted. */
   readonly excluded: ReadonlySet<number>;
   readonly prompt: string;
 }
 
-/** Finds the earlier sessions of a project that deserve a line at the first prompt of a new session. */
+/** Finds the earlier sessions of a project that the brief at the start of a new session lists. */
 class SessionSearch {
   readonly #source: RecallSource;
   readonly #reader: ExchangeReader;
@@ -485,7 +490,7 @@ class SessionSearch {
     });
   }
 
-  /** A session that continued while its project changed its space is stored in both; the newer part counts. */
+  /** Returns the newest sessions. If a project changed its space during a session, only the newer part counts. */
   *#newest(spaces: readonly Space[]): Steps<Session[]> {
     const most = Math.ceil(RECORDS_MAX / Math.max(1, spaces.length));
     const found = yield* together(
@@ -503,7 +508,7 @@ class SessionSearch {
       .slice(0, SESSIONS_READ_MAX);
   }
 
-  /** Returns for each term the conversations that have it in their newest passages. */
+  /** Returns for each term the conversations of the newest passages that have it. */
   *#holders(spaces: readonly Space[], terms: readonly string[]): Steps<Map<string, Set<number>>> {
     const most = Math.ceil(HOLDERS_MAX / Math.max(1, spaces.length));
     const holders = new Map(terms.map((term) => [term, new Set<number>()]));
@@ -547,7 +552,7 @@ function fitsOf(ranked: readonly RankedExchange<Exchange>[]): ReadonlyMap<number
   return fits;
 }
 
-/** Returns how much a word says about a session, by how many sessions have it. */
+/** Returns the value of a word: the fewer of the sessions have it, the more it says about one. */
 function valueIn(sessions: number, holders: number): number {
   return Math.log(1 + (sessions + 0.5) / (holders + 0.5));
 }
@@ -557,9 +562,9 @@ interface Exchange extends RememberedExchange {
   readonly conversation: number;
   readonly number: number;
   readonly records: readonly number[];
-  /** Of these records the ones whose texts may be quoted. */
+  /** The records whose texts may be quoted; see quotableOf. */
   readonly quotable: readonly number[];
-  /** Equal for exchanges with the same words. */
+  /** A hash that is the same for exchanges with the same words in the same order. */
   readonly words: string;
 }
 
@@ -577,18 +582,16 @@ interface ExchangeTexts extends Answer {
   readonly provenance: RecalledProvenance | undefined;
 }
 
-/** Bound on cached exchanges, some 4 kB each. A project's prompts find the same ones again. */
+/** Bound on cached exchanges, some 4 kB each. The prompts of a project find the same exchanges again. */
 const REMEMBERED_MAX = 512;
-/**
- * Bound on numbered words, some 100 bytes each. They include words of prompts and of exchanges that are not cached.
- */
+/** Bound on the words in the vocabulary, some 100 bytes each. */
 const WORDS_MAX = 32_768;
 
 /** Reads whole exchanges: their terms for ranking, their texts for quoting. */
 class ExchangeReader {
   readonly #source: RecallSource;
   #generation: string | undefined;
-  /** Cache by conversation and number. Only answered exchanges are cached. A prompt that is sent anew adds records to one. */
+  /** Answered exchanges by `keyOf`. One is read again if it lacks a found record, as after a prompt is sent again. */
   readonly #known = new Map<string, Omit<Exchange, 'at'>>();
   #vocabulary = new Vocabulary();
 
@@ -596,7 +599,7 @@ class ExchangeReader {
     this.#source = source;
   }
 
-  /** Numbers the words of the exchanges that were last read. */
+  /** Has a number for each word of the exchanges that were read. */
   get vocabulary(): Vocabulary {
     return this.#vocabulary;
   }
@@ -622,6 +625,7 @@ class ExchangeReader {
     });
   }
 
+  /** Empties the cache if a cached text may have been deleted, or if the cache is full. */
   #dropStale(): void {
     const generation = this.#source.generation();
     const isFull = this.#known.size > REMEMBERED_MAX || this.#vocabulary.size > WORDS_MAX;
@@ -631,7 +635,7 @@ class ExchangeReader {
     this.#vocabulary = new Vocabulary();
   }
 
-  /** Returns texts by index in `exchanges`; one whose records were deleted has none. */
+  /** Returns the texts of each exchange, in order; undefined if its records were deleted. */
   *texts(exchanges: readonly Pick<Exchange, 'quotable'>[]): Steps<(ExchangeTexts | undefined)[]> {
     const ids = exchanges.flatMap(({ quotable }) => quotable);
     const rows = yield* this.#source.readRecords(ids);
@@ -661,7 +665,7 @@ function exchangeOf(
   const answered: number[] = [];
   const records = new Set<number>();
   let answerChars = 0;
-  /** For each passage of the answer, the index of its first word and its number of characters. */
+  // For each passage of the answer, the index of its first word and its number of characters.
   const passages: { readonly from: number; readonly chars: number }[] = [];
   for (const { speaker, record, chars, terms } of parts) {
     records.add(record);
@@ -669,7 +673,7 @@ function exchangeOf(
       answerChars += chars;
       passages.push({ from: answered.length, chars });
     }
-    // An unverified request ranks like an answer, and has no conclusion.
+    // The words of an unverified request count like words of the answer, but not as its conclusion.
     const list = speaker === 'person' ? asked : answered;
     for (const term of terms) list.push(vocabulary.numberOf(term));
   }
@@ -689,12 +693,12 @@ function exchangeOf(
 }
 
 /**
- * Bound on an exchange's requests, and on its answers, that are read as texts. A prompt that is sent anew adds one each
- * time, and looking for a sentence in 64 of them takes 4 ms.
+ * Bound on the requests of an exchange that are read as texts, and on its answers. A prompt that is sent again adds one
+ * of each, and the search for a sentence in 64 of them takes 4 ms.
  */
 const TEXTS_MAX = 8;
 
-/** Returns the newest records of each speaker, in the given order. */
+/** Returns the newest requests and the newest answers among the records, in the given order. */
 function quotableOf(records: readonly number[], parts: ExchangeParts['parts']): readonly number[] {
   if (records.length <= TEXTS_MAX) return records;
   const answers = new Set(
@@ -708,9 +712,10 @@ function quotableOf(records: readonly number[], parts: ExchangeParts['parts']): 
   return records.filter((record) => read.has(record));
 }
 
-/** Length of the conclusion in characters: it consists of the answer's last passages. */
+/** Characters from which an answer's last passages are long enough to count as its conclusion. */
 const CONCLUSION_CHARS = 1000;
 
+/** Returns the index of the conclusion's first word in the answer. */
 function conclusionIn(
   passages: readonly { readonly from: number; readonly chars: number }[],
 ): number {

@@ -25,6 +25,7 @@ import {
 } from './recall-source.ts';
 import { PASSAGES_PER_SPACE, POSITIONS_PER_EXCHANGE } from './schema.ts';
 import { type StoredText, textOf } from './driver.ts';
+import { quoted } from './records.ts';
 
 export class FileSearch {
   readonly #database: Database;
@@ -53,8 +54,8 @@ export class FileSearch {
   }
 
   /**
-   * Asks about the newest record and drops the answer, so that the first real question finds compiled code, prepared
-   * statements and cached index pages, and keeps its deadline.
+   * Runs a recall about the newest record. Afterwards the code is compiled, the statements are prepared and index pages
+   * are cached, so that the first recall of a request keeps its deadline.
    */
   warm(): void {
     const newest = this.#database.get<{ space: string; terms: string; at: number }>(NEWEST);
@@ -65,15 +66,15 @@ export class FileSearch {
   }
 }
 
-/** Tokens of a recall that warms the index: the default of a real one. */
+/** Token limit of the recall in warm(): the default of recalls. */
 const WARMING_TOKENS = 512;
 
 const NEWEST = `SELECT s.name AS space, p.terms, r.at FROM records r JOIN passages p ON p.record = r.id
   JOIN spaces s ON s.id = r.space ORDER BY r.at DESC LIMIT 1`;
 
 /**
- * Reads from an SQLite file for a recall. The full-text index only serves to find passages by single terms. Every
- * query on it is bounded by a range of ids, so that neither a passage nor a count of another space can enter.
+ * Reads from an SQLite file for a recall. The full-text index only finds passages by single terms. Every query on it has
+ * a range of ids, so that it neither returns nor counts passages of another space.
  */
 class SqliteSource implements RecallSource {
   readonly #database: Database;
@@ -87,14 +88,14 @@ class SqliteSource implements RecallSource {
   }
 
   expectTerms(): void {
-    // Does nothing: the tables have every term as text.
+    // The tables have every term as text, so nothing needs to be announced.
   }
 
   spaces(names: readonly string[]): Steps<readonly Space[]> {
     return done(this.#database.all<Space>(SPACES, JSON.stringify(names)));
   }
 
-  // One query for all terms: with single calls half of the time is overhead.
+  // One query for all terms: with one query each, half of the time would be overhead.
   countTerms(space: Space, terms: readonly string[], most: number): Steps<readonly TermCount[]> {
     const { first, last } = rangeOf(space);
     const values = JSON.stringify(terms.map(quoted));
@@ -247,22 +248,17 @@ function rangeOf(space: Space): { first: number; last: number } {
   return { first, last: first + space.next };
 }
 
-// Quotes a term. Terms contain only word characters, so they cannot close the quotes.
-function quoted(term: string): string {
-  return `"${term}"`;
-}
-
 const SPACES = `SELECT id, name, passages, terms, next FROM spaces
   WHERE name IN (SELECT value FROM json_each(?))`;
 
 interface FewRow {
   readonly key: number;
-  /** The number of passages, a colon, and their list. */
+  /** The number of passages, a colon, and the list of their numbers. */
   readonly few: string;
 }
 
-// SQLite may bind a number above 2^31 as a real, which would print as "12.0". All rows are returned as one text:
-// 10,000 rows cost 10 ms one by one, 1 ms together.
+// The list of passage numbers as one text: 10,000 rows would take 10 ms, their text takes 1 ms. The CAST is needed because
+// a driver may bind a number above 2^31 as a real, and the difference would print as "12.0".
 const PLACES_TEXT = "coalesce(group_concat(rowid - CAST(?1 AS INTEGER)), '')";
 
 const FEW = `SELECT e.key, (SELECT count(*) || ':' || ${PLACES_TEXT} FROM
@@ -280,30 +276,30 @@ const SAID_IN = `SELECT p.id FROM (SELECT id FROM records INDEXED BY records_by_
     WHERE space = ?1 AND at >= ?2 AND at < ?3 AND role = 'user' ORDER BY at DESC, id DESC LIMIT ?4) r
   CROSS JOIN passages p ON p.record = r.id LIMIT ?4`;
 
-// CROSS JOIN fixes the order of the join: without statistics SQLite would start with all passages.
+// CROSS JOIN makes SQLite join in this order. Without statistics it would begin with all passages.
 const PASSAGES_OF = `SELECT group_concat(e.key || ' ' || r.id || ' ' || p.id, char(10)) AS lines
   FROM json_each(?) e CROSS JOIN records r ON r.space = ? AND r.digest = e.value
   CROSS JOIN passages p ON p.record = r.id`;
 
-/** Selects up to ?2 passages on one side of `c`. */
+/** Returns SQL for up to ?2 neighbours of the passage `c`, before it ('<') or after it ('>'). */
 const SIDE = (isBeyond: '<' | '>', order: string): string => {
   const some = (condition: string): string => `SELECT id, position FROM (SELECT p.id, p.position
     FROM passages p WHERE p.conversation = c.conversation AND ${condition}
     ORDER BY p.position ${order}, p.id ${order} LIMIT ?2)`;
-  // SQLite searches for a position, but walks through equal ones, and a prompt that was sent anew has the
-  // position of the first.
+  // Passages with the same position are selected apart: a prompt that is sent again has the positions of the first one,
+  // and SQLite would otherwise read all of them one by one.
   return `${some(`p.position = c.position AND p.id ${isBeyond} c.id`)}
     UNION ALL ${some(`p.position ${isBeyond} c.position`)}`;
 };
 
-// Reads ids from the index alone, for all windows in one query; the passages themselves are read once afterwards. A
-// query per passage with all columns took 40 us, 0.75 ms more in all.
+// Reads only ids, which the index has, and all windows in one query. The passages are read once afterwards. A query for
+// each passage with all its columns would take 40 us.
 const WINDOWS = `SELECT c.id, (SELECT group_concat(id) FROM (
     SELECT id FROM (${SIDE('<', 'DESC')} UNION ALL SELECT c.id, c.position UNION ALL ${SIDE('>', 'ASC')})
     ORDER BY position, id)) AS around
   FROM json_each(?1) e CROSS JOIN passages c ON c.id = e.value ORDER BY e.key`;
 
-// All rows as one text: a row of six columns costs 5 us, a line 1. Terms contain no line end.
+// All rows as one text: a row of columns takes 5 us, a line of the text 1 us. Terms contain no line end.
 const PASSAGES = `SELECT group_concat(p.id || ' ' || p.record || ' ' || p.position || ' ' ||
     (p.end - p.start) || ' ' || p.terms, char(10)) AS lines
   FROM json_each(?) e CROSS JOIN passages p ON p.id = e.value`;
@@ -321,7 +317,7 @@ function passageOf(line: string): Passage {
   return { id, record, position, chars, terms: terms === '' ? [] : terms.split(' ') };
 }
 
-// Returns one time for each id, in the order of the list.
+// Selects one time for each id, in the order of the list.
 const TIMES = `SELECT group_concat(coalesce(r.at, 0)) AS times
   FROM json_each(?) e LEFT JOIN records r ON r.id = e.value`;
 
@@ -348,13 +344,13 @@ interface ExchangeRow extends Omit<ExchangeParts, 'parts'> {
   readonly lines: string | null;
 }
 
-/** Bound on passages per half of an exchange: 3,000 words. A longer text is a pasted file or a document. */
+/** Bound on the passages that are read of each text of an exchange: 3,000 words. A longer text is pasted. */
 const PASSAGES_PER_RECORD = 64;
 
-/** The speaker, by the quarter of the exchange's positions; see shareOf in passage-index.ts. */
+/** SQL for the speaker of a passage, which its position in the exchange shows; see shareOf in passage-index.ts. */
 const SPEAKER = `CASE p.position % ${POSITIONS_PER_EXCHANGE} / ${POSITIONS_PER_EXCHANGE / 4}
   WHEN 3 THEN 'answer' WHEN 2 THEN 'unverified' ELSE 'person' END`;
-/** A passage's rows as one text: a row of columns costs 5 us, a line 1. Terms contain no line end. */
+/** Returns SQL for the passages of `c` between two positions, each as one line of text: see PASSAGES. */
 const LINES = (first: string, last: string): string => `SELECT
   ${SPEAKER} || ' ' || p.record || ' ' ||
   (p.end - p.start) || ' ' || p.terms AS line
@@ -401,7 +397,7 @@ const SESSIONS = `SELECT c.id AS conversation, c.key, max(r.at) AS at,
 interface HolderRow {
   /** The index of the term in the list. */
   readonly key: number;
-  /** Ids of conversations, separated by commas. */
+  /** The ids of conversations, separated by commas. */
   readonly held: string | null;
 }
 
@@ -419,10 +415,10 @@ interface SaidRow extends Omit<SaidText, 'text'>, StoredText {
   readonly end: number;
 }
 
-/** Bound on the newest passages with the words, from which the user's are selected. */
+/** Bound on the newest passages with the term, from which the user's are selected. */
 const SAID_WITH_LOOKED_MAX = 512;
 
-// CROSS JOIN fixes the order of the join: the index first, beginning with the newest passage.
+// CROSS JOIN makes SQLite begin with the index, and there with the newest passage.
 const SAID_WITH = `SELECT r.ref, r.digest, s.name AS space, r.role, r.text, r.is_utf16, r.at, r.client
   FROM (SELECT rowid FROM passage_terms WHERE passage_terms MATCH ? AND rowid BETWEEN ? AND ?
     ORDER BY rowid DESC LIMIT ${SAID_WITH_LOOKED_MAX}) f

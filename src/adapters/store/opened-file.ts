@@ -3,15 +3,14 @@ import { syncFile } from '../files/private-files.ts';
 import type { Descriptors } from './descriptors.ts';
 
 /**
- * Checks whether the files of an open connection are still those at their path. A process can go on reading a
- * deleted file that it has open, so a proof made from it would prove nothing. One check takes three stat calls,
- * about 8 us in all.
+ * Checks whether the files of an open connection are still those at their paths. A process can read a deleted file as
+ * long as it is open, but a proof made from such a file would be worthless. A check takes three stat calls, 8 us in all.
  */
 
 /**
- * `written`: SQLite or another program wrote to the database file itself. `replaced`: another file is at a path, or
- * the database's is missing. `overwritten`: the same file has an older content; `overwriting`: another program may
- * still be writing it. `unlogged`: the write-ahead log was deleted, and no process has created a new one.
+ * `written`: SQLite or another program has written to the database file itself. `replaced`: another file is at one of
+ * the paths, or the database is missing. `overwritten`: an older content was copied into the same file. `overwriting`:
+ * that may not be finished. `unlogged`: the write-ahead log was deleted, and there is no new one.
  */
 export type FileState =
   | 'same'
@@ -24,17 +23,17 @@ export type FileState =
 const LOG_SUFFIXES = ['-wal', '-shm'] as const;
 const HEADER_BYTES = 100;
 const MAGIC = 'SQLite format 3\0';
-/** Offsets of big-endian numbers in SQLite's file header: writes of the first page, pages, changes of the tables. */
+/** Offsets in SQLite's file header of the file change counter, the size in pages, and the schema cookie. */
 const CHANGES_AT = 24;
 const PAGES_AT = 28;
 const SCHEMA_AT = 40;
 /** File systems record times in steps of up to 10 ms, so a second write in the same step changes no time. */
 const TIME_STEP_MS = 50;
-/** How long after its last write a copied file counts as complete: a program that copies writes continuously. */
+/** Time without a write after which a copy of a file counts as finished. A program that copies writes continuously. */
 const COPIED_MS = 1000;
-/** After this time without a write, a restored copy belongs to a process that was killed. */
+/** Age from which the temporary copy of detach() counts as left by a killed process. */
 const RESTORED_MS = 10_000;
-/** Tolerated difference between the clock that dates files and this process's clock, in milliseconds. */
+/** Tolerated difference between the clock of the file system and the clock of this process. */
 const CLOCK_AHEAD_MS = 2000;
 
 interface Header {
@@ -51,10 +50,11 @@ export class OpenedFile {
   readonly #identity: string;
   readonly #logs: (string | undefined)[];
   #changedAt: bigint;
+  /** False if a further write may leave the time `#changedAt` as it is, because that write was too recent. */
   #isSettled: boolean;
   #header: Header;
 
-  /** Call it after the connection's first read, because the log does not exist before. */
+  /** Call it after the connection's first read, which creates the write-ahead log. */
   constructor(path: string, descriptors: Descriptors) {
     this.#path = path;
     this.#descriptor = descriptors.open(path);
@@ -71,7 +71,7 @@ export class OpenedFile {
     if (stat === undefined || this.#identity !== `${stat.dev} ${stat.ino}`) return 'replaced';
     for (const [place, suffix] of LOG_SUFFIXES.entries()) {
       const identity = identityOf(this.#path + suffix);
-      // A log is created at the first read, and deleted by the last process that closes the database.
+      // SQLite creates a log at the first read, and deletes it when the last connection closes.
       const known = this.#logs[place];
       if (known !== undefined && known !== identity) {
         return suffix === '-wal' && identity === undefined ? 'unlogged' : 'replaced';
@@ -82,7 +82,7 @@ export class OpenedFile {
     this.#changedAt = stat.ctimeNs;
     const header = this.#readHeader();
     if (isEarlier(header, this.#header)) {
-      // Keep it unsettled: the next call checks again and compares with the same header.
+      // Let the next call check again and compare with the same header.
       this.#isSettled = false;
       return isOlder(stat.ctimeNs, COPIED_MS) ? 'overwritten' : 'overwriting';
     }
@@ -97,9 +97,9 @@ export class OpenedFile {
   }
 
   /**
-   * Gives an overwritten file a new identity and removes its log. The log belongs to the earlier content, and SQLite
-   * would write it into the restored file. When a connection's file has moved, closing it does not touch the path.
-   * Returns false while another connection does this.
+   * Replaces an overwritten file by a copy of itself, and removes its write-ahead log. The log belongs to the earlier
+   * content, and SQLite would write it into the file. After the replacement this connection has another file open, so
+   * its closing changes nothing at the path. Returns false while another connection does this.
    */
   detach(): boolean {
     const copy = `${this.#path}.restoring`;
@@ -114,7 +114,7 @@ export class OpenedFile {
     return true;
   }
 
-  /** Removes the logs of a moved file: another database at its path would use them as its own. */
+  /** Removes the logs that a moved file has left. Another database at its path would use them as its own. */
   removeLogs(): void {
     for (const [place, suffix] of LOG_SUFFIXES.entries()) {
       const path = this.#path + suffix;
@@ -134,10 +134,7 @@ export class OpenedFile {
   }
 }
 
-/**
- * Says whether this connection makes the copy alone. The copy exists only while one connection makes it, or after
- * that process was killed.
- */
+/** Copies a file. Returns false if the copy exists already, because another connection is making it. */
 function copyAlone(path: string, copy: string): boolean {
   const age = Date.now() - (statSync(copy, { throwIfNoEntry: false })?.ctimeMs ?? Date.now());
   if (age > RESTORED_MS) rmSync(copy, { force: true });
@@ -151,8 +148,8 @@ function copyAlone(path: string, copy: string): boolean {
 }
 
 /**
- * Removes logs without a database, which belong to a deleted file. Only logs from before the check are removed,
- * because another process may be creating both just now.
+ * Removes logs of a deleted database. Another process may create a database and its logs meanwhile, so it removes only
+ * logs that existed before it looked for the database.
  */
 export function removeStaleLogs(path: string): void {
   const logs = LOG_SUFFIXES.map((suffix) => ({ log: path + suffix, born: birthOf(path + suffix) }));
@@ -162,15 +159,16 @@ export function removeStaleLogs(path: string): void {
   }
 }
 
-/** Returns what identifies a file. A newly created file may reuse an inode number, but not the time. */
+/** Returns a file's inode number and time of creation. A new file may reuse the number, but has another time. */
 function birthOf(path: string): string | undefined {
   const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
   return stat === undefined ? undefined : `${stat.ino} ${stat.birthtimeNs}`;
 }
 
 /**
- * Says whether a header is older. SQLite's counters never decrease. Only VACUUM makes a database of svc smaller, and
- * it counts as a change of the tables. Writes of one connection may share a number, so the size counts too.
+ * Says whether the header `now` is older than `before`. SQLite's counters never decrease. The size counts too, because
+ * several writes may have the same change counter. Only VACUUM makes a database of svc smaller, and it changes the schema
+ * cookie.
  */
 function isEarlier(now: Header, before: Header): boolean {
   if (!before.isDatabase) return false;
@@ -183,15 +181,13 @@ function identityOf(path: string): string | undefined {
   return stat === undefined ? undefined : `${stat.dev} ${stat.ino}`;
 }
 
-/** Says whether another program may still be writing the file, so that an error in it may soon disappear. */
+/** Says whether another program may be writing the file. An error in the file may then disappear soon. */
 export function isBeingWritten(path: string): boolean {
   const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
   return stat !== undefined && !isOlder(stat.ctimeNs, COPIED_MS);
 }
 
-/**
- * Says whether a change is older than `ms`. A time far in the future comes from a wrong clock, so it counts as old.
- */
+/** Says whether a file's change is older than `ms`. A time far in the future comes from a wrong clock and counts as old. */
 function isOlder(changedAt: bigint, ms: number): boolean {
   const ageMs = Date.now() - Number(changedAt / 1_000_000n);
   return ageMs > ms || ageMs < -CLOCK_AHEAD_MS;

@@ -16,17 +16,17 @@ import { listTerms, spaceId } from './records.ts';
 import { textOf } from './driver.ts';
 
 /**
- * Stores tool outputs that svc may leave out of a prompt, word for word. They are proven from their own bytes at
- * every use. A missing row costs tokens and loses nothing: the client still has the text.
+ * Stores the exact tool outputs that svc may leave out of a prompt. If a row is missing, svc sends the output whole: the
+ * client has the text too.
  */
 
-/** How long an output is stored. Users rarely continue an older session; then its outputs are sent whole again. */
+/** How long an output is stored after its last use. If an older session continues, its outputs are sent whole again. */
 const AGE_MAX_MS = 30 * 24 * 3600 * 1000;
-/** Bound on all outputs: 15,000 of the mean size in real sessions. */
+/** Bound on the bytes of all outputs: 15,000 of the mean size in real sessions. */
 const BYTES_MAX = 256 * 1024 * 1024;
 /** Writes between two prunings, which read the sizes of all rows. */
 const WRITES_PER_PRUNE = 256;
-/** How often a use is recorded. Proofs happen at every request; once a day is enough for an age of weeks. */
+/** Time for which a further use of an output is not recorded. A day is exact enough for AGE_MAX_MS. */
 const USE_NOTED_MS = 24 * 3600 * 1000;
 
 interface OutputRow {
@@ -39,7 +39,7 @@ interface OutputRow {
 export class Outputs implements Holder {
   readonly #database: Database;
   #writes = 0;
-  /** Rows whose use the next write will record, because a proof must not wait for a lock. */
+  /** Ids of used rows. The next write records their use, because a proof must not wait for a lock. */
   readonly #used = new Set<number>();
 
   constructor(database: Database) {
@@ -47,7 +47,7 @@ export class Outputs implements Holder {
   }
 
   keep(records: readonly MemoryRecord[], now: number): CaptureState[] {
-    // Searches for secrets before the transaction, which locks the file.
+    // isStorable() searches for secrets. Do that before the transaction locks the file.
     const storable = records.map(isStorable);
     return this.#database.transaction(() => {
       const states = records.map((record, at) =>
@@ -60,7 +60,7 @@ export class Outputs implements Holder {
     });
   }
 
-  /** Returns the bytes of outputs. Their use is noted with the next write. */
+  /** Returns the bytes of outputs, and counts that as their use. */
   bytesOf(space: string, digests: readonly string[], now: number): StoredBytes[] {
     const rows = this.#database.all<OutputRow>(
       `SELECT o.id, o.digest, o.text, o.used FROM outputs o JOIN spaces s ON s.id = o.space
@@ -105,7 +105,7 @@ export class Outputs implements Holder {
       .map(({ ref }) => ref);
   }
 
-  /** Deletes outputs. A filter by words finds none, because outputs are not indexed. */
+  /** Deletes outputs and leaves tombstones. Returns the number of outputs. */
   forget(filter: ForgetFilter, now: number): number {
     const conditions: string[] = [];
     const values: string[] = [];
@@ -154,7 +154,7 @@ export class Outputs implements Holder {
       .map(({ name }) => name);
   }
 
-  // Outputs are not indexed, so they are read one by one before anything is locked.
+  /** Returns the ids of outputs with all these words. It reads every output, because outputs have no index. */
   #withWords({ words, space }: { readonly words: string; readonly space?: string }): number[] {
     const terms = listTerms(words);
     if (terms.length === 0) return [];

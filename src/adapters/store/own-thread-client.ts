@@ -10,7 +10,7 @@ import { MemoryError } from '../../core/errors.ts';
  * take longer than the answer.
  */
 
-/** How long a call waits for a lock. After that, a capture stays in the outbox, and the next process delivers it. */
+/** How long a call waits for a lock. After that, a capture stays in the outbox, and another process delivers it. */
 export const BUSY_MS = 150;
 
 export class OwnThreadClient {
@@ -22,7 +22,7 @@ export class OwnThreadClient {
       descriptors: new Descriptors(),
       report: (line) => options.report(line),
       busyMs: BUSY_MS,
-      // Checking a file of 16 MB would take as long as everything else together.
+      // Do not check the file: with 16 MB that would take as long as all the rest of a hook.
       isTrusted: true,
     });
   }

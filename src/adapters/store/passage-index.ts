@@ -4,9 +4,9 @@ import { termsOf } from '../../core/recall/terms.ts';
 import type { Database } from './database.ts';
 import { PASSAGES_PER_SPACE, POSITIONS_PER_EXCHANGE } from './schema.ts';
 
-/** Adds texts to the full-text index and removes them: passages, their terms, and the counts of a space. */
+/** Adds texts to the full-text index and removes them. It also keeps the counts in the table `spaces`. */
 
-/** A passage and the words by which it is found. */
+/** A passage and the terms by which it is found. */
 export interface IndexedPassage extends Span {
   readonly terms: readonly string[];
 }
@@ -21,21 +21,21 @@ export interface IndexedText {
   readonly source?: 'unverified';
 }
 
-/** The numbers of a text's rows in the tables `spaces` and `records`. */
+/** The ids of a text's rows in the tables `spaces` and `records`. */
 export interface IndexedPlace {
   readonly space: number;
   readonly record: number;
 }
 
-/** A passage in its text, in UTF-16 units; `end` is exclusive. */
+/** The place of a passage in its text, in UTF-16 units; `end` is exclusive. */
 export interface Span {
   readonly start: number;
   readonly end: number;
 }
 
 /**
- * Cuts a text into passages and finds their terms: nine tenths of the work of a capture, about 1 ms per kB. Call it
- * before the transaction begins, so that no other process waits for it.
+ * Cuts a text into passages and finds their terms. That is nine tenths of the work of a capture, about 1 ms per kB, so
+ * call it before the transaction begins: other processes wait for the transaction.
  */
 export function passagesOf(text: string, role: 'user' | 'assistant'): readonly IndexedPassage[] {
   const passages = Array.from(cutPassages(text), ({ start, end }) => ({
@@ -60,9 +60,9 @@ export class PassageIndex {
   }
 
   /**
-   * Indexes the texts that `work` adds, all together at its end. Call it in the transaction in which `work` adds
-   * rows of records. Any other statement in between would make FTS5 write another segment, which every later
-   * question must read.
+   * Runs `work`, which adds texts, and then indexes all of them by one statement for each space. Call it in the
+   * transaction in which `work` inserts the records. Inserts into the index between other statements would make FTS5
+   * write a segment for each, and every later search would read all segments.
    */
   adding<T>(work: (add: AddText) => T): T {
     const grown = new Map<number, readonly [number, number]>();
@@ -74,7 +74,7 @@ export class PassageIndex {
     return done;
   }
 
-  /** Removes a record from the index. Call it before its row is deleted, in the same transaction. */
+  /** Removes a record from the index. Call it in the transaction that deletes the record, before that. */
   remove(ids: IndexedPlace): void {
     const passages = this.#database.all<{ id: number; terms: string }>(
       'SELECT id, terms FROM passages WHERE record = ?',
@@ -145,7 +145,7 @@ export class PassageIndex {
   }
 }
 
-/** Returns a text's position in its exchange: the first half is the user's text, if it is verified. */
+/** Returns where a text's positions begin in its exchange, as a share; see POSITIONS_PER_EXCHANGE. */
 export function shareOf({ role, source }: Pick<IndexedText, 'role' | 'source'>): number {
   if (role === 'assistant') return 0.75;
   return source === 'unverified' ? 0.5 : 0;

@@ -3,19 +3,19 @@ import type { Holding, HoldQuestion } from '../../ports/memory.ts';
 
 /** Proves which texts the store holds, from their stored bytes. */
 
-/** A stored text as the bytes that are proven; see textBytes() in core/shortening/proofs.ts. */
+/** A stored text as the bytes over which a proof is computed; see textBytes() in core/shortening/proofs.ts. */
 export interface StoredBytes {
   readonly digest: string;
   readonly bytes: Uint8Array;
 }
 
-/** Gives the bytes of texts that the store has. */
+/** A part of the store that has texts. */
 export interface Holder {
-  /** Returns those of the digests that are stored in this space now. `now`: milliseconds since 1970. */
+  /** Returns the texts with these digests that are stored in this space now. `now`: milliseconds since 1970. */
   bytesOf(space: string, digests: readonly string[], now: number): StoredBytes[];
 }
 
-/** Proves texts by hashing all their bytes. `now`: milliseconds since 1970. */
+/** Returns a proof for each of the texts that is stored: a keyed hash of its bytes. `now`: milliseconds since 1970. */
 export function proveHeld(
   holders: readonly Holder[],
   { space, digests, nonce }: HoldQuestion,

@@ -9,28 +9,25 @@ import type { Steps } from './steps.ts';
 import { groupBy } from '../../core/bytes/batches.ts';
 import { PASSAGES_PER_SPACE } from './schema.ts';
 
-/** The passages of a space that contain a term, and their number. */
+/** Finds the passages of a space that contain a term, and counts them. In search, such a list is called postings. */
 
-/**
- * Bound on index entries that a question may read; 6,000 take about 1 ms. Frequent words say least, so the rarest
- * come first and the rest is left out.
- */
+/** Bound on the index entries that a question may read, in each space: 6,000 take about 1 ms. */
 export const POSTINGS_MAX = 6000;
 const COUNT_MAX = POSTINGS_MAX + 1;
-/** Bound on cached word counts; a term has about 10 bytes. */
+/** Bound on cached counts of terms. */
 const FREQUENCIES_MAX = 20_000;
 /**
- * Smallest cached count. Below it the passages themselves are read, which are needed anyway, and a word that was
- * just stored must be found.
+ * Smallest count that is cached. For a rarer term its passages are read instead, which are needed anyway: a recall must
+ * find a passage that was stored just now.
  */
 const REMEMBERED_MIN = 256;
-/** A space's cached counts are accurate enough until it has grown by this share. */
+/** Share by which a space may grow until its cached counts are too inaccurate. */
 const GROWTH_MAX = 0.1;
 
 export class Postings {
   readonly #source: RecallSource;
   #frequencies = new Map<string, number>();
-  /** Number of passages of each space when its counts were cached. */
+  /** The number of passages that each space had when its first count was cached. */
   readonly #counted = new Map<number, number>();
   readonly #places: KnownPlaces;
 
@@ -84,7 +81,7 @@ export class SpacePostings {
     this.#lists = lists;
   }
 
-  /** Looks the terms up, all at once. */
+  /** Counts the passages with each of these terms, so that frequency() knows them. */
   *count(terms: readonly string[]): Steps<void> {
     const unknown: string[] = [];
     for (const term of terms) {
@@ -105,7 +102,7 @@ export class SpacePostings {
     }
   }
 
-  /** Returns how many passages have a term, as far as it is worth counting; 0 if it was not looked up. */
+  /** Returns how many passages have a term, at most COUNT_MAX; 0 if count() was not called with it. */
   frequency(term: string): number {
     return this.#frequencies.get(term) ?? 0;
   }
@@ -128,7 +125,7 @@ export class SpacePostings {
     return terms.map((term) => this.#lists.of(term) ?? NO_PLACES);
   }
 
-  // A term above the bound is ignored, so its exact count does not matter.
+  // A term with more than POSTINGS_MAX passages is too frequent to be searched, so count no further.
   *#countMany(term: string): Steps<void> {
     this.#setFrequency(term, yield* this.#source.countTerm(this.space, term, COUNT_MAX));
   }
@@ -140,16 +137,16 @@ export class SpacePostings {
   }
 }
 
-/** Bound on cached numbers: 4 bytes each, and up to twice as many while lists grow. */
+/** Bound on cached passage numbers: 4 bytes each, and up to twice as many while lists grow. */
 const PLACES_MAX = 250_000;
-/** Cost of a cached list in addition to its numbers, measured in numbers. */
+/** What a cached list counts in PLACES_MAX in addition to its numbers. */
 const LIST_PLACES = 40;
-/** Most new passages that are added to cached lists; with more, each list is read again. */
+/** Bound on new passages that are added to cached lists. If there are more, the lists are dropped. */
 const NEW_PASSAGES_MAX = 256;
 
 /**
- * Caches lists of passages that recalls have read, because a project's prompts repeat the same words. Numbers of
- * passages are never reused. So a list stays correct as long as nothing is deleted and new passages are added to it.
+ * Caches the lists of passages that recalls have read, because a project's prompts repeat the same words. Numbers of
+ * passages are never reused. So a list is correct as long as nothing is deleted and every new passage is added to it.
  */
 class KnownPlaces {
   readonly #source: RecallSource;
@@ -160,7 +157,7 @@ class KnownPlaces {
     this.#source = source;
   }
 
-  /** Returns the lists of this space, with all its passages. */
+  /** Returns the lists of a space, after adding the passages that were stored since the last call. */
   *in(space: Space): Steps<SpaceLists> {
     const generation = this.#source.generation();
     if (generation === undefined) return new SpaceLists(space.next);
@@ -192,11 +189,11 @@ class KnownPlaces {
   }
 }
 
-/** Lists of one space: all passages with a term, and the passages of a record by its digest. */
+/** The cached lists of one space: for a term the passages that contain it, and for a digest the record's passages. */
 class SpaceLists {
   #next: number;
   readonly #lists = new Map<string, PlaceList>();
-  /** Cache by digest: a long conversation's request holds hundreds of records, and each recall asks for all of them. */
+  /** Passages by the digest of their record. Each recall of a long conversation asks for hundreds of records. */
   readonly #held = new Map<string, readonly PassageOfRecord[]>();
   #size = 0;
 
@@ -204,12 +201,12 @@ class SpaceLists {
     this.#next = next;
   }
 
-  /** The number that the space's next passage will get. */
+  /** The number that the space's next passage had when the lists were last completed. */
   get next(): number {
     return this.#next;
   }
 
-  /** Notes that all passages before `next` were added to the lists. */
+  /** Records that all passages before `next` are in the lists. A digest without passages is looked up again. */
   grownTo(next: number): void {
     this.#next = next;
     for (const [digest, passages] of this.#held) {
@@ -217,7 +214,7 @@ class SpaceLists {
     }
   }
 
-  /** Returns the passages of the record with this digest; undefined if not yet read. */
+  /** Returns the passages of the record with this digest; undefined if they were not read yet. */
   held(digest: string): readonly PassageOfRecord[] | undefined {
     return this.#held.get(digest);
   }
@@ -228,7 +225,7 @@ class SpaceLists {
     this.#size += (digests.length + found.length) * LIST_PLACES;
   }
 
-  /** The cost of everything cached, in numbers of places. */
+  /** The size of everything that is cached, as PLACES_MAX counts it. */
   get size(): number {
     return this.#size;
   }

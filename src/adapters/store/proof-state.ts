@@ -3,13 +3,13 @@ import { databaseFile } from '../files/database-file.ts';
 import { type Driver, loadDriver, Statements } from './driver.ts';
 
 /**
- * Says on the event loop whether an earlier request's proof still counts. `memory.db` counts deleted or changed
- * texts, whichever process did it; a read-only connection reads that one row (10 us). The count alone is not enough,
- * because a backup that is copied or renamed over the file may have the same. So the identity of the file and its
- * log, and the file's modification time, must be the same too.
+ * Says on the event loop whether a proof of an earlier request is still valid. The table `removals` of `memory.db` counts
+ * the texts that any process has deleted or changed; a read-only connection reads its row in 10 us. A backup that is
+ * copied or renamed over the file may have the same count. So the identity of the file and of its log, and the file's
+ * time of change, must be the same too.
  */
 
-/** File systems record times in steps, so a second write in the same step changes no time. */
+/** File systems record times in steps of up to 10 ms, so a second write in the same step changes no time. */
 const TIME_STEP_MS = 50;
 const CACHE_KIB = 64;
 
@@ -25,13 +25,14 @@ export class ProofState {
   #opened: Opened | undefined;
   #seen = '';
   #version = 0;
+  /** True between begin() and close(). */
   #isOpen = false;
 
   constructor(folder: string) {
     this.#path = databaseFile(folder);
   }
 
-  /** Starts reading the file, after the store's thread has opened it. */
+  /** Lets version() read the file. Call it after the store's thread has opened the file. */
   begin(): void {
     this.#isOpen = true;
   }
@@ -45,8 +46,8 @@ export class ProofState {
   }
 
   /**
-   * Returns a version that stays the same as long as no text can have been deleted; undefined if that is not certain
-   * now. It is valid at the moment of the call.
+   * Returns a number that stays the same as long as no text can have been deleted or changed until this call; undefined
+   * if that is not certain.
    */
   version(): number | undefined {
     if (!this.#isOpen) return undefined;
@@ -101,7 +102,7 @@ export class ProofState {
     try {
       opened?.rows.close();
     } catch {
-      // An error is ignored, because the connection only read.
+      // Ignore an error: the connection has only read.
     }
   }
 }

@@ -46,12 +46,12 @@ import type { StoreHealth } from '../../ports/local-store.ts';
 import type { HeldProvenance, ProvenanceFilter, ProvenanceNote } from '../../ports/provenance.ts';
 import type { MemoryFailure } from '../../core/errors.ts';
 
-/** Declares the calls between the main thread and the store's worker; they carry plain data only. */
+/** The calls that the main thread sends to the store's worker. Their parameters and results are plain data. */
 
 export interface StoreCalls {
   recall(question: RecallQuestion): RecallAnswer;
   warm(): void;
-  /** `ownSecrets`: the secrets that no output may hold, which the store's thread does not know otherwise. */
+  /** `ownSecrets`: the secrets of svc's configuration, which no stored output may contain. */
   capture(given: {
     readonly records: readonly MemoryRecord[];
     readonly ownSecrets: readonly string[];
@@ -60,35 +60,38 @@ export interface StoreCalls {
   list(filter: ListFilter): readonly SpokenRecord[];
   page(filter: PageFilter): RecordPage;
   references(start: string): readonly string[];
-  /** Notes what is to be forgotten; call `forgetSome` to delete it, then `emptyForgotten`. */
+  /**
+   * Deletes outputs, and marks the records that are to be deleted. Returns the number of both. Then call `forgetSome`,
+   * `emptyForgotten` and `eraseForgotten`.
+   */
   beginForget(filter: ForgetFilter): number;
-  /** Deletes some of it and returns how many; 0 if nothing is left. */
+  /** Deletes some of the marked records. Returns their number; 0 if none is left. */
   forgetSome(): number;
   moveSome(move: SpaceMove): SpaceMoved;
-  /** Returns a text that changes with each part of a forgetting; empty if there is nothing to finish. */
+  /** Returns the state of an unfinished forgetting, which changes with each step of it; '' if there is none. */
   unended(): string;
-  /** Empties the blocks that quote forgotten texts. Returns the last note about them; 0 if there is none. */
+  /** Empties the blocks that quote forgotten texts. Returns the number of the last note; 0 if there is none. */
   emptyForgotten(): number;
   /**
-   * Erases forgotten texts from the unused bytes of the files and from their logs, and deletes the notes up to the
-   * given one. Returns false if it did nothing because another program reads a file.
+   * Erases forgotten texts from unused bytes of the files and from their logs, and deletes the notes up to the number
+   * `last`. Returns false if it did not, because another program reads a file.
    */
   eraseForgotten(last: number): boolean;
-  /** Returns the references of all records that placed blocks quote, by space. */
+  /** Returns the references of all records that blocks in the ledger quote, by space. */
   placed(input: undefined): PlacedRecords;
-  /** Empties placed blocks that quote one of these records. Returns how many. Call `eraseForgotten` afterwards. */
+  /** Empties the blocks that quote one of these records. Returns their number. Call `eraseForgotten` afterwards. */
   forgetPlaced(forgotten: ForgottenElsewhere): number;
   hold(question: HoldQuestion): readonly Holding[];
   /** Returns those of the references that name a stored output. */
   heldOutputs(refs: readonly string[]): readonly string[];
   /**
-   * Deletes the outputs of a space without tombstones, because the memory that owns them may keep them. Call
+   * Deletes the outputs of a space without tombstones: they are copies, which the memory service may send again. Call
    * `eraseForgotten` afterwards.
    */
   dropOutputs(space: string): void;
   /** Returns spaces that have outputs, the last used first. */
   outputSpaces(limit: number): readonly string[];
-  /** Moves the memory's write-ahead log into its file. */
+  /** Moves the write-ahead log of `memory.db` into the file. */
   emptyLog(): void;
   /** Deletes the oldest rows of the ledger and the request log. */
   pruneState(): void;
@@ -139,16 +142,16 @@ export type StoreResponse =
   | { readonly kind: 'report'; readonly line: string }
   | { readonly kind: 'replaced' };
 
-/** The `extra` of a second worker that only answers reads while the first is late. */
+/** The `extra` of the second worker, which answers reads while the first one is late; see SteadyClient. */
 export const HELPER = 'helper';
 
 export interface WorkerInput {
   readonly folder: string;
-  /** Plain data for the store of another kind of worker. */
+  /** Options for the worker's store, as plain data. */
   readonly extra?: unknown;
-  /** Slot `number % length` holds the number of a call whose caller no longer waits. */
+  /** Shared numbers of calls whose callers no longer wait. The number of a call is at the index `number % length`. */
   readonly aborted: Int32Array;
-  /** Two flags, at the indexes BUSY and STOPPING. */
+  /** Two shared flags, at the indexes BUSY and STOPPING. */
   readonly control: Int32Array;
   readonly descriptors: Int32Array<SharedArrayBuffer>;
 }
@@ -159,7 +162,7 @@ export interface ForgottenElsewhere {
   readonly refs: readonly string[];
 }
 
-/** Index of a flag: 1 while the worker is inside SQLite. */
+/** Index of the flag that is 1 while the worker runs a call. */
 export const BUSY = 0;
-/** Index of a flag: 1 when the process ends, so that the worker begins no further call. */
+/** Index of the flag that is 1 when the process ends: then the worker begins no further call. */
 export const STOPPING = 1;

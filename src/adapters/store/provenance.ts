@@ -11,19 +11,19 @@ import type { Database } from './database.ts';
 import { RECORD_COLUMNS, type RecordRow, storedRecord } from './records.ts';
 
 /**
- * Stores the folder, the commit and the files of a record. There is one row per record, so that forgetting the
- * record deletes it too. A record's newest note replaces an earlier one.
+ * Stores the folder, the commit and the files that a record is about, in one row for each record. The row is deleted with
+ * its record. A new note for a record replaces the earlier one.
  */
 
 const LIST_MAX = 1000;
 const ROOT_CHARS_MAX = 4096;
-/** Matches a commit: SHA-1 or SHA-256 in hex. */
+/** Matches a commit, SHA-1 or SHA-256 in hex, or ''. */
 const COMMIT = /^(?:[0-9a-f]{40}|[0-9a-f]{64})?$/;
 
 /** Returns how many notes found their record. */
 export function keepProvenance(database: Database, notes: readonly ProvenanceNote[]): number {
   let kept = 0;
-  // A power cut may lose a note; then nothing is known about those files.
+  // A power cut may lose a note. Then nothing is known about the files of this exchange.
   database.unsyncedTransaction(() => {
     for (const note of notes) kept += keepOne(database, note);
   });
@@ -90,7 +90,7 @@ const LISTED = `SELECT v.record AS place, v.root, v.head, v.files, ${RECORD_COLU
 
 const PAGE = `${LISTED} WHERE v.record > ? AND (? IS NULL OR s.name = ?) ORDER BY v.record LIMIT ?`;
 
-/** Provenance is stored with one record of an exchange and applies to all of them. */
+/** Selects the provenance of the records' exchanges: it is stored with one record of an exchange and applies to all. */
 const OF_REFERENCES = `${LISTED} WHERE v.record IN (SELECT o.id FROM json_each(?) e
     JOIN records n ON n.ref = e.value
     JOIN records o ON o.space = n.space AND o.conversation = n.conversation AND o.exchange = n.exchange)

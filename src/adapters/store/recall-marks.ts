@@ -9,18 +9,18 @@ import type { RuleMark } from '../../core/memory/record.ts';
 import { textDigest } from '../../core/memory/reference.ts';
 import { type Steps, together } from './steps.ts';
 
-/** The marks with which users control what is recalled; a service has none. */
+/** The marks with which a user controls what is recalled. A service has none. */
 export interface RecallMarks {
-  /** Returns digests that are never recalled in these spaces. */
+  /** Returns the digests of memories in these spaces that are never recalled. */
   never(spaces: readonly Space[]): readonly string[];
-  /** Returns memories that are always recalled in these spaces, without `excluded` digests. */
+  /** Returns the memories in these spaces that are always recalled, without those with `excluded` digests. */
   always(spaces: readonly Space[], excluded: readonly string[]): RecalledPassage[];
   rules(spaces: readonly Pick<Space, 'id'>[]): RuleMarks;
 }
 
-/** Bound on tokens of memories that are always recalled: about as much as rules take. */
+/** Bound on the tokens of memories that are always recalled: about as many as rules get. */
 const ALWAYS_TOKENS_MAX = 192;
-/** Bound on memories that are read: more could not fit. */
+/** Bound on memories that are always recalled. More would not fit into the tokens. */
 const ALWAYS_READ_MAX = 32;
 const OVERHEAD_TOKENS = 2;
 
@@ -64,7 +64,7 @@ function idsOf(spaces: readonly Pick<Space, 'id'>[]): string {
   return JSON.stringify(spaces.map(({ id }) => id));
 }
 
-// CROSS JOIN fixes the order of the join: without statistics SQLite would start with all records of the space.
+// CROSS JOIN makes SQLite join in this order. Without statistics it would begin with all records of the space.
 const NEVER = `SELECT r.digest FROM marks m CROSS JOIN records r ON r.id = m.record
   WHERE m.pin = 'never' AND r.space IN (SELECT value FROM json_each(?))`;
 
@@ -76,25 +76,22 @@ const ALWAYS = `SELECT r.ref, r.digest, s.name AS space, r.role, r.text, r.is_ut
   WHERE m.pin = 'always' AND r.space IN (SELECT value FROM json_each(?))
   ORDER BY r.at DESC LIMIT ${ALWAYS_READ_MAX}`;
 
-/**
- * Bound on user texts with rules that are read, newest first. Each takes 30 us to read, and nobody follows more
- * rules than these contain.
- */
+/** Bound on the user's texts with rules that are read, newest first, in each space. Reading one takes 30 us. */
 const READ_MAX = 128;
 
-/** The user's marks on rules, by `ruleDigest`. */
+/** The user's marks of rules, by `ruleDigest`. */
 export type RuleMarks = ReadonlyMap<string, RuleMark>;
 
-/** Merges two marks of a rule: a retired rule stays retired. */
+/** SQL that merges a new mark of a rule with its present one: 'retired' wins, and else the present one stays. */
 export const STRONGER_RULE_MARK = `ON CONFLICT (space, rule)
   DO UPDATE SET mark = excluded.mark, at = excluded.at WHERE excluded.mark = 'retired'`;
 
-/** Names a rule within its space: equal sentences are one rule, however often said. */
+/** Returns the digest that identifies a rule within its space. Equal sentences are one rule. */
 export function ruleDigest(sentence: string): string {
   return textDigest('user', sentence);
 }
 
-/** Returns the user's rules in force in these spaces, without `excluded` digests. */
+/** Returns the user's rules in force in these spaces, without those of texts with `excluded` digests. */
 export function* readRules(
   source: RecallSource,
   spaces: readonly Space[],

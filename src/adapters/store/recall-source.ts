@@ -3,9 +3,8 @@ import type { RecalledPassage } from '../../ports/memory.ts';
 import type { Steps } from './steps.ts';
 
 /**
- * Everything that a recall reads. A database only finds texts and counts words; the core ranks them, so the same
- * memories give the same answer with any database. Every method names a space, or ids that an earlier call has
- * returned.
+ * Reads from a database for a recall. A database only finds texts and counts words. The core ranks them, so the same
+ * memories give the same answer with any database. Every method takes a space, or ids that an earlier call has returned.
  */
 export interface RecallSource {
   /**
@@ -14,17 +13,17 @@ export interface RecallSource {
    */
   generation(): string | undefined;
   /**
-   * Announces terms whose spelling the ranking reads; a source may return any text for the others. A source that has
-   * all terms by spelling does not call the function.
+   * Announces the terms whose spelling the ranking compares. For any other term a source may return another text, as one
+   * does that stores only hashes of terms. A source that stores all terms does not call the function.
    */
   expectTerms(terms: () => Iterable<string>): void;
   /** Returns the spaces that exist, in any order. */
   spaces(names: readonly string[]): Steps<readonly Space[]>;
-  /** Returns for each term, in order, its number of passages, at most `most`; with fewer, the passages too. */
+  /** Returns for each term, in order, the number of its passages, at most `most`; if there are fewer, also their numbers. */
   countTerms(space: Space, terms: readonly string[], most: number): Steps<readonly TermCount[]>;
   /** Returns how many passages have a term, at most `most`. */
   countTerm(space: Space, term: string, most: number): Steps<number>;
-  /** Returns for each term, in order, its passages from `from` on. */
+  /** Returns for each term, in order, the numbers of its passages from the number `from` on. */
   placesOf(space: Space, terms: readonly string[], from: number): Steps<readonly Places[]>;
   /** Returns ids of passages that the user wrote within `span`, the newest `most`. */
   saidIn(space: Space, span: Span, most: number): Steps<readonly number[]>;
@@ -40,31 +39,34 @@ export interface RecallSource {
   exchangesOf(ids: readonly number[], most: number): Steps<readonly ExchangePlace[]>;
   readExchanges(places: readonly ExchangePlace[]): Steps<readonly ExchangeParts[]>;
   readRecords(records: readonly number[]): Steps<readonly SpokenText[]>;
-  /** Returns sessions of the newest `most` records, newest first, at most `sessionsMost`. */
+  /** Returns the sessions that have the newest `most` records, newest first, at most `sessionsMost`. */
   sessions(space: Space, most: number, sessionsMost: number): Steps<readonly Session[]>;
-  /** Returns for each term, in order, conversations that have it; reads its newest `most` passages. */
+  /** Returns for each term, in order, the conversations of its newest `most` passages. */
   holders(
     space: Space,
     terms: readonly string[],
     most: number,
   ): Steps<readonly (readonly number[])[]>;
+  /** Returns ids of the first passages of a conversation, at most `most`. */
   opening(conversation: number, most: number): Steps<readonly number[]>;
-  /** Returns whole user texts with a passage that has the term, newest first. */
+  /** Returns the user's whole texts of which a passage has the term, newest first, at most `most`. */
   saidWith(space: Space, term: string, most: number): Steps<readonly SaidText[]>;
 }
 
 export interface Space {
   readonly id: number;
   readonly name: string;
+  /** The number of its passages, and the number of all their terms. */
   readonly passages: number;
   readonly terms: number;
+  /** The number that its next passage will get. */
   readonly next: number;
 }
 
-/** Numbers of passages, counted from the first of the space. */
+/** Numbers of passages in their space. Each passage of a space gets the next number; see PASSAGES_PER_SPACE. */
 export type Places = Uint32Array;
 
-/** Parses a database's list of numbers: "3,17,256". */
+/** Parses a list of numbers that a database returns as text: "3,17,256". */
 export function placesFrom(list: string): Places {
   if (list === '') return NO_PLACES;
   const places = new Uint32Array(list.length);
@@ -98,7 +100,7 @@ export interface PassageOfRecord {
   readonly passage: number;
 }
 
-/** A found passage, and the ids of it and its neighbours in order. */
+/** The id of a passage, and in `around` the ids of the passage and its neighbours, in order. */
 export interface Window {
   readonly id: number;
   readonly around: readonly number[];
@@ -115,14 +117,14 @@ export interface Passage {
 export interface ExchangePlace {
   readonly conversation: number;
   readonly exchange: number;
-  /** The id of the newest record of the session that was read. */
+  /** The id of the newest record among the exchange's given passages. */
   readonly record: number;
   readonly at: number;
 }
 
 export interface ExchangeParts extends Omit<ExchangePlace, 'record' | 'at'> {
   readonly branch: string | null;
-  /** The parts in the order in which they were said. */
+  /** The passages in their order in the conversation. */
   readonly parts: readonly ExchangePart[];
 }
 
@@ -144,7 +146,7 @@ export interface SpokenText {
   readonly text: string;
   /** Index in `text`, see `lastFrom` in core/memory/record.ts. Null if it is not set. */
   readonly lastFrom: number | null;
-  /** The folder in which the text was said; null if unknown. */
+  /** The folder in which the client worked; null if unknown. */
   readonly root: string | null;
   readonly files: string | null;
 }
@@ -157,5 +159,5 @@ export interface Session {
   readonly branches: string;
 }
 
-/** A whole text, as it was said. */
+/** A whole stored text. */
 export type SaidText = Omit<RecalledPassage, 'score' | 'source'>;

@@ -23,13 +23,13 @@ import type { Holder, StoredBytes } from './possessions.ts';
 import { marksOf, ruleDigest, type RuleMarks, STRONGER_RULE_MARK } from './recall-marks.ts';
 import { SPACES_MAX } from './schema.ts';
 
-/** Writes and reads records. Every method names a space, or says that it covers all. */
+/** Writes, reads, lists and forgets records: the stored texts of users and assistants. */
 
 const LIST_LIMIT_MAX = 1000;
-/** Bound on words of a search: more than anyone types, and each is a query. */
+/** Bound on the words of a search, each of which is a query: more than anyone types. */
 const LIST_WORDS_MAX = 32;
 const LIST_CHARS_MAX = 4096;
-/** Records deleted per transaction, about 100 ms, so that another process can write in between. */
+/** Records that are deleted in one transaction, in about 100 ms, so that another process can write in between. */
 const FORGET_BATCH = 256;
 
 export interface RecordRow
@@ -53,10 +53,9 @@ const RECORDS = 'FROM records r JOIN spaces s ON s.id = r.space';
 export class Records implements Holder {
   readonly #database: Database;
   readonly #index: PassageIndex;
-
   readonly #beside: () => void;
 
-  /** `beside` is called in the transaction of each capture, and may write too. */
+  /** `beside`: called in the transaction of each capture, so that it can write without a transaction of its own. */
   constructor(database: Database, beside: () => void = () => undefined) {
     this.#database = database;
     this.#index = new PassageIndex(database);
@@ -71,7 +70,7 @@ export class Records implements Holder {
     });
   }
 
-  /** Does the work that needs no lock. */
+  /** Does the part of a capture that needs no lock. */
   #prepare(record: MemoryRecord<SpeakerRole>): Prepared {
     const isWanted = isStorable(record) && !this.#isHeld(record);
     return { record, passages: isWanted ? passagesOf(record.text, record.role) : undefined };
@@ -107,10 +106,10 @@ export class Records implements Holder {
     return row === undefined ? undefined : storedRecord(row);
   }
 
-  /** Finds a record by its reference, or by a beginning of it that only this record has. */
+  /** Finds a record by its reference, or by a short one with which no other record's reference begins. */
   #byReference(ref: string): RecordRow | undefined {
     const isShort = isShortReference(ref);
-    // The brace sorts after every character of a reference.
+    // The brace sorts after all characters of a reference.
     const [first, second] = this.#database.all<RecordRow>(
       `SELECT ${RECORD_COLUMNS} ${RECORDS} WHERE r.ref >= ? AND r.ref <= ? ORDER BY r.ref, r.id LIMIT 2`,
       ref,
@@ -119,7 +118,7 @@ export class Records implements Holder {
     return second === undefined || second.ref === first?.ref ? first : undefined;
   }
 
-  /** Returns a page, last stored first. That order stays while other records are repeated or forgotten. */
+  /** Returns a page, the record that was stored last first. A repetition of a record does not change this order. */
   page({ space, before = Number.MAX_SAFE_INTEGER, limit }: PageFilter): RecordPage {
     const rows = this.#database.all<PageRow>(
       `SELECT r.id, r.space AS space_id, m.pin, m.edited_at, ${RECORD_COLUMNS} ${RECORDS} LEFT JOIN marks m ON m.record = r.id
@@ -145,7 +144,7 @@ export class Records implements Holder {
     return { records, next: rows.at(-1)?.id };
   }
 
-  /** Lists records that contain every word: with words best first, without words newest first. */
+  /** Lists records. With words it lists records that contain all of them, best first; else the newest first. */
   list(filter: ListFilter): SpokenRecord[] {
     const { where, values } = whereOf(filter);
     const limit = Math.max(0, Math.min(filter.limit, LIST_LIMIT_MAX));
@@ -163,7 +162,7 @@ export class Records implements Holder {
       .map(storedRecord);
   }
 
-  /** Marks memories for deletion by `forgetSome` in this or another process. */
+  /** Marks records, which forgetSome() then deletes, in this or another process. Returns their number. */
   beginForget(filter: ForgetFilter): number {
     const { where, values } = whereOf(filter);
     return this.#database.run(
@@ -173,8 +172,8 @@ export class Records implements Holder {
   }
 
   /**
-   * Deletes some of them, leaves tombstones, and notes the references by which blocks quote the texts. Returns how
-   * many; 0 if none is left. The words stay in the files until they are erased.
+   * Deletes some of the marked records, and leaves tombstones and notes (forgetting.ts). Returns their number; 0 if none
+   * is left. Unused bytes of the files contain the texts until `eraseForgotten`.
    */
   forgetSome(at: number): number {
     return this.#database.transaction(() => {
@@ -193,7 +192,7 @@ export class Records implements Holder {
     });
   }
 
-  /** Writes tombstones for captures in the outbox; `forget` handles stored records. */
+  /** Writes tombstones for captures that are still in the outbox. Returns their number. */
   bury(records: readonly Pick<MemoryRecord, 'space' | 'digest'>[], at: number): number {
     return this.#database.transaction(() => {
       let buried = 0;
@@ -232,8 +231,7 @@ export class Records implements Holder {
       ...record,
       ref: referenceOf(record.digest),
       thread: record.conversation,
-      // The text was stored a moment ago and is forgotten now. That is rare, so its passages may be cut under the
-      // lock.
+      // If the text was stored when #prepare() looked and is forgotten now, cut it here, under the lock. That is rare.
       passages: passages ?? passagesOf(record.text, record.role),
     };
     const id = addRecord(this.#database, row, { space, add });
@@ -242,7 +240,7 @@ export class Records implements Holder {
     return 'stored';
   }
 
-  /** Sets a mark. An existing one stays, unless the new one is "never" or "retired". */
+  /** Sets the marks of an imported record. An existing mark stays, unless the new one is 'never' or 'retired'. */
   #mark({ pin, editedAt, rules, digest, text }: MemoryRecord, space: number): void {
     if (pin !== undefined) this.#database.run(PIN, pin, space, digest);
     if (editedAt !== undefined) this.#database.run(EDITED, editedAt, space, digest);
@@ -272,7 +270,7 @@ export class Records implements Holder {
   }
 }
 
-/** Merges two marks of one memory. */
+/** SQL that merges two pins of one memory: 'never' wins, and else the present one stays. */
 export const STRONGER_PIN = `CASE WHEN 'never' IN (marks.pin, excluded.pin) THEN 'never'
   ELSE coalesce(marks.pin, excluded.pin) END`;
 
@@ -288,7 +286,7 @@ const IMPORTED = 'INSERT INTO marks (record, imported_at) VALUES (?, ?)';
 
 const NO_MARKS: RuleMarks = new Map();
 
-/** Returns the marked rules among those that a record states, by sentence. */
+/** Returns the rules of a record that have marks, each with its mark. */
 function markedRules(
   { role, text }: SpokenRecord,
   marks: RuleMarks,
@@ -302,7 +300,7 @@ function markedRules(
 
 interface Prepared {
   readonly record: MemoryRecord<SpeakerRole>;
-  /** The passages; undefined for a record that is refused or already stored. */
+  /** The passages; undefined for a record that may not be stored or is stored already. */
   readonly passages: readonly IndexedPassage[] | undefined;
 }
 
@@ -313,7 +311,7 @@ interface ForgottenRow {
   readonly ref: string;
 }
 
-/** Returns the space's id, and creates it if new; undefined if there are too many spaces. */
+/** Returns the id of a space, and creates the space if it is new; undefined if there are too many spaces. */
 export function spaceId(database: Database, name: string): number | undefined {
   const known = database.get<{ id: number }>('SELECT id FROM spaces WHERE name = ?', name);
   if (known !== undefined) return known.id;
@@ -336,7 +334,7 @@ export function storedRecord(row: RecordRow): SpokenRecord {
   };
 }
 
-/** Returns whole references with this beginning. The brace sorts after every character of a reference. */
+/** Returns the references that begin with `start`. The brace sorts after all characters of a reference. */
 export function referencesIn(database: Database, start: string): string[] {
   const end = `${start}{`;
   return database
@@ -352,7 +350,7 @@ export function referencesIn(database: Database, start: string): string[] {
     .map(({ ref }) => ref);
 }
 
-// Listing and forgetting share this, so that forgetting by words deletes exactly what a list with them shows.
+/** Returns the conditions of a filter. Lists and forgetting share them: forgetting deletes exactly what a list shows. */
 export function whereOf(filter: Omit<ListFilter, 'limit'>): Conditions {
   const conditions = new Conditions();
   conditions.add('s.name = ?', filter.space);
@@ -361,7 +359,7 @@ export function whereOf(filter: Omit<ListFilter, 'limit'>): Conditions {
     filter.refs && JSON.stringify(filter.refs),
   );
   conditions.add('r.role = ?', filter.role);
-  // The index `records_by_conversation` begins with the space, and SQLite uses it only if the query names spaces.
+  // The index `records_by_conversation` begins with the space. SQLite uses it only if the query names spaces.
   const inSpaces = filter.space === undefined ? 'r.space IN (SELECT id FROM spaces) AND ' : '';
   conditions.add(`${inSpaces}r.conversation = ?`, filter.conversation);
   const at = timeBeside(filter);
@@ -369,7 +367,7 @@ export function whereOf(filter: Omit<ListFilter, 'limit'>): Conditions {
   conditions.add(`${at} <= ?`, filter.until);
   if (filter.words !== undefined) {
     const terms = listTerms(filter.words);
-    // A text without a searchable word must find nothing: forgetting "the" must not forget everything.
+    // Without a word that the index has, find nothing: `forget "the"` must not forget everything.
     if (terms.length === 0) conditions.require('0');
     for (const term of terms) conditions.add(HAS_TERM, quoted(term));
   }
@@ -380,7 +378,10 @@ export function newestFirst(filter: Pick<ListFilter, 'conversation'>): string {
   return `${timeBeside(filter)} DESC, r.id DESC`;
 }
 
-/** The plus keeps SQLite from scanning a project by time: a conversation's index is a thousand times faster. */
+/**
+ * Returns SQL for a record's time. For a conversation, a plus keeps SQLite from using the index by time: the index by
+ * conversation is a thousand times faster then.
+ */
 function timeBeside({ conversation }: Pick<ListFilter, 'conversation'>): string {
   return conversation === undefined ? 'r.at' : '+r.at';
 }
@@ -388,7 +389,7 @@ function timeBeside({ conversation }: Pick<ListFilter, 'conversation'>): string 
 const HAS_TERM = `r.id IN (SELECT p.record FROM passage_terms f JOIN passages p ON p.id = f.rowid
   WHERE f.passage_terms MATCH ?)`;
 
-/** Returns SQL for the most words that a single passage of a record has, as `best.words`. */
+/** Returns SQL for `best.words`: the number of words that the record's best passage has. */
 export function bestPassage(terms: readonly string[]): string {
   const holders = terms.map(
     () => 'SELECT rowid AS id FROM passage_terms WHERE passage_terms MATCH ?',
@@ -402,7 +403,7 @@ export function listTerms(words: string): string[] {
   return [...new Set(termsOf(words.slice(0, LIST_CHARS_MAX)))].slice(0, LIST_WORDS_MAX);
 }
 
-// Quotes a term. Terms contain only word characters, so they cannot close the quotes.
+/** Quotes a term for a full-text query. Terms contain only word characters, so none can close the quotes. */
 export function quoted(term: string): string {
   return `"${term}"`;
 }
@@ -413,7 +414,7 @@ interface NewRow extends Omit<
 > {
   readonly ref: string;
   readonly passages: readonly IndexedPassage[];
-  /** The key of the conversation in its space, by which the index finds the text's neighbours. */
+  /** The conversation's key in the index, by which a text's neighbours are found. */
   readonly thread: string;
 }
 
@@ -456,8 +457,8 @@ interface SaidAgain extends Pick<MemoryRecord, 'digest' | 'at'> {
 }
 
 /**
- * Renews a record that was said again, so that a fact which is repeated after its opposite becomes the newest. If
- * the text is verified this time, it loses the mark `source`.
+ * Updates a stored record whose text was captured again. It gets the new time, so that a statement which is repeated
+ * after its opposite is the newest again. If the new text is verified, the record counts as verified.
  */
 export function sayAgain(
   database: Database,

@@ -1,28 +1,28 @@
 import type { Connection } from './driver.ts';
 
-/** The tables of the memory. Other versions of the file are converted by `svc memory export` and `import`. */
+/** The tables of `memory.db`. A file of another version is converted by `svc memory export` and `import`. */
 
 /**
- * A passage's id has its space's id in the upper part and a number in the lower one. So a full-text query for one
- * space is a range of ids, which FTS5 seeks instead of filtering, and which cannot include another space.
+ * Ids of passages in a space. The id of a passage is the id of its space times this number, plus the passage's number in
+ * the space. So a full-text query for one space is a range of ids: FTS5 seeks it, and it cannot include another space.
  */
 export const PASSAGES_PER_SPACE = 2 ** 32;
-/** Bound on spaces: 2^20 spaces of 2^32 passages are below 2^53, so ids are exact as numbers. */
+/** Bound on spaces. With 2^20 spaces of 2^32 passages all ids are below 2^53, so JavaScript's numbers are exact. */
 export const SPACES_MAX = 2 ** 20;
 
 /**
- * Positions of an exchange in the order of a conversation. A record has fewer passages than a quarter of them. The
- * question has the first half, the answer the last quarter. An unverified question has the third quarter, because it
- * ranks like an answer.
+ * Positions of an exchange. A passage has a position in its conversation: the number of the exchange times this number,
+ * plus the place in the exchange. The passages of the question are in the first half, those of the answer in the last
+ * quarter, and those of an unverified question in the third quarter. No record has more passages than a quarter.
  */
 export const POSITIONS_PER_EXCHANGE = 2 ** 17;
 
-// Texts are blobs: SQLite's strings would end at a NUL and lose half a surrogate pair, and svc must return exactly
-// the stored text. `source` says where the text comes from; NULL for a user's or an assistant's own. `last_from`: see
-// `lastFrom` in core/memory/record.ts.
+// Texts are blobs, because svc must return exactly the stored text: SQLite's strings end at a NUL and lose half a
+// surrogate pair. `source` is 'unverified', or NULL for a text that certainly is the user's or the assistant's own.
+// `last_from`: see `lastFrom` in core/memory/record.ts.
 //
-// `records_by_conversation` contains the exchange, so that forgetting a record reads only its exchange and not the
-// whole conversation. `records_by_space_time` finds a space's newest records, from which recall lists sessions.
+// `records_by_conversation` contains the exchange, so that a query for one exchange does not read the whole conversation.
+// With `records_by_space_time` recall finds the newest records of a space, from which it lists sessions.
 const RECORDS = `
 CREATE TABLE spaces (
   id INTEGER PRIMARY KEY,
@@ -55,13 +55,13 @@ CREATE INDEX records_by_conversation ON records(space, conversation, exchange);
 CREATE INDEX records_by_space_time ON records(space, at);
 `;
 
-// A contentless FTS5 table could not forget: a delete without the old terms leaves the words in the index. The index
-// stores no positions and no sizes. bm25() would need them, at 5 us per row, ten times the cost of listing rows; and
-// the ranking reads the terms of the few best rows anyway.
+// `passage_terms` has the terms of `passages` as its content. Without content (contentless FTS5) a delete that lacks the
+// old terms would leave the words in the index. It stores no positions and no sizes: only bm25() needs them, which takes
+// 5 us per row, ten times as long as listing a row. Instead the ranking reads the terms of the few best passages.
 //
-// The ascii tokenizer keeps the terms of core/recall/terms.ts as they are: it only splits at spaces.
+// The ascii tokenizer splits only at spaces, so it keeps the terms of core/recall/terms.ts as they are.
 //
-// `signals`: the signals of a space's last prompts (signals.ts).
+// `signals` has the signals of the last prompts in each space (signals.ts).
 const INDEX = `
 CREATE TABLE conversations (
   id INTEGER PRIMARY KEY,
@@ -93,7 +93,7 @@ CREATE TABLE signals (
 ) WITHOUT ROWID;
 `;
 
-// Outputs of tools, stored beside the memories: never searched, and deleted after a while (outputs.ts).
+// Outputs of tools (outputs.ts). They are not in the index, and are deleted after a while.
 const OUTPUTS = `
 CREATE TABLE outputs (
   id INTEGER PRIMARY KEY,
@@ -111,12 +111,11 @@ CREATE INDEX outputs_by_ref ON outputs(ref);
 CREATE INDEX outputs_by_use ON outputs(used);
 `;
 
-// `provenance`: the commit and the files of a record (provenance.ts). An exchange grows by some 200 bytes with one
-// file, 400 with three, 1.4 kB with twelve.
+// `provenance` has the commit and the files that a record is about (provenance.ts). A row has some 200 bytes with one
+// file, 400 with three and 1.4 kB with twelve.
 //
-// `marks`: whether the user lets a record be recalled, and when it was edited or imported. Each recall reads the
-// pinned records; hardly any record has a pin. `rule_marks`: the user's marks on the rules of a space, retired or
-// always placed; a rule is named by a hash of its sentence.
+// `marks` says whether a record is always or never recalled (`pin`), and when it was edited or imported. `rule_marks` has
+// the user's marks of rules, 'retired' or 'pinned'; `rule` is a hash of the rule's sentence.
 const ABOUT_RECORDS = `
 CREATE TABLE provenance (
   record INTEGER PRIMARY KEY REFERENCES records(id) ON DELETE CASCADE,
@@ -140,15 +139,15 @@ CREATE TABLE rule_marks (
 ) WITHOUT ROWID;
 `;
 
-// `tombstones` prevent forgotten texts from being captured again. `is_moved`: the user moved or edited the memory,
-// and may move or edit it back.
+// `tombstones` prevent forgotten texts from being captured again. `is_moved` is 1 if the user has moved or edited the
+// memory, and may move or edit it back.
 //
-// `removals`: counts deletions and changes of texts, so that an earlier proof no longer counts; the id tells two
-// files apart.
+// `removals` counts the deletions and changes of texts, which make earlier proofs invalid. Its random id tells the file
+// apart from another one.
 //
-// `to_forget`: memories that the user has forgotten and that are not deleted yet; any process finishes the work.
-// `forgetting`: the notes of that work (forgetting.ts). A number is never reused: a process deletes only the notes
-// that it has read, and none that another process has written meanwhile.
+// `to_forget` has the records that the user has forgotten and that are not deleted yet. `forgetting` has the notes of that
+// work (forgetting.ts). AUTOINCREMENT never reuses a number, so a process that deletes the notes up to a number cannot
+// delete one that another process has written later.
 const FORGETTING = `
 CREATE TABLE tombstones (
   space INTEGER NOT NULL REFERENCES spaces(id),
@@ -176,12 +175,12 @@ CREATE TABLE forgetting (n INTEGER PRIMARY KEY AUTOINCREMENT, ref TEXT NOT NULL)
 const VERSION = 1;
 const SCHEMA = `${RECORDS}${INDEX}${OUTPUTS}${ABOUT_RECORDS}${FORGETTING}PRAGMA user_version = ${VERSION};`;
 
-/** Leaves a file of a newer svc unchanged, because this version does not understand it. */
+/** Thrown for a file of a later version of svc, which this version does not understand and leaves as it is. */
 export class SchemaTooNewError extends Error {
   override readonly name = 'SchemaTooNewError';
 }
 
-/** Creates the tables. If two processes try at once, the second finds them. */
+/** Creates the tables if the file is new. */
 export function createTables(connection: Connection): void {
   if (hasTables(connection)) return;
   connection.exec('BEGIN IMMEDIATE');

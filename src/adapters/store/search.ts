@@ -28,35 +28,35 @@ import { estimateTextTokens } from '../../core/bytes/tokens.ts';
 import { onlyAsks } from '../../core/recall/sentences.ts';
 
 /**
- * Recall: finds candidates in one space and in 'global', lets the core rank and judge them, and packs the best
- * within the token limit. The source does all reading; nothing here depends on the database.
+ * Recalls memories: finds candidates in the question's spaces and in 'global', lets the core rank them, and returns the
+ * best within the token limit. It reads only through RecallSource, so it works with any database.
  */
 
-/** Bound on candidates. Each costs 30 us for its neighbours; 64 found no more on the even half of LoCoMo (74.9 %). */
+/** Bound on candidates of a space. Each takes 30 us. On the even half of LoCoMo 64 found no more than 24 (74.9 %). */
 const CANDIDATES_MAX = 24;
 /** Weight of the assistant's words, relative to the user's question; 0.6 was the best value in measurements. */
 const ASSISTANT_WEIGHT = 0.6;
-/** Weight of the text around an agent's prompt for finding candidates. */
+/** Weight of a word of the assistant's last text when candidates for an agent are found; a word of the prompt has 1. */
 const AROUND_WEIGHT = 0.35;
-/** If the user's own words are at least this rare, the assistant's words are not searched. */
+/** Sum of the rarity of the user's words (see rarityOf) from which the assistant's words are not searched. */
 const HUMAN_RARITY_ENOUGH = 1.5;
-/** Tokens of rules in a recall: seven to ten short sentences. */
+/** Bound on the tokens of rules in a recall: seven to ten short sentences. */
 const RULES_TOKENS_MAX = 200;
-/** Bound on texts from the days that a question names, whatever their words. */
+/** Bound on passages that are found because the user wrote them on a day that the question names. */
 const DATED_MAX = 24;
 
 const NO_MARKS: RuleMarks = new Map();
 
 interface Context {
   readonly question: RecallQuestion;
-  /** Computes the question, only if needed: it takes longer than an agent's whole recall. */
+  /** Returns the analysed question. Only a chat needs it: it takes longer than an agent's whole recall. */
   readonly asked: () => Question;
   readonly spaces: readonly Space[];
   readonly passages: number;
   readonly postings: readonly SpacePostings[];
 }
 
-/** Records that the client has in its prompt. */
+/** The records that the request already contains, and the numbers of their passages. */
 interface Excluded {
   readonly records: ReadonlySet<number>;
   readonly places: ReadonlySet<number>;
@@ -87,7 +87,7 @@ export class Search {
     this.#exchanges = signals === undefined ? undefined : new ExchangeSearch(source, signals);
   }
 
-  /** Searches the question's spaces and `others`, nothing else. */
+  /** Searches the question's spaces and `others`. `explain`: called with the facts about a recall for an agent. */
   *recall(
     given: RecallQuestion,
     others: readonly string[] = [GLOBAL_SPACE],
@@ -125,7 +125,7 @@ export class Search {
     return { passages: [...standing, ...packed.filter((one) => !isIn(standing, one))] };
   }
 
-  /** Returns all candidates for a chat's question, best first, with whether each is kept. */
+  /** Returns the best candidates for a chat's question, best first, and says which of them are relevant enough. */
   *weigh(given: RecallQuestion, most: number): Steps<Weighed> {
     const context = yield* this.#contextOf(given, [GLOBAL_SPACE]);
     const { isQuestion } = context.asked();
@@ -143,7 +143,7 @@ export class Search {
     return { isQuestion, passages };
   }
 
-  /** Reads the question, and the part of the store that it needs. */
+  /** Returns the facts about the question's spaces that both kinds of recall need. */
   *#contextOf(given: RecallQuestion, others: readonly string[]): Steps<Context> {
     const names = [given.space, ...(given.olderSpaces ?? []), ...others];
     const found = yield* this.#source.spaces(names);
@@ -172,7 +172,7 @@ export class Search {
       together(postings.map((space) => this.#excluded(space, question.excludeDigests))),
       together(spaces.map((space) => this.#saidIn(space, asked.span))),
     ]);
-    // Passages with most of the question's terms, weighted by value.
+    // The passages with the most terms of the question, weighted by the value of each term.
     const found = yield* together(
       postings.map((space, at) =>
         this.#best(space, terms, {
@@ -215,7 +215,7 @@ export class Search {
     };
   }
 
-  /** Returns what the user pinned and the rules that apply to the situation. */
+  /** Returns the memories and rules that the user has pinned, and the rules that apply to the situation. */
   *#rules({ question, spaces }: Context, situation: Situation): Steps<RecalledPassage[]> {
     const { excludeDigests } = question;
     const pinned =
@@ -233,7 +233,7 @@ export class Search {
     return [...pinned, ...always, ...rulesFor(others, situation, RULES_TOKENS_MAX - tokens)];
   }
 
-  /** Returns ids of passages, best first, without those at one of the `places`. */
+  /** Returns ids of passages, those with the most terms first, without the passages with the numbers `places`. */
   *#best(
     postings: SpacePostings,
     terms: readonly QuestionTerm[],
@@ -255,7 +255,7 @@ export class Search {
     return tally.highest(given.most, given.places).map((place) => first + place);
   }
 
-  /** Returns the newest passages that the user wrote within the period. */
+  /** Returns ids of the newest passages that the user wrote within the period; none if there is no period. */
   #saidIn(space: Space, span: Span | undefined): Steps<readonly number[]> {
     return span === undefined ? done([]) : this.#source.saidIn(space, span, DATED_MAX);
   }
@@ -272,7 +272,7 @@ export class Search {
   }
 }
 
-/** Returns terms that the ranking compares by spelling. */
+/** Returns the terms whose spelling the ranking compares; see RecallSource.expectTerms. */
 function lettersOf(asked: Question, given: RecallQuestion): Set<string> {
   const pairs = [...asked.pairs].flatMap((pair) => pair.split(' '));
   const agent = given.agent === undefined ? [] : termsOf(given.humanText);
@@ -280,7 +280,7 @@ function lettersOf(asked: Question, given: RecallQuestion): Set<string> {
   return new Set([...asked.human, ...asked.humanWholes, ...pairs, ...agent, ...around]);
 }
 
-/** Weighs the terms. The assistant's words are added only if the user's own say too little. */
+/** Weighs the terms of a question. The assistant's words are added only if the user's own are too common. */
 function* weigh(
   asked: Question,
   spaces: readonly SpacePostings[],
@@ -307,7 +307,10 @@ function* weigh(
   return [...human, ...wholes, ...assistant];
 }
 
-/** If even the rarest word is in too many passages, read only the newest. */
+/**
+ * Chooses the rarest terms whose passages may be read within POSTINGS_MAX. `count`: the number of these passages.
+ * `newest`: how many of the space's newest passages are searched; fewer if even the rarest term has too many.
+ */
 function affordable(
   postings: SpacePostings,
   terms: readonly QuestionTerm[],
@@ -327,17 +330,17 @@ function affordable(
   return { chosen, count, newest };
 }
 
-/** The number of passages whose texts are read together; 512 tokens hold about 14. */
+/** Passages whose texts are read together. A block of 512 tokens has about 14. */
 const PACKED_AT_ONCE = 16;
-/** Tokens of a dash and a line end. The final check is that of the block. */
+/** Estimated tokens of a passage's dash and line end. The code that writes the block checks the exact number. */
 const PASSAGE_OVERHEAD_TOKENS = 2;
-/** Share of the limit at which packing ends: nothing meaningful fits into the rest. */
+/** Share of the token limit from which no further passage is tried, because none fits into the rest. */
 const FULL_SHARE = 0.97;
 
 interface ScoredPassage {
   readonly id: number;
   readonly score: number;
-  /** The passage that answers this one; undefined if there is none. */
+  /** The id of the passage that answers this one; undefined if there is none. */
   readonly answer: number | undefined;
 }
 
@@ -353,8 +356,8 @@ function partsOf(ranked: readonly Ranked<Unit>[]): ScoredPassage[] {
 }
 
 /**
- * Reads the texts of ranked passages and packs the best within the limit. A passage that only asks comes with its
- * answer, or not at all.
+ * Reads the texts of ranked passages and returns the best that fit the limit. A passage that only asks something is
+ * returned together with its answer, or not at all.
  */
 function* pack(
   source: Pick<RecallSource, 'texts'>,
@@ -366,7 +369,7 @@ function* pack(
   for (let at = 0; at < parts.length; at += PACKED_AT_ONCE) {
     const some = parts.slice(at, at + PACKED_AT_ONCE);
     const texts = new Map(yield* source.texts(some.map(({ id }) => id)));
-    // Only passages that are questions need their answers.
+    // Read the answers of the passages that only ask.
     const answers = some.flatMap(({ id, answer }) =>
       answer === undefined || texts.has(answer) || !needsAnswer(texts.get(id)) ? [] : [answer],
     );
@@ -377,7 +380,7 @@ function* pack(
         ({ id, text }) => !packed.has(id) && !isIn([...packed.values()], text),
       );
       const more = fresh.reduce((sum, { text }) => sum + tokensOf(text.text), 0);
-      // A shorter passage further down may still fit.
+      // Skip only this passage: a shorter one further down may fit.
       if (fresh.length === 0 || tokens + more > tokensMax) continue;
       tokens += more;
       for (const { id, text } of fresh) packed.set(id, { ...text, score: part.score });
@@ -387,7 +390,7 @@ function* pack(
   return [...packed.values()];
 }
 
-/** Returns the passage, with its answer if it is only a question; empty if the question has no answer. */
+/** Returns a passage, together with its answer if it only asks something; none if it only asks and has no answer. */
 function togetherWith(
   { id, answer }: ScoredPassage,
   texts: ReadonlyMap<number, Text>,
@@ -409,7 +412,7 @@ function needsAnswer(text: Text | undefined): boolean {
   return text?.role === 'user' && onlyAsks(text.text);
 }
 
-/** Says whether a text is already chosen: several spaces of a project may hold the same. */
+/** Says whether the same text is already chosen, from another space of the project. */
 function isIn(
   told: readonly RecalledPassage[],
   { digest, text }: Pick<RecalledPassage, 'digest' | 'text'>,
@@ -421,43 +424,40 @@ function tokensOf(text: string): number {
   return estimateTextTokens(text) + PASSAGE_OVERHEAD_TOKENS;
 }
 
-/** Bound on results whose neighbours become candidates: an answer may share no word with the question. */
+/** Bound on the best passages whose neighbours become candidates too: an answer may share no word with its question. */
 const NEIGHBOURS_OF = 12;
-/** Neighbouring passages read on each side: a result has at most two passages, and so has the next one. */
+/** Neighbours of a passage that are read on each side: two units of at most two passages. */
 const SAID_MAX = 4;
 /**
- * The maximum tokens of a question and its answer that are ranked and shown as one result. On the even half of
- * LoCoMo 96 finds 0.4 % less in a block and 200 finds 0.9 % less.
+ * Bound on the tokens of a question and its answer that are ranked and shown as one unit. On the even half of LoCoMo
+ * blocks contain 0.4 % fewer answers with 96, and 0.9 % fewer with 200.
  */
 const UNIT_TOKENS_MAX = 128;
-/** Characters of a token, as passageTokens counts ASCII: the length shows whether two passages are short. */
+/** Characters of a token in ASCII text, to estimate the tokens of a passage from its length. */
 const CHARS_PER_TOKEN = 3.6;
 
-/**
- * A unit: one result of the ranking. It consists of a passage, and of a second one if that belongs to it: a question
- * and its short answer are one unit, because neither says much alone.
- */
+/** What the ranking ranks: one passage, or a short question with its short answer, as neither says much alone. */
 interface Unit extends Candidate {
   /** Ids of its passages in order; the first is the unit's id. */
   readonly passages: readonly number[];
-  /** The id of the first passage of the exchange's next record; undefined if there is none. */
+  /** The id of the first passage of the next record in the exchange; undefined if there is none. */
   readonly answer: number | undefined;
 }
 
 interface Found {
   /** Ids of passages, best first. */
   readonly ids: readonly number[];
-  /** Records whose passages may not be part of a result. */
+  /** Records whose passages may not be part of a unit. */
   readonly excluded: ReadonlySet<number>;
 }
 
 /**
- * Bound on cached passages with their terms, about 2 kB each. A project's questions find the same ones again, and
- * reading them is a fifth of a recall.
+ * Bound on cached passages, about 2 kB each with their terms. The questions of a project find the same passages again,
+ * and reading them takes a fifth of a recall.
  */
 const PASSAGES_MAX = 4096;
 
-/** Reads units and caches them, as long as no text can have been deleted. */
+/** Reads units. It caches their passages as long as no text can have been deleted. */
 class UnitReader {
   readonly #source: RecallSource;
   #generation: string | undefined;
@@ -467,7 +467,7 @@ class UnitReader {
     this.#source = source;
   }
 
-  /** Returns the units of the best passages, then the units next to them. Each passage is in at most one unit. */
+  /** Returns the units of these passages, and then the units next to them. Each passage is in at most one unit. */
   *read({ ids, excluded }: Found): Steps<Unit[]> {
     this.#dropStale();
     const windows = yield* this.#source.windows(ids, SAID_MAX);
@@ -487,6 +487,7 @@ class UnitReader {
     return yield* this.#withTimes(maker.drafts);
   }
 
+  /** Empties the cache if a cached text may have been deleted, or if the cache is full. */
   #dropStale(): void {
     const generation = this.#source.generation();
     const isFull = this.#passages.size > PASSAGES_MAX;
@@ -516,7 +517,7 @@ class UnitReader {
 type Draft = Omit<Unit, 'at'>;
 
 interface Around extends Pick<Unit, 'answer' | 'earlier' | 'previous' | 'next' | 'later'> {
-  /** Says whether neighbours of the passage are in the same answer. */
+  /** Says whether the passage is part of an answer of several passages. */
   readonly isOfLongAnswer: (passage: Passage) => boolean;
 }
 
@@ -524,7 +525,7 @@ class UnitMaker {
   readonly #excluded: ReadonlySet<number>;
   readonly #drafts: Draft[] = [];
   readonly #taken = new Set<number>();
-  /** For each unit, by its first passage's id: the terms of both of its passages. Each unit has one list. */
+  /** The terms of units with two passages, by the id of the first passage. */
   readonly #joined = new Map<number, readonly string[]>();
 
   constructor(excluded: ReadonlySet<number>) {
@@ -540,7 +541,7 @@ class UnitMaker {
     if (passage !== undefined && this.isFree(passage)) this.makeAt(said, at);
   }
 
-  /** Makes a unit at an index. Returns where the unit begins and ends. */
+  /** Makes the unit of the passage at an index. Returns the indexes of its first and last passage. */
   makeAt(said: readonly Passage[], at: number): Range {
     const { first, last } = rangeAt(said, at);
     const isWhole = said.slice(first, last + 1).every((one) => this.isFree(one));
@@ -603,7 +604,7 @@ class UnitMaker {
     const [first, second] = parts;
     if (first === undefined) return [];
     if (second === undefined) return first.terms;
-    // Each unit has one list, so that the ranking counts its words once.
+    // Return the same list for the same unit, so that the ranking counts its words only once.
     const known = this.#joined.get(first.id);
     if (known !== undefined) return known;
     const made = first.terms.concat(second.terms);
@@ -618,8 +619,8 @@ interface Range {
 }
 
 /**
- * Returns the unit of a passage: the passage alone, or with the one that belongs to it. The following passage is
- * tried before the preceding one.
+ * Returns the range of a passage's unit: the passage alone, or with the following one, or else the preceding one, that
+ * belongs to it.
  */
 function rangeAt(said: readonly Passage[], at: number): Range {
   const [previous, passage, next] = [said[at - 1], said[at], said[at + 1]];
@@ -641,7 +642,7 @@ function exchangeOf({ position }: Passage): number {
   return Math.floor(position / POSITIONS_PER_EXCHANGE);
 }
 
-/** Says whether a passage is from the question, which has the first half of its exchange's positions. */
+/** Says whether a passage is part of the user's text, which has the first half of its exchange's positions. */
 function isUsers({ position }: Passage): boolean {
   return position % POSITIONS_PER_EXCHANGE < POSITIONS_PER_EXCHANGE / 2;
 }

@@ -2,26 +2,26 @@ import { forgetOldest } from '../../core/bytes/recent.ts';
 import { SIGNALS_MAX } from '../../core/recall/running-share.ts';
 import type { Database } from './database.ts';
 
-/** The signal of a prompt that was compared with its space. */
+/** The signal of a prompt: how much the prompt has in common with the memories of its space. */
 export interface NewSignal {
   readonly space: number;
   readonly signal: number;
 }
 
-/** Bound on spaces with cached signals, some 2 kB each; a service has many spaces. */
+/** Bound on spaces with cached signals, some 2 kB each. A service has many spaces. */
 const SPACES_MAX = 1000;
 
 /**
- * Records the signals of each project's last prompts, to compare a new prompt with. New ones stay in memory until a
- * capture is written or the file is closed, so that a recall never waits for the disk. A kill loses only the last
- * ones.
+ * Stores the signals of the last prompts of each space, with which recall compares the signal of a new prompt. New
+ * signals stay in memory until a capture is written or the file is closed, so that a recall never waits for the disk. A
+ * kill loses only these.
  */
 export class Signals {
   readonly #database: Database;
   /** Signals by the id of the space, oldest first. */
   readonly #known = new Map<number, number[]>();
   readonly #waiting: NewSignal[] = [];
-  /** The last counted prompt of each space, by space id: a repeated prompt is not counted again. */
+  /** The last prompt of each space whose signal was added, by space id. A repeated prompt adds no signal. */
   readonly #lastPrompts = new Map<number, string>();
 
   constructor(database: Database) {
@@ -47,12 +47,12 @@ export class Signals {
     return this.#waiting.length > 0;
   }
 
-  /** Returns the signals that are not written yet, and removes them from the list. */
+  /** Returns the signals that are not written yet. They then count as written. */
   take(): readonly NewSignal[] {
     return this.#waiting.splice(0);
   }
 
-  /** Writes signals. Must be called in a transaction. */
+  /** Writes signals. Call it in a transaction. */
   write(signals = this.take()): void {
     for (const { space, signal } of signals) {
       this.#database.run(ADD, space, signal, space);
@@ -72,7 +72,7 @@ export class Signals {
   }
 }
 
-/** Returns signals without recording, for recalls that only look or that another worker answers too. */
+/** Returns signals to which nothing is added, for recalls that the user inspects, or that another worker runs too. */
 export function silent(signals: Signals): Pick<Signals, 'of' | 'add'> {
   return { of: (space) => signals.of(space), add: () => undefined };
 }

@@ -8,11 +8,11 @@ import { spaceId, STRONGER_PIN } from './records.ts';
 import { type StoredText, textOf } from './driver.ts';
 
 /**
- * Moves the content of a space into another one: memories, left-out outputs, tombstones, and the signals for
- * recall's threshold. References stay valid, because they depend only on the text.
+ * Moves the content of a space into another one: memories, left-out outputs, tombstones, marks and signals. References
+ * stay valid, because they depend only on the text.
  */
 
-/** Rows per transaction, about 20 ms, so that another process can write in between. */
+/** Rows that are moved in one transaction, in about 20 ms, so that another process can write in between. */
 const BATCH = 32;
 
 interface MovedRow extends StoredText {
@@ -39,7 +39,7 @@ export class SpaceMover {
     this.#index = new PassageIndex(database);
   }
 
-  /** Moves some of it. Both counts are 0 at the end: the rest was forgotten in the other space and stays. */
+  /** Moves a part. Returns 0 for both counts at the end. Memories that were forgotten in the target space are not moved. */
   moveSome({ from: fromName, to: toName, refs }: SpaceMove): SpaceMoved {
     const from = spaceId(this.#database, fromName);
     const to = spaceId(this.#database, toName);
@@ -78,7 +78,7 @@ export class SpaceMover {
     return rows.length;
   }
 
-  /** Moves a single memory with the marks of its rules. Another memory in the old space may still state these rules. */
+  /** Leaves a tombstone for a memory that is moved alone, and copies the marks of its rules to the new space. */
   #leave({ from, to }: Ids, row: Omit<MovedRow, 'source'>): void {
     this.#database.run(BURY, from, row.digest, Date.now());
     const rules = row.role === 'user' ? rulesIn(textOf(row)).map(ruleDigest) : [];
@@ -93,7 +93,7 @@ export class SpaceMover {
     return moved + this.#database.run(DROP_COPIES, from, ids);
   }
 
-  /** Moves everything except records. The signals of the other space count as newer. */
+  /** Moves everything except memories and outputs. The signals of the target space count as newer. */
   #moveRest({ from, to }: Ids): void {
     this.#database.run(MOVE_TOMBSTONES, to, from, to, to);
     this.#database.run(MOVE_RULE_MARKS, to, from, null);
@@ -121,16 +121,16 @@ const HELD = 'SELECT id FROM records WHERE space = ? AND digest = ?';
 const SAID_AGAIN =
   'UPDATE records SET at = max(at, ?), source = iif(? IS NULL, NULL, source) WHERE id = ?';
 
-/** Copies commit and files if the other record has none. */
+/** Gives the record in the target space the provenance, unless it has its own. */
 const INHERIT = 'UPDATE OR IGNORE provenance SET record = ? WHERE record = ?';
 
-/** Merges the marks: a memory that is never recalled in one of the spaces is never recalled. */
+/** Merges the marks of two records with the same text. */
 const INHERIT_MARKS = `INSERT INTO marks (record, pin, edited_at, imported_at)
   SELECT ?, pin, edited_at, imported_at FROM marks WHERE record = ?
   ON CONFLICT (record) DO UPDATE SET pin = ${STRONGER_PIN},
     edited_at = coalesce(marks.edited_at, excluded.edited_at)`;
 
-/** Moves the marks of these rules, or of all rules if ?3 is null. */
+/** Copies the marks of these rules, or of all rules if ?3 is null. */
 const MOVE_RULE_MARKS = `INSERT INTO rule_marks (space, rule, mark, at)
   SELECT ?1, rule, mark, at FROM rule_marks WHERE space = ?2
   AND (?3 IS NULL OR rule IN (SELECT value FROM json_each(?3))) ${STRONGER_RULE_MARK}`;
@@ -141,11 +141,11 @@ const OUTPUTS = `SELECT o.id FROM outputs o WHERE o.space = ?
 const MOVE_OUTPUTS = `UPDATE outputs SET space = ? WHERE id IN (SELECT value FROM json_each(?))
   AND NOT EXISTS (SELECT 1 FROM outputs h WHERE h.space = ? AND h.digest = outputs.digest)`;
 
-/** Deletes outputs that the other space had already. */
+/** Deletes outputs that the target space had already. */
 const DROP_COPIES =
   'DELETE FROM outputs WHERE space = ? AND id IN (SELECT value FROM json_each(?))';
 
-/** Moves tombstones too, so that a continued conversation does not bring back forgotten records. */
+/** Copies tombstones, so that a conversation that continues in the target space does not bring back forgotten texts. */
 const MOVE_TOMBSTONES = `INSERT OR IGNORE INTO tombstones (space, digest, at, is_moved)
   SELECT ?, t.digest, t.at, t.is_moved FROM tombstones t WHERE t.space = ?
   AND NOT EXISTS (SELECT 1 FROM records r WHERE r.space = ? AND r.digest = t.digest)

@@ -4,13 +4,12 @@ import { HELPER, type StoreCallName, type StoreCalls } from './protocol.ts';
 import { MemoryError } from '../../core/errors.ts';
 
 /**
- * The store's worker, with a second one for reads while the first is late. The first may wait for another process's
- * lock (up to 5 s) or a slow disk, or be busy. SQLite lets a connection read while others write, so blocks and
- * proofs need not wait for that. The second worker costs about 9 MB, so it is started when needed and ended when
- * unused for a while.
+ * Calls the store's worker, and a second worker for reads while the first is late: it may wait for another process's lock
+ * (up to 5 s) or for a slow disk. SQLite lets a connection read while another one writes, so recalls and proofs need not
+ * wait for that. The second worker takes about 9 MB, so it is started when it is needed and ended after a while.
  */
 
-/** Calls for which a request waits. All other calls may wait, or write. */
+/** The calls that the second worker may answer: they only read, and a request or a user waits for them. */
 const READS: ReadonlySet<StoreCallName> = new Set<StoreCallName>([
   'hold',
   'recall',
@@ -18,10 +17,7 @@ const READS: ReadonlySet<StoreCallName> = new Set<StoreCallName>([
   'retrieve',
   'list',
 ]);
-/**
- * The time after which a read counts as late: longer than a recall from 100,000 records takes, and a tenth of a
- * recall's default deadline.
- */
+/** Time after which a read counts as late: longer than a recall from 100,000 records, and a tenth of its deadline. */
 const LATE_MS = 30;
 const UNUSED_MS = 60_000;
 
@@ -35,7 +31,7 @@ export class SteadyClient {
   #ending: NodeJS.Timeout | undefined;
   /** True from a late read until the first worker answers again. */
   #isLate = false;
-  /** True once the first worker has answered; before that, the process is only starting. */
+  /** True once the first worker has answered. Before that it is not late but starting. */
   #isOpen = false;
   #isClosed = false;
 
@@ -44,7 +40,7 @@ export class SteadyClient {
     this.#first = new StoreClient(options);
   }
 
-  /** Like StoreClient.call. */
+  /** Calls the store; see StoreClient.call. */
   async call<Name extends StoreCallName>(
     name: Name,
     input: Parameters<StoreCalls[Name]>[0],
@@ -58,7 +54,7 @@ export class SteadyClient {
         return value;
       },
       (error: unknown) => {
-        // If a worker fails, the second worker is not tried, because it would read the same file.
+        // A failed call is not late: the second worker would read the same file.
         if (!isTimeout(error)) this.#isLate = false;
         throw error;
       },

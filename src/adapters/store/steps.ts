@@ -1,30 +1,31 @@
 /**
- * Runs work in steps, some of which may have to wait. So the same search code serves two kinds of database: a file
- * answers at once, a database server later.
+ * Computations in steps, some of which may have to wait for a database. So the same search code serves an SQLite file,
+ * which answers at once, and a database server, which answers later.
  */
 
-/** The steps of a computation; `yield*` returns its result inside other steps. */
+/** The steps of a computation. Inside other steps `yield*` runs them and returns their result. */
 export interface Steps<T> {
   [Symbol.iterator](): Iterator<Promise<unknown>, T, unknown>;
 }
 
+/** Returns steps that have a result without waiting. */
 export function done<T>(value: T): Steps<T> {
   return { [Symbol.iterator]: () => ({ next: () => ({ done: true, value }) }) };
 }
 
+/** Returns a step that waits for a promise. */
 export function waitFor<T>(promise: Promise<T>): Steps<T> {
-  // The caller of the step gets a rejection. If no one calls it, because another step failed, the rejection is
-  // ignored.
+  // Whoever runs the step gets a rejection. Ignore it here: the step may never run, if another one fails first.
   promise.catch(() => undefined);
   return stepOf(promise);
 }
 
 function* stepOf<T>(promise: Promise<T>): Steps<T> {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `runWaiting` gives back what the promise resolved to.
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- resume() passes what the promise resolved to.
   return (yield promise) as T;
 }
 
-/** Runs independent steps. Those that wait for an answer wait at the same time. */
+/** Runs independent steps, and returns their results in order. Those that have to wait do so at the same time. */
 export function* together<const All extends readonly Steps<unknown>[]>(
   all: All,
 ): Steps<{ -readonly [Place in keyof All]: All[Place] extends Steps<infer T> ? T : never }> {
@@ -36,7 +37,7 @@ export function* together<const All extends readonly Steps<unknown>[]>(
     if (first.done === true) results[place] = first.value;
     else {
       const rest = resume(iterator, first).then((value) => void (results[place] = value));
-      // A rejection is thrown below, unless one of the next steps throws first.
+      // The `yield` below throws a rejection, unless another of these steps throws first.
       rest.catch(() => undefined);
       waiting.push(rest);
     }
@@ -48,14 +49,14 @@ export function* together<const All extends readonly Steps<unknown>[]>(
   };
 }
 
-/** Runs steps none of which waits. */
+/** Runs steps of which none may wait. */
 export function runAtOnce<T>(steps: Steps<T>): T {
   const result = steps[Symbol.iterator]().next();
   if (result.done !== true) throw new TypeError('A step waits where none may.');
   return result.value;
 }
 
-/** Runs steps one after the other, and awaits those that wait. */
+/** Runs steps, and awaits those that wait. */
 export async function runWaiting<T>(steps: Steps<T>): Promise<T> {
   const iterator = steps[Symbol.iterator]();
   return resume(iterator, iterator.next());

@@ -37,17 +37,17 @@ import { referenceOf } from '../../core/memory/reference.ts';
 import { STORE_TARGET } from '../state/outbox.ts';
 
 /**
- * The store inside its worker: it runs one call after the other. Every error becomes a MemoryError, which never
- * contains a record's text or SQLite's own message.
+ * Runs the calls of StoreCalls on the files of the data folder, in the store's thread. Every error becomes a MemoryError,
+ * whose message never contains a record's text or SQLite's own message.
  */
 
 const REOPEN_MS = 1000;
 
-/** How long a statement on the state waits for a lock; the event loop holds it for less than a millisecond. */
+/** How long a statement on `state.db` waits for a lock, which the event loop holds for less than a millisecond. */
 const STATE_BUSY_MS = 5000;
-/** Cache of the state's connection: lists of the request log read much, but rarely. */
+/** Bound on SQLite's page cache for `state.db`, in KiB. Lists of the request log read much, but rarely. */
 const STATE_CACHE_KIB = 512;
-/** Pages of the state's log after which a checkpoint restarts it. */
+/** Pages in the write-ahead log of `state.db` from which a checkpoint makes SQLite start the log anew. */
 const RESTART_PAGES = 3000;
 
 interface Opened {
@@ -61,9 +61,9 @@ interface StoreOptions {
   readonly descriptors: Descriptors;
   /** How long a statement waits for another process's lock, in milliseconds; undefined: as long as a worker may. */
   readonly busyMs?: number;
-  /** True: do not check the file when opening it; an error during use reports the same later. */
+  /** True: do not check `memory.db` when opening it. Damage is then found when it is used. */
   readonly isTrusted?: boolean;
-  /** True if another worker runs the same recalls and records their signals. */
+  /** True for the second worker of SteadyClient: it records no signals, because the first one does. */
   readonly isHelper?: boolean;
   report(line: string): void;
 }
@@ -89,19 +89,19 @@ export class Store {
     });
   }
 
-  /** Opens the store in advance; the first call reports a failure. */
+  /** Opens the store in advance. Never rejects: the first call reports a failure. */
   async open(): Promise<void> {
     await this.#open().catch(() => undefined);
   }
 
-  /** Runs a call. Throws MemoryError, or FileReplacedError if the thread must end. */
+  /** Runs a call. Rejects with MemoryError, or with FileReplacedError if the thread must end. */
   async call(name: StoreCallName, input: unknown): Promise<unknown> {
     if (name === 'close') {
       this.#state.close();
       return this.#close();
     }
     const { calls, database } = await this.#open();
-    // Law 2: never prove, recall or return anything from a file that no other process can open.
+    // Law 2 (store before remove): never use a file that was deleted or replaced, as a proof from it would be worthless.
     leaveReplaced(database, this.#options);
     try {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The name chose the input.
@@ -186,7 +186,7 @@ export class Store {
     };
   }
 
-  /** Begins a forgetting. Returns how many memories and outputs are forgotten, including those still to be deleted. */
+  /** See StoreCalls.beginForget. The number also includes captures that are still in the outbox. */
   #beginForget({ database, records, outputs }: Tables, filter: ForgetFilter): number {
     const now = Date.now();
     const buried = this.#bury(records, filter, now);
@@ -195,7 +195,7 @@ export class Store {
     );
   }
 
-  /** Adds tombstones for captures that wait in the outbox, so that they are not stored later. */
+  /** Writes tombstones for captures in the outbox that the filter selects, so that they are not stored later. */
   #bury(records: Records, filter: ForgetFilter, now: number): number {
     if (!this.#state.isThere) return 0;
     const waiting = this.#onState((rows) => waitingRecords(rows, matcherOf(filter)));
@@ -205,7 +205,7 @@ export class Store {
     );
   }
 
-  /** Removes forgotten texts from the ledger and the outbox, including those of an interrupted call. */
+  /** Empties the blocks that quote forgotten texts, and deletes forgotten captures from the outbox. */
   #emptyForgotten(database: Database, records: Records): number {
     const forgetting = forgettingIn(database);
     if (forgetting === undefined) return 0;
@@ -221,8 +221,8 @@ export class Store {
   }
 
   /**
-   * Rewrites both files from their rows. It does nothing during a long read, because each attempt would lengthen the
-   * log by the whole file.
+   * Rewrites both files from their rows (VACUUM). It does nothing while another program reads one of them for long:
+   * then each attempt would lengthen the log by the size of the file.
    */
   #eraseForgotten(database: Database, last: number): boolean {
     const inBoth = (work: (file: DatabaseFile) => boolean): boolean =>
@@ -232,7 +232,7 @@ export class Store {
     return isErased;
   }
 
-  /** Empties the blocks that quote these records of another memory. */
+  /** Empties the blocks that quote these records of a memory service. */
   #forgetPlaced(database: Database, { space, refs }: ForgottenElsewhere): number {
     noteForgetting(database);
     const gone = new Set(refs);
@@ -241,14 +241,15 @@ export class Store {
     );
   }
 
-  /** Keeps blocks that quote this record out of new conversations. */
+  /** Keeps placed blocks that quote this record out of new conversations. */
   #retire(ref: string): void {
     if (!this.#state.isThere) return;
     this.#onState((rows) => retireBlocks(rows, (quoted) => quoted.ref === ref));
   }
 
   /**
-   * Runs work on the state. Its failures concern another file than the memory's, which must not be renamed for them.
+   * Runs work on `state.db`. Every failure becomes a MemoryError, so that call() does not take it for damage of
+   * `memory.db` and rename that file.
    */
   #onState<Result>(work: (rows: Statements) => Result): Result {
     try {
@@ -286,8 +287,8 @@ export class Store {
   }
 
   /**
-   * Renames a file that is found broken during use; the next call begins a new one. Throws MemoryError if another
-   * program may be writing the file: then the error may come from half a copy.
+   * Renames a file that turned out to be damaged; the next call creates a new one. Throws MemoryError if another program
+   * may be writing the file: then the damage may be that of an unfinished copy.
    */
   #abandon(database: Database): void {
     if (this.#driver === undefined) return;
@@ -306,20 +307,20 @@ export class Store {
     const { database, signals } = this.#opened ?? {};
     this.#opened = undefined;
     try {
-      // Signals are normally written with a capture. A process for a single recall has none, so write them here.
+      // A process that runs only one recall stores no capture, with which signals are normally written.
       if (signals?.hasWaiting === true) database?.unsyncedTransaction(() => signals.write());
     } catch {
-      // Without these signals, the next prompt is compared with fewer.
+      // Without these signals the next prompt is compared with fewer.
     }
     try {
       database?.close();
     } catch {
-      // Committed data is on disk, and the connection holds nothing else.
+      // Ignore it: all committed data are on disk.
     }
   }
 }
 
-/** Stores records and outputs, which are kept apart, each in the given order. */
+/** Stores records and outputs, which have different tables. Returns the states in the given order. */
 function captureAll(
   { records, outputs }: Pick<Tables, 'records' | 'outputs'>,
   given: readonly MemoryRecord[],
@@ -353,8 +354,9 @@ interface Tables {
 }
 
 /**
- * Moves the state's log into its file. Under steady traffic PASSIVE alone never lets the log restart. The commit
- * afterwards syncs the log's new header, so that the event loop need not wait for that.
+ * Moves the write-ahead log of `state.db` into the file. Under steady traffic the mode PASSIVE alone never lets SQLite
+ * start the log anew, so a long log needs RESTART. The first commit after that syncs the log's new header; it is made
+ * here, so that the event loop does not wait for the sync.
  */
 function checkpointState(rows: Statements): void {
   const done = rows.get<{ readonly checkpointed: number }>('PRAGMA wal_checkpoint(PASSIVE)');
@@ -391,7 +393,7 @@ interface WaitingRecord {
   readonly record: MemoryRecord;
 }
 
-/** Returns the captures for the store that `isMeant` accepts: a record to forget may be among them. */
+/** Returns the captures in the store's outbox that `isMeant` accepts. */
 function waitingRecords(
   rows: Statements,
   isMeant: (record: MemoryRecord) => boolean,
@@ -404,7 +406,7 @@ function waitingRecords(
     });
 }
 
-/** Returns a matcher like the store's search: every word, in any order. */
+/** Returns a function that says whether a filter selects a record, as whereOf() in records.ts does for stored records. */
 function matcherOf(filter: ForgetFilter): (record: MemoryRecord) => boolean {
   const isInSpace = ({ space }: MemoryRecord): boolean => space === (filter.space ?? space);
   if ('refs' in filter) {

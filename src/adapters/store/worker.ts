@@ -3,7 +3,7 @@ import { HELPER } from './protocol.ts';
 import { Store } from './store.ts';
 
 /**
- * Entry point of the store's worker thread. SQLite's calls are synchronous, and a query of 20 ms on the main thread
+ * The entry point of the store's worker thread. SQLite's calls are synchronous, so on the main thread a query of 20 ms
  * would block every stream for 20 ms.
  */
 serveCalls({
