@@ -30,7 +30,7 @@ export interface ConsolePlace {
     | { readonly url: string; readonly token: string | undefined };
 }
 
-/** A user who may open the folder may do everything with its content. */
+/** The actor of commands on this machine. Who may open the folder may do everything. */
 const PERSON: ConsoleActor = {
   type: 'cli',
   id: 'cli',
@@ -135,7 +135,7 @@ export interface ConsoleAccess {
   close(): Promise<void>;
 }
 
-/** The environment variable with the token for `--url`; never the command line, which other users can read. */
+/** The environment variable with the token for `--url`. Other users could read a token on the command line. */
 export const TOKEN_VARIABLE = 'SVC_ADMIN_TOKEN';
 
 /** Makes the error that shows a refused console operation to the user. */

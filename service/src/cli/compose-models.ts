@@ -15,14 +15,14 @@ import type { ModelParts } from '../server/parts.ts';
 import { CliError } from '../../../src/cli/cli-error.ts';
 import { systemClock } from '../../../src/cli/compose-common.ts';
 
-/** Builds what a service's model routes need: memory, ledger, outbox and connections to providers. */
+/** Makes the parts of a service's model routes: memory, ledger, outbox and connections to providers. */
 
 export interface ModelsOptions {
   readonly folder: string;
   readonly store: ServiceStore;
   readonly changes: ChangeWatch;
   readonly egress: Egress;
-  /** Replaces the system's resolver and certificates. */
+  /** For tests: replaces the system's resolver and certificates. */
   readonly trust?: Trust;
   /** Deadline of a recall in milliseconds; undefined: RECALL_MS. */
   readonly recallMs?: number;
@@ -40,14 +40,14 @@ export interface OpenedModels {
 }
 
 /**
- * Longest delay of an answer's end while the database takes what the ledger recorded of it, usually some
- * milliseconds. The next request may reach another node at once.
+ * Longest delay of an answer's end until the database has what the ledger recorded of it, which takes some
+ * milliseconds. The conversation's next request may reach another node at once.
  */
 const HAND_OVER_MS = 250;
 /** How long closing waits for captures; later ones stay in their file for the next start. */
 const CLOSE_FLUSH_MS = 2_000;
 
-/** Opens them. Throws CliError for an invalid network in the settings. */
+/** Opens the parts. Throws CliError for an invalid network in the settings. */
 export function openModels(options: ModelsOptions): OpenedModels {
   const { folder, store, changes, egress, report } = options;
   const { recallMs = RECALL_MS } = options;
@@ -67,7 +67,7 @@ export function openModels(options: ModelsOptions): OpenedModels {
     report,
   });
   changes.onChange((fact) => {
-    // No fact is named, so anything may have changed, as after a restore from a backup.
+    // Without a fact anything may have changed, such as by a restored backup that lacks the last captures.
     if (fact === undefined) outboxes.forgetSettled();
     if (fact === undefined || fact.kind === 'purge') {
       ledger.forget();

@@ -11,17 +11,19 @@ import { asRecord, parseJson } from '../../../src/core/bytes/json-fields.ts';
 import { type PublicJwk, verifyObject } from '../core/jws.ts';
 import { CliError } from '../../../src/cli/cli-error.ts';
 
-/** Connects a service's file with the database server to which it moves. */
-
 export interface MoveFacts {
   readonly records: number;
   readonly receipts: number;
-  /** The number of receipts that had no valid signature in the file either. */
+  /** The number of receipts without a valid signature, which they lack in the file too. */
   readonly unsigned: number;
+  /** True if an earlier run had copied everything already. */
   readonly wasDone: boolean;
 }
 
-/** Moves the data. A second run continues an interrupted one. Throws CliError, MemoryError and FileError. */
+/**
+ * Copies a service's data from its file to PostgreSQL and checks the copy. A second run continues an interrupted one.
+ * Throws CliError, MemoryError and FileError.
+ */
 export async function moveService(
   folder: string,
   server: ServerAddress,
@@ -70,7 +72,7 @@ async function moveBetween(
   }
 }
 
-/* oxlint-disable no-await-in-loop -- One after the other: what a row names is there before it. */
+/* oxlint-disable no-await-in-loop -- One after the other, because later rows refer to earlier ones. */
 
 async function copy(
   source: MoveSource,

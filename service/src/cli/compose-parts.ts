@@ -19,8 +19,6 @@ import { openServingStore, redisUrlOf, type ServicePlace } from './compose-store
 
 export { waitingReceipts } from '../adapters/journals/receipt-journal.ts';
 
-/** Opens the receipts and the limiter of a service, for its process and for commands. */
-
 export interface ReceiptNeeds {
   readonly folder: string;
   readonly store: ServiceStore;
@@ -28,7 +26,10 @@ export interface ReceiptNeeds {
   readonly report: (line: string) => void;
 }
 
-/** Opens this process's journal, after storing the receipts of earlier ones. The caller holds the folder's lock. */
+/**
+ * Stores the receipts that earlier processes left, and opens a journal for this process. The caller holds the folder's
+ * lock.
+ */
 export async function openReceipts(needs: ReceiptNeeds): Promise<ReceiptJournal> {
   const options = optionsOf(needs);
   try {
@@ -41,7 +42,7 @@ export async function openReceipts(needs: ReceiptNeeds): Promise<ReceiptJournal>
   return new ReceiptJournal(options);
 }
 
-/** Stores what earlier processes left. Throws MemoryError if a service uses the folder. */
+/** Stores the receipts that earlier processes left. Throws MemoryError if a service uses the folder. */
 export async function recoverIn(folder: string, environment: Environment): Promise<Recovered> {
   const pepper = await readPepper(folder);
   const store = await openServingStore({ folder, environment });
@@ -68,13 +69,11 @@ function optionsOf({ folder, store, signer, report }: ReceiptNeeds) {
   };
 }
 
-/** Chooses where a service's limits are counted. */
-
 const REDIS_PORT = 6379;
 
 export interface OpenedLimiter {
   readonly limiter: Limiter;
-  /** Identifies where limits are counted, without a password. Undefined: in this process. */
+  /** Names the place where limits are counted, without a password. Undefined: in this process. */
   readonly place: string | undefined;
   close(): Promise<void>;
 }
@@ -89,13 +88,16 @@ export async function openLimiter(
     const limiter = new ProcessLimiter(systemClock);
     return { limiter, place: undefined, close: async () => undefined };
   }
-  // Load the client only if Redis is used: it has 190 kB.
+  // Load the client only if Redis is used, because its code has 190 kB.
   const { RedisLimiter } = await import('../adapters/limiter/redis-limiter.ts');
   const limiter = new RedisLimiter({ url, report });
   return { limiter, place: placeOf(url), close: () => limiter.close() };
 }
 
-/** Names a Redis server and its database. A loopback address gets the machine's name: each has its own loopback. */
+/**
+ * Names a Redis server and its database. The name of a server at a loopback address contains the machine's, because
+ * that address leads to another server on each machine.
+ */
 function placeOf(text: string): string {
   const { hostname: host, port, pathname } = new URL(text);
   const where = isOwnMachine(host.replace(/^\[|\]$/g, '')) ? `${host} of ${hostname()}` : host;
@@ -103,7 +105,7 @@ function placeOf(text: string): string {
   return `Redis at ${where}:${port === '' ? REDIS_PORT : port}${database}`;
 }
 
-/** Returns where limits are counted, and whether that answers. */
+/** Returns where limits are counted, and whether the limiter answers. */
 export async function lookAtLimiter(place: ServicePlace): Promise<{
   readonly where: 'Redis' | 'its own process';
   readonly isThere: boolean;

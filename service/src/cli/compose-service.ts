@@ -23,7 +23,7 @@ import { openLimiter, openReceipts } from './compose-parts.ts';
 import { openModels } from './compose-models.ts';
 import { openServingStore } from './compose-store.ts';
 
-/** Builds the memory service: connects its store and its listener. */
+/** Starts a service: opens its store, its limiter and its other parts, and then its listener. */
 
 export interface StartServiceOptions {
   readonly settings: ServiceSettings;
@@ -47,7 +47,7 @@ export interface RunningService {
   stop(): Promise<void>;
 }
 
-/** Starts the service. Throws MemoryError for an unusable store, and the server's own error (EADDRINUSE). */
+/** Starts the service. Throws MemoryError for an unusable store, and Node's own error if it cannot listen. */
 export async function startService(options: StartServiceOptions): Promise<RunningService> {
   const { settings, folder, pepper, tls, terminal, environment, onCall } = options;
   const { spaceBytesMax, drainMs = DRAIN_MS, recallMs = RECALL_MS } = settings;
@@ -140,7 +140,7 @@ function limitsOf(settings: ServiceSettings): ServiceLimits {
   };
 }
 
-/** Refuses to start with a wrong master key: no secret could be decrypted, which would only show later. */
+/** Throws CliError for a wrong master key, because otherwise the first request with a secret would find it. */
 async function refuseWrongMasterKey(vault: Vault): Promise<void> {
   const problem = await vault.problem();
   if (problem === undefined) return;
@@ -148,7 +148,7 @@ async function refuseWrongMasterKey(vault: Vault): Promise<void> {
   throw new CliError(problem, hint);
 }
 
-/** Joins a process to the nodes of its service. Throws CliError where limits are counted in two places. */
+/** Takes the lease of this node. Throws CliError if another node counts limits in another place. */
 async function joinAsNode(facts: Omit<NodeFacts, 'randomBytes'>): Promise<JoinedNode> {
   const node = await joinNodes({ ...facts, randomBytes });
   if (node.otherPlace === undefined) return node;
@@ -158,8 +158,6 @@ async function joinAsNode(facts: Omit<NodeFacts, 'randomBytes'>): Promise<Joined
     'Set SVC_REDIS_URL to the same address on all nodes. A loopback address means a different Redis on each machine.',
   );
 }
-
-/** Builds what runs beside the calls of a service: metrics, and the expiry of data by plan. */
 
 export function metricsOf(receipts: ReceiptJournal): Metrics {
   return new Metrics([
@@ -181,7 +179,7 @@ export function metricsOf(receipts: ReceiptJournal): Metrics {
   ]);
 }
 
-/** Throws the server's own error where the address of the metrics cannot be had. */
+/** Starts metrics, jobs and the watch of changes. Rejects with Node's own error if the metrics cannot be served. */
 async function startBeside({
   store,
   changes,

@@ -16,11 +16,11 @@ import type { ServerFacts, ServiceStore } from '../ports/service-store.ts';
 import { withTenantsChanged } from '../server/change-watch.ts';
 
 /**
- * Opens the servers that a service may use: PostgreSQL instead of its file, and Redis for its limits. Their
- * addresses come from the environment, else from service.json. Their clients are imported only if used.
+ * Opens a service's store: its file, or PostgreSQL instead. Finds the addresses of PostgreSQL and Redis, in the
+ * environment or else in service.json. The code for PostgreSQL is imported only if it is used.
  */
 
-/** A service's folder, and the facts that say where its data are. */
+/** A service's folder, and what says where its data are. */
 export interface ServicePlace {
   readonly folder: string;
   readonly environment: Environment;
@@ -35,7 +35,9 @@ export interface DatabaseServer {
 }
 
 interface Server {
+  /** The member of the settings with the address. */
   readonly member: 'database' | 'redis';
+  /** The environment variable with the address. */
   readonly variable: string;
   readonly kind: string;
   readonly hint: string;
@@ -54,7 +56,10 @@ const REDIS: Server = {
   hint: 'Write redis://host:6379 or, with TLS, rediss://user:password@host:6379.',
 };
 
-/** Returns the server; undefined if the service keeps its data in a file. Throws CliError, never with the address. */
+/**
+ * Returns the database server; undefined if the service keeps its data in a file. Throws CliError, whose message never
+ * contains the address.
+ */
 export async function serverOf(place: ServicePlace): Promise<DatabaseServer | undefined> {
   const { settings, address, origin } = await addressOf(place, DATABASE);
   if (address === '') return undefined;
@@ -64,7 +69,7 @@ export async function serverOf(place: ServicePlace): Promise<DatabaseServer | un
   return { address: server, trustsFailover: trustFailover, migrates: autoMigrate };
 }
 
-/** Returns the address; undefined if none is configured. Throws CliError, never with the address. */
+/** Returns the address of Redis; undefined if none is set. Throws CliError, whose message never contains it. */
 export async function redisUrlOf(place: ServicePlace): Promise<string | undefined> {
   const { address, origin } = await addressOf(place, REDIS);
   if (address === '') return undefined;
@@ -103,13 +108,13 @@ export async function openServerStore(
   return openPostgresStore({ server: address, trustsFailover, migrates, ...options });
 }
 
-/** Inspects the database. Throws MemoryError if it cannot be asked. */
+/** Describes the database server. Throws MemoryError if it does not answer. */
 export async function inspectDatabase({ address }: DatabaseServer): Promise<ServerFacts> {
   const { inspectServer } = await import('../adapters/postgres-store/postgres-service-store.ts');
   return inspectServer(address);
 }
 
-/** Returns the database server. Throws CliError if the service uses a file. */
+/** Returns the database server. Throws CliError if the service keeps its data in a file. */
 export async function mustHaveServer(place: ServicePlace): Promise<DatabaseServer> {
   const server = await serverOf(place);
   if (server !== undefined) return server;
@@ -117,13 +122,11 @@ export async function mustHaveServer(place: ServicePlace): Promise<DatabaseServe
   throw new CliError('This service does not use a database server.', hint);
 }
 
-/** Refuses a command for files if the data are on a server, which has its own backups. */
+/** Throws CliError if the data are in PostgreSQL, for commands on a file. */
 export async function refuseForServer(place: ServicePlace, hint: string): Promise<void> {
   if ((await serverOf(place)) === undefined) return;
   throw new CliError('This service keeps its data in PostgreSQL.', hint);
 }
-
-/** Opens a service's database for the commands of `svc-service`, which import no adapters. */
 
 /** Opens the store for one command, while a service may be running. Throws MemoryError. */
 export async function openStoreOfService(
@@ -137,7 +140,7 @@ export async function openStoreOfService(
   return marking(folder, openServiceStore({ folder, ...own, report: () => undefined }));
 }
 
-/** Opens the store for a serving process, which has the folder to itself until the store is closed. */
+/** Opens the store for a process that serves. It holds the folder's lock until the store is closed. */
 export async function openServingStore(
   place: ServicePlace,
   {
@@ -160,14 +163,14 @@ export async function openServingStore(
     ...store,
     close: async () => {
       await store.close();
-      // The lock is released once, even if the store is closed twice.
+      // close() may be called twice.
       lock?.close();
       lock = undefined;
     },
   };
 }
 
-/** Marks a purge in the folder, so that every process of this folder drops the blocks that it cached before. */
+/** Makes purges set a mark in the folder, at which every process of this folder drops its cached blocks. */
 function marking(folder: string, store: ServiceStore): ServiceStore {
   return withTenantsChanged(store, (own) => ({
     beginPurge: async (order) => {
@@ -183,17 +186,15 @@ function marking(folder: string, store: ServiceStore): ServiceStore {
   }));
 }
 
-// Functions that commands use on the file of a service.
+// For commands, which import no adapters.
 export { backUpService, checkService, restoreService } from '../adapters/service-store/backup.ts';
 export { lockServiceFolder } from '../adapters/service-store/database.ts';
-
-/** Reads and writes service.json. No error repeats a value of it: an address holds a password. */
 
 export function writeSettings(folder: string, settings: ServiceSettings): Promise<void> {
   return writePrivate(folder, SETTINGS_FILE, `${JSON.stringify(settings, undefined, 2)}\n`);
 }
 
-/** Returns the settings, overridden by flags. Throws CliError. */
+/** Returns the settings with those of the flags. Throws CliError. */
 export async function serviceSettings(
   folder: string,
   flags: Readonly<Record<string, unknown>> = {},
@@ -203,7 +204,10 @@ export async function serviceSettings(
   throw new CliError(`There is no service in ${folder}.`, 'Create one: svc-service init');
 }
 
-/** Reads the settings; undefined if there is no service yet. Throws CliError for an invalid file. */
+/**
+ * Reads the settings; undefined if there is no service yet. Throws CliError for an invalid file. Its message repeats no
+ * value, because an address may contain a password.
+ */
 export async function settingsIn(
   folder: string,
   flags: Readonly<Record<string, unknown>> = {},
@@ -224,7 +228,7 @@ function jsonOf(text: string, folder: string): object {
     const value: unknown = JSON.parse(text);
     if (typeof value === 'object' && value !== null) return value;
   } catch {
-    // The error below does not quote the file.
+    // The parser's error would quote the file.
   }
   throw new CliError(
     `${folder}/${SETTINGS_FILE} is not JSON.`,

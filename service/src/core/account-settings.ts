@@ -3,8 +3,8 @@ import type { HandlerSettings } from '../../../src/core/settings/settings.ts';
 import { COMPRESSION_MODES } from '../../../src/core/http/modes.ts';
 
 /**
- * How a service handles a tenant's requests unless a request says otherwise. A setting is one row: its shape, its
- * default, and its flag of `svc-service settings set`.
+ * How a service handles a tenant's requests, if a request's headers do not say otherwise. Each row is a setting: the
+ * shape of its value, its default `otherwise`, and its flag of `svc-service settings set`.
  */
 export const ACCOUNT_SETTINGS = {
   compression_mode: {
@@ -55,10 +55,10 @@ export type AccountSettings = {
   readonly [Key in Name as Camel<Key>]: Infer<Rows[Key]['shape']>;
 };
 
-/** The settings with the number of their last change, which is 0 if they were never changed. */
+/** The settings with their version: 0 if they were never changed, and one more after each change. */
 export type StoredSettings = AccountSettings & { readonly version: number };
 
-// Maps each row by its name. Object.entries alone would lose the types of the keys.
+// Returns an object with the result of `of` for each row. TypeScript cannot derive its members, so the callers cast.
 /* oxlint-disable typescript/no-unsafe-type-assertion */
 function mapped<Value>(of: (row: Rows[Name]) => Value, nameOf = (name: string) => name) {
   const rows = Object.entries(ACCOUNT_SETTINGS);
@@ -67,7 +67,7 @@ function mapped<Value>(of: (row: Rows[Name]) => Value, nameOf = (name: string) =
 
 export const ACCOUNT_DEFAULTS = mapped(({ otherwise }) => otherwise, camelOf) as AccountSettings;
 
-/** The body of a change; settings that it does not name keep their values. */
+/** The body of a change. Settings that it does not name keep their values. */
 export const settingsUpdate = closed(
   {},
   mapped(({ shape }) => shape) as { readonly [Key in Name]: Rows[Key]['shape'] },
@@ -81,29 +81,27 @@ export function withUpdate(before: AccountSettings, change: SettingsUpdate): Acc
 /* oxlint-enable typescript/no-unsafe-type-assertion */
 
 export function settingsWire(settings: StoredSettings): Readonly<Record<string, unknown>> {
-  const told: Readonly<Record<string, unknown>> = settings;
+  const values: Readonly<Record<string, unknown>> = settings;
   const names = Object.keys(ACCOUNT_SETTINGS);
-  return Object.fromEntries([...names, 'version'].map((name) => [name, told[camelOf(name)]]));
+  return Object.fromEntries([...names, 'version'].map((name) => [name, values[camelOf(name)]]));
 }
 
 export function camelOf(name: string): string {
   return name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** The settings with which a service serves a tenant's requests. */
-
-/** The same bounds as for a proxy on a user's own machine. */
+/** Bounds on a model request's body, in bytes, equal to the local proxy's. `zstd` bounds a compressed body. */
 export const MODEL_BODY_BYTES = { decoded: 64 << 20, zstd: 16 << 20 } as const;
 
-/** Deadline of a provider's head: a reasoning model may think for minutes before it. */
+/** Deadline of the head of a provider's answer. A reasoning model may think for minutes before it. */
 export const PROVIDER_HEADERS_MS = 600_000;
 
-/** Deadline of a recall, as for the embedded store: the work is the same, without a network. */
+/** Default deadline of a recall in milliseconds, equal to the local proxy's. */
 export const RECALL_MS = 300;
 
 /**
- * Returns a tenant's settings. `canReadAgain`: stubs can name an address at which clients read left-out texts.
- * Without it no tool output is left out, because no client could read it.
+ * Returns the settings with which the proxy's handler serves a tenant. `canReadAgain`: the client can read a left-out
+ * text again at the service's public address. If it cannot, no tool output is left out.
  */
 export function servedSettings(
   account: AccountSettings,
@@ -116,14 +114,13 @@ export function servedSettings(
     elisionEnabled: account.elisionEnabled && canReadAgain,
     elisionKeepRounds: account.elisionKeepRounds,
     elisionCaptureLimit: account.elisionCaptureLimit,
-    // An upper bound: the scopes of the key and the request's header lower this mode.
+    // An upper bound: the scopes of the key and the request's header may lower this mode.
     memoryMode: 'read-write',
     sessionBrief: true,
     recallQuietPercent: 65,
-    // Off, because this setting, like `boundShortening`, is a user's choice for their own machine.
-    secondLook: 'off',
     cacheTtl: 'client',
-    // Off, because these settings are a user's choice for their own machine and key.
+    // Off, because a user chooses these only for their own machine and key.
+    secondLook: 'off',
     boundShortening: 'off',
     holdOut: false,
     recallMs,

@@ -1,7 +1,7 @@
 import type { FaultCode } from '../../../src/core/memory-api/faults.ts';
 import { isSameHash } from '../../../src/core/memory-api/keys.ts';
 
-/** Tokens for console operations. Service keys are not accepted there, and admin tokens nowhere else. */
+/** Admin tokens, which open the console operations and nothing else. No service key opens a console operation. */
 
 /** An operator runs the service; an admin manages one tenant; a viewer reads one tenant's data. */
 export type AdminRole = 'operator' | 'admin' | 'viewer';
@@ -11,7 +11,7 @@ export const ADMIN_ROLES: readonly AdminRole[] = ['operator', 'admin', 'viewer']
 export interface StoredAdmin {
   /** The public part of the token. */
   readonly adminId: string;
-  /** Undefined: an operator, who may act for every tenant. */
+  /** Undefined for an operator, who may act for every tenant. */
   readonly tenant?: string;
   readonly name: string;
   readonly role: AdminRole;

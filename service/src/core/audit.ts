@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../../src/core/memory-api/canonical.ts';
 
 /**
- * Audit events: who changed what, and when. Each contains the hash of the tenant's previous event, so that a removed
- * or changed event is noticed. An event has names and counts, never a secret or a memory's text.
+ * Audit events: who changed what, and when. The events of a tenant form a chain: each contains the hash of the one
+ * before it, so that a removed or changed event is noticed. An event has names and counts, never a secret or a
+ * memory's text.
  */
 
 export type AuditKind =
@@ -59,7 +60,7 @@ export interface AuditEvent extends AuditNote {
   readonly hash: string;
 }
 
-/** Adds an event to the chain. `last`: the tenant's newest event so far. */
+/** Makes the next event of a tenant's chain. `last`: the tenant's newest event; undefined if it has none. */
 export function chainEvent(
   tenant: string,
   note: AuditNote,

@@ -1,8 +1,9 @@
 import { asRecord, parseJson } from '../../../src/core/bytes/json-fields.ts';
 
 /**
- * Identifies a service's database, and detects a change. A promoted standby may lack its primary's last commits, and
- * a restored copy lacks all later ones. Then clients must not rely on earlier acknowledgements.
+ * Detects that a service's database is another one than before. A promoted standby may lack its primary's last
+ * commits, and a restored copy lacks all commits after the backup. Then clients must not rely on earlier
+ * acknowledgements.
  */
 
 export interface DatabaseOrigin {
@@ -10,13 +11,13 @@ export interface DatabaseOrigin {
   readonly system: string;
   /** Changes with every promotion; '' if the server does not say. */
   readonly timeline: string;
-  /** True if a commit is acknowledged only after a standby has it too. */
+  /** True if the server confirms a commit only after a standby has it too. */
   readonly isSynchronous: boolean;
 }
 
 export type OriginVerdict =
   | 'same'
-  /** No origin was noted before. */
+  /** The database contains no earlier origin. */
   | 'first'
   /** A standby with every acknowledged commit was promoted. */
   | 'promoted'
@@ -24,8 +25,8 @@ export type OriginVerdict =
   | 'replaced';
 
 /**
- * Compares the database with the last one. `trustsFailover`: the operator guarantees that only a standby with every
- * acknowledged commit is promoted.
+ * Compares the origin that is stored in the database with the server's own. `trustsFailover`: the operator guarantees
+ * that only a standby with every acknowledged commit is promoted.
  */
 export function judgeOrigin(
   before: DatabaseOrigin | undefined,
@@ -42,7 +43,7 @@ export function originText({ system, timeline, isSynchronous }: DatabaseOrigin):
   return JSON.stringify({ system, timeline, synchronous: isSynchronous });
 }
 
-/** Parses a noted origin; undefined if the text is not valid. */
+/** Parses the stored text of an origin; undefined if it is not valid. */
 export function readOrigin(text: string | undefined): DatabaseOrigin | undefined {
   const { system, timeline, synchronous } = asRecord(parseJson(text ?? ''));
   if (typeof system !== 'string' || typeof timeline !== 'string') return undefined;

@@ -7,7 +7,10 @@ import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
  * cannot be decrypted.
  */
 
-/** The place of a secret, to which it is bound. No part contains `|`, so two places never have the same context. */
+/**
+ * Where a secret belongs. Its ciphertext opens only together with these facts. No part contains `|`, so two secrets
+ * never have the same context.
+ */
 export interface SecretContext {
   readonly tenant: string;
   readonly secretId: string;
@@ -165,7 +168,7 @@ export class Secret {
     return '[secret]';
   }
 
-  /** Node's own hook for printing, which would show any other object's fields. */
+  /** Node calls this when it prints the object. */
   [Symbol.for('nodejs.util.inspect.custom')](): string {
     return '[secret]';
   }

@@ -44,7 +44,7 @@ export function firstReceiptIdAt(at: number): string {
   return idOf(bytes);
 }
 
-/** Returns the time of an id in milliseconds since 1970; undefined if it is none. */
+/** Returns the time of a receipt id in milliseconds since 1970; undefined for any other text. */
 export function timeOfReceiptId(id: string): number | undefined {
   if (!RECEIPT_ID.test(id)) return undefined;
   const start = 'rcpt_'.length;

@@ -12,7 +12,7 @@ import { canonicalJson } from '../../../src/core/memory-api/canonical.ts';
 
 /**
  * Signs objects: a detached JWS (RFC 7515, appendix F) with Ed25519 over the canonical bytes (RFC 8785) of the
- * object without its `signature`. Anybody can verify one with the public keys.
+ * object without its member `signature`. Anybody can verify a signature with the public keys.
  */
 
 export interface ObjectSignature {

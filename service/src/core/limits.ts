@@ -3,7 +3,7 @@ import type { StoredKey } from '../../../src/core/memory-api/keys.ts';
 import type { PlanLimits } from './plans.ts';
 import type { Rate } from './rates.ts';
 
-/** The limits that apply to a call. A call without a limit never reaches the limiter. */
+/** Derives the limits of a call from its tenant's plan, its key and the settings. The limiter counts them. */
 
 export type LimitAsk = RateAsk | BudgetAsk | LeaseAsk;
 
@@ -45,7 +45,10 @@ export interface LeaseAsk extends Limit {
   readonly ttlMs: number;
 }
 
-/** The burst of a rate limit is a twelfth of a minute's calls, because a starting agent sends several at once. */
+/**
+ * Calls that may come at once, as a part of a minute's calls: a twelfth, because a starting agent sends several at
+ * once.
+ */
 const BURST_SHARE = 12;
 
 export interface LimitedCall {
@@ -93,7 +96,7 @@ export interface ModelLimits {
 
 /** A budget of tokens, without the cost of a call. */
 export interface TokenBudget extends Omit<BudgetAsk, 'cost' | 'known'> {
-  /** The first day that is counted, UTC. */
+  /** The first and the last day of the period, UTC. */
   readonly from: string;
   readonly to: string;
   /** The key that this budget limits. Undefined if it limits all keys of the tenant together. */
@@ -200,7 +203,7 @@ export interface SpentTokens {
   readonly output: number;
 }
 
-/** Returns the difference between the real cost of a call and the cost that was booked. */
+/** Returns by how many tokens the real cost of a call exceeds the estimate that was booked; 0 for other limits. */
 export function costDifference(ask: LimitAsk, { input, output }: SpentTokens): number {
   if (ask.kind === 'budget') return input + output - ask.cost;
   return ask.kind === 'rate' && ask.name === 'input_tokens_per_minute' ? input - ask.cost : 0;

@@ -8,7 +8,7 @@ import {
   textOfRecord,
 } from '../../../src/core/memory-api/records.ts';
 
-/** A record of the memory API in the form that the store takes: checked, and with its searchable texts. */
+/** Makes records of the memory API ready for the store: checked, and with their searchable texts. */
 
 export type ObjectKind = 'exchange' | 'tool_output' | 'note';
 
@@ -40,10 +40,9 @@ export interface NewObject {
   readonly toolName?: string;
   /** The number of secrets that the client masked before it made the record. */
   readonly redactions: number;
-  /** Who wrote the text; only in a record of one text: see core/memory/record.ts. */
+  /** The next three are only in a record of one text: see `MemoryRecord` in core/memory/record.ts. */
   readonly source?: MemoryRecord['source'];
   readonly isTimed?: true;
-  /** Where the answer's last text begins; only in a record of one text: see core/memory/record.ts. */
   readonly lastFrom?: number;
 }
 

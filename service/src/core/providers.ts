@@ -3,8 +3,8 @@ import type { Provider } from '../../../src/core/settings/catalog.ts';
 import { customNameProblem, parseBaseUrl } from '../../../src/core/settings/config-upstreams.ts';
 
 /**
- * A provider of a tenant: one address, one credential, one API style, and the models that requests
- * may name. Its secrets are in the vault; this type has only their ids.
+ * A provider of a tenant: one address, one credential, one API style, and the models that requests may name. Its
+ * secrets are in the vault, and TenantProvider has only their ids.
  */
 
 export type ProviderKind = 'preset' | 'custom';
@@ -90,7 +90,10 @@ export function readProviderBase(
   return parsed;
 }
 
-/** Returns the catalog entries that a service may offer: those with a public address and an API key. */
+/**
+ * Returns the address of a catalog entry and how its key is sent. Undefined if a service may not offer the entry: it
+ * needs a public address, an API key and this API style.
+ */
 export function presetOf(
   catalog: readonly Provider[],
   presetId: string,
@@ -111,7 +114,7 @@ export function isSecretValue(value: string): boolean {
   return value.includes(PLACEHOLDER);
 }
 
-/** Returns undefined if every name may be sent and comes once; otherwise the problem, for the user. */
+/** Returns the problem, for the user, if a name cannot be sent or comes twice; otherwise undefined. */
 export function customNamesProblem(
   member: 'headers' | 'query',
   names: readonly string[],
@@ -125,7 +128,6 @@ export function customNamesProblem(
   return undefined;
 }
 
-/** Matches the name of a model. */
 export const MODEL_ID = /^[\w.:@/+~-]{1,256}$/;
 
 /** Returns true if the entry matches the model. An entry is a name, or a prefix that ends in a star. */
@@ -134,8 +136,8 @@ export function takesModel(entry: string, model: string): boolean {
 }
 
 /**
- * Returns an entry that two providers of one API style share: svc could not choose between them. A longer entry wins
- * over a shorter one, so only equal entries clash. A disabled provider never clashes.
+ * Returns an entry of `allowedModels` that two enabled providers of one API style share: svc could not choose between
+ * them. Different entries never clash, because the longest one that matches a model wins.
  */
 export function findClash(
   one: TenantProvider,

@@ -1,10 +1,10 @@
 /**
- * Limits the rate of a caller by the algorithm GCRA, which stores one number for each caller. A pure function: the
- * caller passes the time. A call after the returned wait is accepted.
+ * Limits the rate of a caller by the generic cell rate algorithm (GCRA), which stores one number for each caller. A
+ * call that comes after the returned wait is accepted.
  */
 export interface Rate {
   readonly perMinute: number;
-  /** Calls that may come at the same time after a pause. */
+  /** Calls, or units of cost, that may come at once after a pause. */
   readonly burst: number;
 }
 
@@ -22,7 +22,7 @@ export function takeTurn(rate: Rate, dueAt: number | undefined, now: number): Tu
   return takeCost(rate, { dueAt, now, cost: 1 });
 }
 
-/** Counts `cost` units at once. A cost above the burst passes after a pause, and delays later calls. */
+/** Counts `cost` units at once. A cost above the burst passes once the caller has paused, and delays later calls. */
 export function takeCost(rate: Rate, { dueAt, now, cost }: CostTurn): Turn {
   const interval = MINUTE_MS / rate.perMinute;
   const due = Math.max(dueAt ?? now, now);
@@ -37,7 +37,7 @@ export interface CostTurn {
   readonly cost: number;
 }
 
-/** Returns the number to store after `more` further units were used. A negative `more` gives units back. */
+/** Returns the number to store after `more` further units were used. With a negative `more` units are given back. */
 export function bookCost(rate: Rate, dueAt: number, more: number): number {
   return dueAt + (MINUTE_MS / rate.perMinute) * more;
 }
@@ -51,7 +51,7 @@ export function forwardedAddress(entry: string): string | undefined {
   return /^[\da-f:]*:[\da-f:.]*(?:%\w+)?$/i.test(six) ? six : undefined;
 }
 
-/** Returns the block of a sender: an IPv4 address, or the first 64 bits of IPv6, which one household owns. */
+/** Returns the address block of one sender: an IPv4 address, or the first 64 bits of IPv6, which one household has. */
 export function addressBlock(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   if (mapped !== undefined) return mapped;

@@ -2,9 +2,9 @@ import { asRecord } from '../../../src/core/bytes/json-fields.ts';
 import { type PublicJwk, verifyObject, type VerifyOutcome } from './jws.ts';
 
 /**
- * Checks whether a set of receipts is complete and unchanged: each signature is right, no number of a node and
- * tenant is missing, and the count of each tenant is right. Only signed facts count, so a forged receipt cannot hide
- * a gap.
+ * Checks whether a set of receipts is complete and unchanged: each signature is valid, no number of a node and tenant
+ * is missing, and the count of each tenant is right. Objects without a valid signature do not count, so a forged
+ * receipt cannot hide a gap. See receipts.ts for heads and totals.
  */
 
 export interface WrongReceipt {
@@ -12,7 +12,7 @@ export interface WrongReceipt {
   readonly outcome: Exclude<VerifyOutcome, 'valid'> | 'twice';
 }
 
-/** Numbers of one node and tenant that have no receipt. */
+/** The numbers `from` to `to` of one node and tenant, of which no receipt is in the set. */
 export interface MissingReceipts {
   readonly tenant: string;
   readonly node: string;
@@ -20,9 +20,7 @@ export interface MissingReceipts {
   readonly to: number;
 }
 
-/**
- * Receipts that a tenant once had, but that no head lists. Their node's head is gone, or the last ones were cut off.
- */
+/** By how many receipts the signed total of a tenant exceeds the heads and receipts of all nodes in the set. */
 export interface UnknownReceipts {
   readonly tenant: string;
   readonly count: number;
@@ -34,7 +32,10 @@ export interface AuditResult {
   readonly wrong: readonly WrongReceipt[];
   readonly missing: readonly MissingReceipts[];
   readonly unknown: readonly UnknownReceipts[];
-  /** Tenants without a signed head. The number of their receipts is unknown, so the last ones may be missing. */
+  /**
+   * Tenants with neither a signed total nor a signed head of each node. The number of their receipts is unknown, so
+   * the last ones may be missing.
+   */
   readonly endless: readonly string[];
 }
 
@@ -42,10 +43,12 @@ export interface AuditResult {
 interface Numbers {
   readonly tenant: string;
   readonly node: string;
+  /** One bit for each number that was seen. */
   seen: Uint8Array;
+  /** The largest number that a receipt or a head states. */
   last: number;
   hasHead: boolean;
-  /** The smallest and the largest number that a receipt has. Numbers that only a head states do not count. */
+  /** The smallest and the largest number of a receipt. */
   first: number;
   lastSeen: number;
 }
@@ -143,7 +146,7 @@ export class ReceiptAudit {
   }
 }
 
-/** Marks a number as seen. Returns false if it was marked already. A node makes millions, so each takes a bit. */
+/** Marks a number as seen. Returns false if it was marked already. */
 function see(numbers: Numbers, seq: number): boolean {
   const [place, bit] = [seq >> 3, 1 << (seq & 7)];
   if (place >= numbers.seen.length) {

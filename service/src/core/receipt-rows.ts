@@ -1,7 +1,7 @@
 import type { Usage } from '../../../src/core/dialects/answer.ts';
 import type { Receipt, ReceiptClosing, ReceiptOpening, ReceiptStatus } from './receipts.ts';
 
-/** A receipt as a database row: the columns that lists filter by, and the counts that daily sums add up. */
+/** Makes the database row of a receipt: the columns that lists filter by, and the counts for the sums of each day. */
 
 export interface ReceiptRow {
   readonly tenant: string;
@@ -32,7 +32,7 @@ export interface UsageCounts {
   readonly spentTokens: number;
 }
 
-/** The names of a usage's sums, in the API and in the tables. */
+/** The names of the sums of usage, in the API and in the table `usage_days`. */
 export const USAGE_COUNTS = [
   'requests',
   'failed',
@@ -106,7 +106,7 @@ function believed({ input, cacheRead, cacheWrite, output }: Usage): Usage {
   };
 }
 
-/** Estimates the tokens that an answer without counts costs. A provider that refuses a request charges nothing. */
+/** Returns the estimated cost of an answer without counts; 0 if the provider refused the request. */
 function estimatedTokens(
   { httpStatus, uncountedTokens = 0 }: ReceiptClosing,
   estimate: number,

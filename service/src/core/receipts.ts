@@ -9,8 +9,8 @@ import type { ProviderKind } from './providers.ts';
 
 /**
  * A receipt records what the service did with one request. It holds names, states, counts, times and hashes, but
- * never a text, a header, a path, a query or a secret. Its opening is known before the provider is called; its
- * closing says how the request ended.
+ * never a text, a header, a path, a query or a secret. It is made of two parts: the opening has the facts before the
+ * provider is called, and the closing says how the request ended.
  */
 
 export type ReceiptKind = 'model' | 'count_tokens' | 'compact' | 'input_tokens' | 'models';
@@ -46,7 +46,7 @@ export interface ReceiptDecisions {
   readonly elided_tokens: number;
   readonly elided_tool_outputs: number;
   readonly removed_exchanges: number;
-  /** In shadow mode: the size that would have been forwarded. */
+  /** In shadow mode: the tokens that would have been forwarded. Null in other modes. */
   readonly shadow_input_tokens: number | null;
   readonly memory_generation: string | null;
 }
@@ -80,7 +80,6 @@ export interface ReceiptProvider {
   readonly host: string;
 }
 
-/** The facts before the provider is called. */
 export interface ReceiptOpening {
   readonly receiptId: string;
   /** Milliseconds since 1970: the time in the id. */
@@ -176,7 +175,7 @@ export function boundedOpening(opening: ReceiptOpening): ReceiptOpening {
   };
 }
 
-/** Bounds the facts after the last byte in the same way. */
+/** Returns the closing without texts that are too long, for the same reason. */
 export function boundedClosing(closing: ReceiptClosing): ReceiptClosing {
   return {
     ...closing,
@@ -191,7 +190,7 @@ function shortName(text: string | null | undefined): string | undefined {
   return text !== null && text !== undefined && text.length <= NAME_CHARS ? text : undefined;
 }
 
-/** Makes the unsigned receipt in its published form. It always has a canonical JSON form. */
+/** Makes the unsigned receipt in its published form. Its members are in the order of canonical JSON. */
 export function receiptOf(
   opening: ReceiptOpening,
   closing: ReceiptClosing,
@@ -205,7 +204,7 @@ export function receiptOf(
     api_key_id: opening.keyId,
     capture_state: closing.captureState,
     captured_records: closing.capturedRecords,
-    // Uses the monotonic clock, so a receipt never ends before it begins.
+    // `total` comes from the monotonic clock, so a receipt never ends before it begins.
     completed_at: isoTime(opening.at + total),
     created_at: isoTime(opening.at),
     dialect: opening.dialect,
@@ -247,7 +246,7 @@ function sorted(receipt: Receipt): Receipt {
   return Object.fromEntries(members) as Receipt;
 }
 
-/** Returns a receipt's canonical JSON. Its members are in that order, and no text has half a surrogate pair. */
+/** Returns a receipt's canonical JSON: its members have that order, and no text has half a surrogate pair. */
 export function receiptText(receipt: Receipt): string {
   return JSON.stringify(receipt);
 }
@@ -267,8 +266,8 @@ export interface Receipt {
 }
 
 /**
- * Makes a head: it says how many receipts a node has made for a tenant. A number up to that without a receipt is
- * missing or was removed.
+ * Makes a head: it states how many receipts a node has made for a tenant. If one of the numbers up to that has no
+ * receipt, it is not stored yet or was removed.
  */
 export function headOf(
   { node, tenant, lastSeq }: HeadFacts,
@@ -286,8 +285,8 @@ export function headOf(
 }
 
 /**
- * Makes a total: it says how many receipts a tenant ever had, by its usage sums, which are kept longer than
- * receipts. If the total is larger than the heads say, a head was deleted or replaced by an older one.
+ * Makes a total: it states how many receipts a tenant ever had. The number comes from the sums of usage, which are
+ * kept longer than receipts. If it is larger than the sum of the heads, a head was deleted or replaced by an older one.
  */
 export function totalOf({ tenant, receipts, at }: TotalFacts) {
   return { object: 'svc.receipt_total', tenant_id: tenant, receipts, at } as const;
@@ -313,7 +312,7 @@ function latencyOf(times: ReceiptTimes, total: number): object {
   );
 }
 
-/** 24 days in milliseconds: no request lasts so long. */
+/** Bound on stated milliseconds: 24 days, longer than any request. */
 const MS_MAX = 2 ** 31;
 
 function wholeMs(ms: number): number {
@@ -327,7 +326,7 @@ function msOrNull(ms: number | undefined): number | null {
 /** Matches the names of models and the ids of providers' answers. Any other text does not appear in a receipt. */
 const NAME = /^[\w.:@/+~-]{1,256}$/;
 
-/** Returns the name; null if it can be none; `[masked]` if it has a secret, which no receipt may repeat. */
+/** Returns the text if it is such a name, else null. A name with a secret becomes `[masked]`. */
 function nameOrNull(text: string | undefined): string | null {
   if (text === undefined || !NAME.test(text)) return null;
   return maskSecrets(text).text === text ? text : '[masked]';

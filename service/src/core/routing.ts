@@ -28,13 +28,13 @@ export type NamedModel =
   | { readonly kind: 'unreadable' };
 
 const MODEL = 'model';
-/** The longest way to write the key in JSON: every letter as six characters, and two quotes. */
+/** Length of the longest way to write the key in JSON: every letter as an escape of six bytes, and two quotes. */
 const KEY_BYTES_MAX = 6 * MODEL.length + 2;
 const CLOSE_BRACE = 0x7d;
 
 /**
- * Reads the model of a body in one pass over its top-level members. `skipped` is the span of a value that was
- * already parsed, such as the messages.
+ * Reads the model of a body in one pass over its top-level members. `skipped`: the span of a value that was parsed
+ * before, such as the list of messages.
  */
 export function namedModel(bytes: Buffer, skipped?: Span): NamedModel {
   const open = skipSpace(bytes, 0);
@@ -119,7 +119,7 @@ export function servingOf(
   return providers.filter(({ isEnabled, apiStyle }) => isEnabled && apiStyle === dialect);
 }
 
-/** Returns the models for a list. Only whole names are listed, because a prefix is not a model. */
+/** Returns the models that these providers list and the key may name. A prefix is no model, so it is not listed. */
 export function listedModels(
   providers: readonly TenantProvider[],
   keyModels: readonly string[] | undefined,
@@ -180,22 +180,21 @@ function entriesFor(
   return [...narrowed];
 }
 
-/** Tells whether `other` matches every model that `entry` matches. */
+/** Says whether `other` matches every model that `entry` matches. */
 function isWithin(entry: string, other: string): boolean {
   return entry.endsWith('*')
     ? other.endsWith('*') && entry.startsWith(other.slice(0, -1))
     : takesModel(other, entry);
 }
 
-/** The list of models in the forms of the two APIs. svc makes it from stored data and asks no provider. */
-
+/** What a client asks of the list of models. svc makes the list from stored data and asks no provider. */
 export interface ListForm {
   /** The model to return; undefined means the whole list. */
   readonly id: string | undefined;
   readonly isAnthropic: boolean;
 }
 
-/** Returns the body of the list, or of one model. Undefined if the list has no model `id`. */
+/** Returns the answer's body: the list, or the model `id`. Undefined if the list does not have this model. */
 export function modelListBody(
   models: readonly ListedModel[],
   { id, isAnthropic }: ListForm,

@@ -18,7 +18,7 @@ import { isOwnMachine } from '../../../src/core/settings/own-machine.ts';
  * address may contain a password, unless `from` names a source for the address.
  */
 
-/** The service's port. It differs from the proxy's 8765, so one machine can run both. */
+/** The default port. It differs from the proxy's 8765, so one machine can run both. */
 export const SERVICE_PORT = 8766;
 
 const HOST = /^[0-9A-Za-z.:_-]{1,255}$/;
@@ -106,7 +106,7 @@ const serviceSettings = such(
 );
 export type ServiceSettings = Infer<typeof serviceSettings>;
 
-/** The default for `drainMs`: agents wait for a capture for a few seconds at most. */
+/** The default for `drainMs`. Clients wait for a capture for a few seconds at most. */
 export const DRAIN_MS = 10_000;
 
 export const SERVICE_DEFAULTS = { version: 1, host: '127.0.0.1', port: SERVICE_PORT } as const;
@@ -133,7 +133,10 @@ export function egressOf({ egress = {} }: Pick<ServiceSettings, 'egress'>): Egre
   return { ports: egress.ports ?? [], allow: egress.allow ?? [] };
 }
 
-/** Returns the public address. Undefined if it is unknown: behind a proxy, or if clients are on other machines. */
+/**
+ * Returns the address by which clients reach the service: `publicUrl`, or the address where it listens, if that is
+ * loopback and no proxy is in front. Otherwise undefined.
+ */
 export function publicUrlOf(settings: ServiceSettings): string | undefined {
   const { publicUrl, host, port, tls, behindProxy } = settings;
   const isOwn = isOwnMachine(host) && behindProxy !== true && port !== 0;

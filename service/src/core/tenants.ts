@@ -1,9 +1,12 @@
 /** A tenant owns keys, memory, providers and receipts. No tenant sees anything of another one. */
 
-/** The tenant of a service that has only one. */
+/** The tenant that every new service has. Calls that name no tenant are for this one. */
 export const DEFAULT_TENANT = 'default';
 
-/** The audit name for events of no single tenant, such as changes of plans. No tenant may have this name. */
+/**
+ * Takes the place of a tenant in rows that belong to the whole service, such as audit events of plans and leases of
+ * nodes. No tenant may have this id.
+ */
 export const SERVICE_TENANT = 'service';
 
 /** Matches a tenant's id. Neither a space nor a key's public part has a colon, so `tenant:name` is unambiguous. */

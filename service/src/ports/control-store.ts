@@ -7,7 +7,7 @@ import type { TenantProvider } from '../core/providers.ts';
 import type { Tenant, TenantStatus } from '../core/tenants.ts';
 import type { SealedSecret, VaultChange, VaultStore } from './vault-store.ts';
 
-/** Tenants, plans, keys and admins of a service. `apply` writes every change and its audit event together. */
+/** The interface to tenants, plans, keys and admins. `apply` writes a change and its audit event together. */
 
 /** One page of a list. `after` is the id of the last element that the caller has already. */
 export interface Page {
@@ -16,7 +16,7 @@ export interface Page {
 }
 
 export interface KeyPage extends Page {
-  /** True: without revoked keys. */
+  /** True to leave out revoked keys. */
   readonly isLive?: boolean;
 }
 
@@ -52,7 +52,7 @@ export interface TenantControl {
   apply(change: TenantChange, note: AuditNote): Promise<ChangeOutcome>;
 }
 
-/** A change of a fact that nodes cache. `apply` writes one for each change, in the same transaction. */
+/** Names a fact that has changed and that nodes cache. `apply` stores it in the transaction of the change. */
 export interface ChangedFact {
   /** The tenant whose fact changed. Plans, operators and signing keys have SERVICE_TENANT. */
   readonly tenant: string;
@@ -74,11 +74,10 @@ type FactKind =
 export interface ChangeList {
   /** The number of the latest change. Numbers follow the order of the commits and have no gaps. */
   readonly last: number;
-  /** The changes in order. Undefined if too many, or if older ones were deleted: anything may have changed. */
+  /** The changes in order. Undefined if there are too many or some were deleted: then anything may have changed. */
   readonly changes: readonly ChangedFact[] | undefined;
 }
 
-/** Everything that a request needs to know about its caller, from one query. */
 export interface Caller {
   readonly key: StoredKey;
   readonly tenant: TenantFacts;
@@ -95,7 +94,7 @@ export type ChangeOutcome =
   | 'missing'
   /** An object with this name exists already. */
   | 'exists'
-  /** The plan does not allow another object. */
+  /** The tenant has as many objects of this kind as its plan allows. */
   | 'limit'
   /** Something still uses the object. */
   | 'used'
@@ -160,7 +159,7 @@ export interface LeaseStore {
   /** Renews the lease. Returns false if it has expired; another process may hold it by then. */
   renewLease(lease: Lease): Promise<boolean>;
   endLease(lease: Pick<Lease, 'name' | 'holder'>): Promise<void>;
-  /** Lists the valid leases whose names begin with this prefix, by name. */
+  /** Lists the valid leases whose names begin with `start`, ordered by name. */
   listLeases(start: string): Promise<readonly StandingLease[]>;
 }
 

@@ -8,14 +8,14 @@ export type { BudgetAsk, LeaseAsk, LimitAsk, RateAsk } from '../core/limits.ts';
  * Rejects if it cannot count; the caller must then refuse the call.
  */
 export interface Limiter {
-  /** Rejects while it does not answer. */
+  /** Resolves if the limiter can count now; otherwise rejects. */
   ping(): Promise<void>;
   /**
-   * Counts a call against its limits. For the answer `uncounted` it counts nothing: call again with the `known`
-   * spending of those budgets. It stores that number, even if it then refuses the call.
+   * Counts a call against its limits. If the answer has `uncounted`, nothing was counted: call again with `known` for
+   * each of these budgets. The limiter stores `known`, even if it then refuses the call.
    */
   take(asks: readonly LimitAsk[], signal: AbortSignal): Promise<LimitAnswer>;
-  /** The heartbeat of running calls: renews valid leases for their full time. An expired lease stays expired. */
+  /** Renews the leases of running calls for their full time. An expired lease stays expired. */
   renew(leases: readonly LeaseAsk[], signal: AbortSignal): Promise<void>;
   /**
    * Books the end of a call; no limit can refuse it. A budget without a count stays without one, because the receipt

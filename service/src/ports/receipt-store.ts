@@ -4,15 +4,17 @@ import type { Page } from './control-store.ts';
 
 export type { ReceiptRow, UsageCounts } from '../core/receipt-rows.ts';
 
-/** Receipts as rows, and their sums by day. The text of a stored receipt never changes. */
-
-/** The receipts of all tenants, which are stored together. */
+/**
+ * Stores receipts of all tenants, with their heads (defined in service/src/core/receipts.ts) and the usage of each day.
+ * A stored receipt never changes.
+ */
 export interface ReceiptStore {
   /**
    * Stores receipts in one transaction with the usage of their days and the last number of their node and tenant. A
    * receipt that exists already stays unchanged, and counts once.
    */
   storeReceipts(rows: readonly ReceiptRow[]): Promise<void>;
+  /** Lists the node's heads that are not closed. */
   openHeads(asked: { readonly node: string; readonly limit: number }): Promise<readonly OpenHead[]>;
   /** Replaces the heads of these nodes and tenants, unless they are closed. */
   closeHeads(heads: readonly ClosedHead[]): Promise<void>;
@@ -54,7 +56,7 @@ export interface ReceiptFilter {
   readonly providerId?: string | undefined;
 }
 
-/** The last stored receipt number of a node and tenant. */
+/** The last stored receipt number of a node that may still make receipts for the tenant. */
 export interface OpenHead {
   readonly tenant: string;
   readonly node: string;
@@ -62,10 +64,12 @@ export interface OpenHead {
   readonly body?: undefined;
 }
 
+/** The last receipt number of a node that makes no further receipts for the tenant. */
 export interface ClosedHead {
   readonly tenant: string;
   readonly node: string;
   readonly lastSeq: number;
+  /** The signed head as JSON. */
   readonly body: string;
 }
 

@@ -1,12 +1,10 @@
-/** A relational database, as the service needs it. Each engine has a small driver for it. */
-
 export type SqlScalar = string | number | null | Uint8Array;
 export type SqlValue = SqlScalar | readonly SqlScalar[];
 
 /**
- * Runs the statements of one transaction. Each statement is a constant in the SQL that SQLite and PostgreSQL share.
- * `$1` is the first value, and `x = ANY($1)` finds x in a list. For SQLite, casts such as `$1::text` are removed.
- * Statements that start together run in their order.
+ * Runs the statements of one transaction, on SQLite or PostgreSQL. Each statement is a constant in the SQL of both:
+ * `$1` is the first value, `x = ANY($1)` finds x in a list, and casts such as `$1::text` are removed for SQLite.
+ * Statements that are called without waiting for the one before run in the order of the calls.
  */
 export interface Rows {
   all<Row>(statement: string, ...values: SqlValue[]): Promise<Row[]>;
@@ -17,6 +15,7 @@ export interface Rows {
   each<Row>(statement: string, lists: readonly (readonly SqlScalar[])[]): Promise<Row[]>;
 }
 
+/** A statement that changes nothing, with its values. */
 export interface Look {
   readonly statement: string;
   readonly values: readonly SqlValue[];
@@ -30,7 +29,10 @@ export interface Transactions {
   read<T>(run: (rows: Rows) => Promise<T>, signal?: AbortSignal): Promise<T>;
   /** Runs one statement that changes nothing. */
   look<Row>(asked: Look, signal?: AbortSignal): Promise<Row[]>;
-  /** Commits all changes or none; resolves once they are on disk. `run` may run twice, and must detect that. */
+  /**
+   * Commits all changes or none, and resolves once they are on disk. If the result of a commit is unknown, `run` runs
+   * again, so it must detect that its work is done.
+   */
   write<T>(run: (rows: Rows) => Promise<T>, signal?: AbortSignal): Promise<T>;
   /** Like `write`, for work that cannot run twice: if the result of the commit is unknown, the call fails. */
   writeOnce<T>(run: (rows: Rows) => Promise<T>): Promise<T>;

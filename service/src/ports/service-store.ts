@@ -20,12 +20,12 @@ import type { ReceiptStore, TenantReceipts } from './receipt-store.ts';
 export type { NewObject, ObjectKind } from '../core/objects.ts';
 
 /**
- * The store of the memory service. It answers in the forms of the memory contract. One implementation is a SQLite file; nothing here says so, so
- * that a database server can follow. The rows of a tenant are reached through `of` alone, so no query
- * can forget whose rows it asks for.
+ * The store of a service, on an SQLite file or on PostgreSQL. It answers in the forms of the memory contract
+ * (core/memory-api/contract.ts). The rows of a tenant are reached through `of` alone, so no query can forget whose
+ * rows it asks for.
  *
- * Every method may fail with MemoryError ('timeout' when its signal fires, 'unavailable'
- * otherwise). Outcomes that the contract expects are values, not errors.
+ * Every method may reject with MemoryError: 'timeout' if its signal fires, otherwise 'unavailable'. Outcomes that the
+ * contract expects are values, not errors.
  */
 export interface ServiceStore extends ServiceControl, ReceiptStore {
   /** True if several processes may serve from the store at once. */
@@ -36,7 +36,7 @@ export interface ServiceStore extends ServiceControl, ReceiptStore {
   findCaller(keyId: string, signal: AbortSignal): Promise<Caller | undefined>;
   /** Lists the purges of all tenants that a crash interrupted. */
   unfinishedPurges(): Promise<readonly TenantPurge[]>;
-  /** Creates the tables for the next days, and drops the tables of expired days. */
+  /** Deletes expired rows. PostgreSQL has tables for single days: it creates those of the next days too. */
   keepDays(kept: KeptDays): Promise<void>;
   health(): Promise<ServiceStoreHealth>;
   close(): Promise<void>;
@@ -62,8 +62,8 @@ export interface TenantStore extends TenantControl, TenantReceipts, LeaseStore {
   /** Stores all records or none. When it resolves, they are on disk and the next recall finds them. */
   capture(batch: CaptureBatch, signal: AbortSignal): Promise<CaptureOutcome>;
   /**
-   * Recalls records from one consistent snapshot. `durable` means that the proof was computed now from the stored
-   * bytes. Two engines with the same records give the same items in the same order.
+   * Recalls records from one consistent snapshot. A candidate in state 'durable' has a proof that was computed now from
+   * the stored bytes. SQLite and PostgreSQL with the same records give the same items in the same order.
    */
   recall(question: ServiceQuestion, signal: AbortSignal): Promise<ServiceAnswer>;
   /** Returns records byte for byte. Every name without a record is in `missing`, with the reason. */
@@ -76,8 +76,8 @@ export interface TenantStore extends TenantControl, TenantReceipts, LeaseStore {
   listSources(filter: PageFilter, signal: AbortSignal): Promise<readonly Source[]>;
 
   /**
-   * Begins a purge. One transaction changes the generation, empties the blocks that quote the space, and records the
-   * purge. A dry run changes nothing. `continuePurge` then erases the records.
+   * Begins a purge. One transaction changes the generation, empties the recalled blocks in the ledger that quote the
+   * space, and records the purge. A dry run changes nothing. `continuePurge` then erases the records.
    */
   beginPurge(order: PurgeOrder): Promise<PurgeReceipt>;
   /**
@@ -95,9 +95,9 @@ export interface TenantStore extends TenantControl, TenantReceipts, LeaseStore {
   /** Stores ledger rows. A row is written once and never changed; only a purge empties recalled blocks in it. */
   recordLedger(rows: readonly LedgerRow[]): Promise<void>;
 
-  /** Finds the stored answer; undefined if it is older than a day. */
+  /** Finds the answer that is stored for an Idempotency-Key; undefined if there is none, or it is older than a day. */
   findAnswer(asked: AnswerKey, signal: AbortSignal): Promise<KeptAnswer | undefined>;
-  /** Begins work on an answer. Only one call at a time may work on it, over all nodes. */
+  /** Begins the work of a call with an Idempotency-Key. Only one call at a time may do it, over all nodes. */
   beginAnswer(asked: AnswerKey, begun: BegunAnswer): Promise<AnswerState>;
   /** Stores the answer and ends the work that `beginAnswer` began. A power cut may lose it, which does no harm. */
   keepAnswer(asked: AnswerKey, answer: KeptAnswer): Promise<void>;
@@ -126,7 +126,7 @@ export interface TenantPurge {
 
 export interface SpaceState {
   readonly space: string;
-  /** The generation: `g`, the epoch, a point, the space's counter. Compare it only for equality. */
+  /** `g`, the database's epoch, a full stop, and the space's counter of purges. Compare it only for equality. */
   readonly generation: string;
   readonly commit_seq: number;
   readonly records: number;
@@ -134,7 +134,7 @@ export interface SpaceState {
 
 export interface CaptureBatch {
   readonly space: string;
-  /** The generation that the space must have, or nothing is written; undefined means the current one. */
+  /** The generation that the space must have; otherwise nothing is written. Undefined accepts any generation. */
   readonly ifGeneration: string | undefined;
   readonly objects: readonly NewObject[];
   readonly now: number;
@@ -153,7 +153,7 @@ export interface CaptureOutcome {
 export interface ServiceQuestion extends Omit<RecallQuestion, 'humanText'> {
   /** The prompt; undefined if only proofs are asked for. */
   readonly humanText: string | undefined;
-  /** Spaces that are searched too, but whose texts are never proven. */
+  /** Further spaces to search. Candidates are looked for in `space` only. */
   readonly otherSpaces: readonly string[];
   readonly itemsMax: number;
   readonly kinds: readonly string[] | undefined;

@@ -1,6 +1,6 @@
 import type { SealedText, SecretContext } from '../core/envelope.ts';
 
-/** Sealed secrets and their keys as rows. Nothing here is a text or a key in plain form. */
+/** The interface to sealed secrets and keys. No row contains a secret or a private key in plain form. */
 
 export type MasterKeyState =
   /** The key with which new secrets are sealed. */

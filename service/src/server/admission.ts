@@ -20,11 +20,14 @@ import { ServiceFault } from './fault.ts';
  * never lets a caller exceed the plan.
  */
 
-/** The deadline for the limiter. One on the same network answers in a millisecond. */
+/** Deadline of the limiter's answer. One on the same network answers in a millisecond. */
 const LIMITER_MS = 1000;
 const RETRY_AFTER_MS = 2000;
 
-/** Throws ServiceFault RATE_LIMIT_EXCEEDED or RATE_LIMITER_UNAVAILABLE. */
+/**
+ * Counts a call against its limits. `knownOf`: returns the tokens that a budget's receipts show as spent. Throws
+ * ServiceFault RATE_LIMIT_EXCEEDED or RATE_LIMITER_UNAVAILABLE.
+ */
 export async function takeLimits(
   limiter: Limiter,
   asks: readonly LimitAsk[],
@@ -36,7 +39,7 @@ export async function takeLimits(
   if (answer.uncounted !== undefined) {
     answer = await askLimiter(limiter, await withKnown(asks, answer.uncounted, knownOf));
   }
-  // The limiter has lost its counts again meanwhile.
+  // The limiter has lost its counts between the two answers.
   if (answer.uncounted !== undefined) throw limiterUnavailable();
   const { refusedBy, waitMs } = answer;
   if (refusedBy === undefined) return;
@@ -64,7 +67,7 @@ async function askLimiter(limiter: Limiter, asks: readonly LimitAsk[]): Promise<
   }
 }
 
-/** Asks the limiter, and after an error once more at once. After a timeout it does not: the deadline has passed. */
+/** Asks the limiter. If it fails before the deadline, asks it once more at once. */
 async function askTwice(
   limiter: Limiter,
   asks: readonly LimitAsk[],
@@ -83,16 +86,10 @@ export function limiterUnavailable(): ServiceFault {
   return new ServiceFault('RATE_LIMITER_UNAVAILABLE', message, { afterMs: RETRY_AFTER_MS });
 }
 
-/**
- * Admits model calls if all their limits allow it, and books the real cost at the end. A call counts as soon as its
- * key is known, so refused calls and lists count too. Tokens are checked before recall, by an estimate that is
- * corrected once the provider has counted them.
- */
-
 export interface AdmittedCall {
   /**
-   * Call this once at the end of the call. It never throws and does not wait. 'unused' returns the tokens, because
-   * no provider was reached. Undefined keeps the estimate, because there is no count.
+   * Books the real cost; call it at the end of the call. It never throws and does not wait. 'unused' gives all tokens
+   * back, because no provider charged any. Undefined keeps the estimate, because there is no count.
    */
   settle(spent: SpentTokens | 'unused' | undefined): void;
 }
@@ -107,8 +104,9 @@ export interface AskingCall {
 
 /** The interval of heartbeats. A lease lasts for three of them, so one late heartbeat ends no lease. */
 const HEARTBEAT_MS = LEASE_MS / 3;
+/** Deadline of summing receipts. */
 const STORE_MS = 1000;
-/** The deadline for booking the end of a call, so that a silent limiter does not hold memory. */
+/** Deadline of booking the end of a call, so that the calls of a silent limiter do not fill the memory. */
 const SETTLE_MS = 5000;
 
 interface Needs {
@@ -119,11 +117,16 @@ interface Needs {
   readonly settings: { readonly requestsPerMinute: number | null };
 }
 
+/**
+ * Admits model calls if all their limits allow it, and books the real cost at the end. A call counts as soon as its
+ * key is known, so refused calls and lists count too. Tokens are checked before recall, by an estimate that is
+ * corrected once the provider has counted them.
+ */
 export class ModelAdmission {
   readonly #parts: Needs;
-  /** The sums of receipts that are being read, by bucket, so that two calls share one read. */
+  /** Sums of receipts that are being read, by budget, so that two calls share one read. */
   readonly #reading = new Map<string, Promise<number>>();
-  /** The estimates of running calls, by bucket. These calls have no receipts yet. */
+  /** The estimated tokens of running calls, by budget. These calls have no receipts yet. */
   readonly #running = new Map<string, number>();
   /** The leases of running calls, by tenant. */
   readonly #leases = new Map<string, Set<LeaseAsk>>();
@@ -139,8 +142,8 @@ export class ModelAdmission {
   }
 
   /**
-   * Checks the places, tokens and budgets of a call. Throws ServiceFault RATE_LIMIT_EXCEEDED or
-   * RATE_LIMITER_UNAVAILABLE.
+   * Counts a call against the limits on running calls, on input tokens and on budgets. Throws ServiceFault
+   * RATE_LIMIT_EXCEEDED or RATE_LIMITER_UNAVAILABLE.
    */
   async admit({ caller, callId, inputTokens }: AskingCall): Promise<AdmittedCall> {
     const limits = this.#limitsOf(caller);
@@ -177,7 +180,7 @@ export class ModelAdmission {
     this.#tell((signal) => this.#parts.limiter.settle({ leases, changes }, signal), count);
   }
 
-  /** Sends a message to the limiter without waiting. If it fails, a lease expires and an estimate stays. */
+  /** Sends a message about `count` limits without waiting. If it is lost, a lease expires and an estimate stays. */
   #tell(call: (signal: AbortSignal) => Promise<void>, count: number): void {
     if (count === 0) return;
     withinDeadline(SETTLE_MS, call).catch(() => undefined);
@@ -208,7 +211,7 @@ export class ModelAdmission {
     }, HEARTBEAT_MS).unref();
   }
 
-  /** Adds or removes a call's budgets in the list of running calls. */
+  /** Adds a call's estimated tokens to those of running calls, or subtracts them. */
   #run(asks: readonly LimitAsk[], sign: 1 | -1): void {
     for (const ask of asks) {
       if (ask.kind !== 'budget') continue;

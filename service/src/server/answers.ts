@@ -10,7 +10,7 @@ import { type FaultCode, faultOf, FAULTS } from '../../../src/core/memory-api/fa
 import type { Reply } from './call.ts';
 import { refusalOf, ServiceFault } from './fault.ts';
 
-/** Writes answers. None may be shown in a web page or cached, and none names a path, a key or a text. */
+/** Writes answers, which no browser or cache may keep. An error names no path, no key and no text. */
 
 const EVERY = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
 
@@ -28,7 +28,7 @@ export function answerReply(outgoing: ServerResponse, reply: Reply, requestId: s
   return length;
 }
 
-/** The wait in seconds that an SDK may use. Longer waits are left to the user. */
+/** Bounds of Retry-After in seconds. SDKs wait that long before they try again. */
 const RETRY_AFTER = { min: 1, max: 60 } as const;
 const RETRY_AFTER_MS = 2_000;
 
@@ -79,11 +79,7 @@ function seconds(ms = RETRY_AFTER_MS): string {
   return String(Math.min(Math.max(Math.ceil(ms / 1000), min), max));
 }
 
-/**
- * Makes the service's errors on model routes, as the client's SDK expects them. They repeat nothing of the request.
- */
-
-// For a path without a dialect, uses the shape that most programs expect.
+/** The shape of errors for a path without a dialect: the one that most programs expect. */
 const SHAPE_WITHOUT_DIALECT: Dialect = 'openai_chat_completions';
 
 export function errorDialectOf({ target, headers }: RequestHead): Dialect | undefined {
@@ -94,7 +90,7 @@ export function errorDialectOf({ target, headers }: RequestHead): Dialect | unde
 export interface ErrorContext {
   readonly dialect: Dialect | undefined;
   readonly requestId: string;
-  /** True if the request has a receipt with the same id, because its key was valid. */
+  /** True if the request has a receipt, whose id is `requestId`. */
   readonly hasReceipt: boolean;
   readonly evidence: readonly string[];
   readonly close: boolean;
@@ -135,7 +131,7 @@ function modelErrorType(provider: DialectApi['provider'], status: number): strin
   return status >= 500 ? 'api_error' : errorTypeOf(provider, status);
 }
 
-/** Answers with an error in the shape of the dialect. Returns the number of bytes of the body. */
+/** Answers with an error in the shape of the dialect, with nothing of the request. Returns the body's bytes. */
 export function answerModelError(
   outgoing: ServerResponse,
   thrown: unknown,
@@ -160,14 +156,14 @@ export function answerModelError(
   outgoing.statusCode = status;
   for (let at = 0; at + 1 < context.evidence.length; at += 2) {
     const name = context.evidence[at] ?? '';
-    // Headers that the handler has set already are more exact.
+    // A header that the handler has set already knows more about the request.
     if (!outgoing.hasHeader(name)) outgoing.setHeader(name, context.evidence[at + 1] ?? '');
   }
   const headers = {
     ...EVERY,
     'content-type': 'application/json',
     'x-svc-request-id': requestId,
-    // SDKs show the id of one of these two.
+    // An SDK shows one of these two.
     'request-id': requestId,
     'x-request-id': requestId,
     'x-svc-error-source': 'service',

@@ -12,13 +12,14 @@ import { ServiceFault } from './fault.ts';
 import type { ServiceParts } from './parts.ts';
 
 /**
- * Finds the caller by the key, or the admin by the token. The memory API and the console ask the store at every
- * call, so a revoked key or token stops at once. Model routes cache callers (confirmed.ts). A key is never accepted
- * as a token, nor a token as a key.
+ * Finds the caller by the key, or the admin by the token. The memory API and the console ask the store at every call,
+ * so a revoked key or token stops at once. Model routes cache callers: see Confirmed in change-watch.ts. A key is
+ * never accepted as a token, nor a token as a key.
  */
 
 /**
- * How often the time of last use is stored. `keys list` shows it to users; a write for every call would be wasteful.
+ * How often the time of a key's last use is stored, which `keys list` shows. A write for every call would cost too
+ * much.
  */
 const USE_NOTED_MS = 60_000;
 /** Bound on cached keys: the active keys of a large service. */
@@ -32,7 +33,7 @@ export interface Credentials {
 
 export type FindCaller = (keyId: string) => Promise<Caller | undefined>;
 
-/** A key that a caller presents, parsed and hashed. Whether it is valid is checked in each call. */
+/** A key or token that a caller presents, parsed and hashed, but not checked yet. */
 export interface Presented {
   readonly publicId: string;
   /** The HMAC of the whole key. */
@@ -54,7 +55,10 @@ export class Authenticator {
     return this.#read(credentials, 'svc_live');
   }
 
-  /** Finds the caller of the key, also for a suspended tenant: see `refuseSuspended`. Throws ServiceFault AUTH_*. */
+  /**
+   * Checks the key and returns its caller, by `find`. The tenant may be suspended: see `refuseSuspended`. Throws
+   * ServiceFault AUTH_*.
+   */
   async admit(presented: Presented, find: FindCaller): Promise<Caller> {
     const { clock, store } = this.#parts;
     const caller = await find(presented.publicId);
@@ -64,7 +68,7 @@ export class Authenticator {
     const { key, tenant } = caller;
     if (tenant.status === 'deleted') throw refusal('AUTH_REVOKED');
     const name = `${key.tenant}:${key.keyId}`;
-    // A cached caller does not know when the use of its key was last stored.
+    // The caller may be cached, so `usedAt` may be older than the last time that was stored.
     const noted = Math.max(this.#noted.get(name) ?? 0, key.usedAt ?? 0);
     if (now - noted > USE_NOTED_MS) {
       this.#noted.set(name, now);
@@ -111,7 +115,7 @@ export class Authenticator {
     return { ...parsed, address };
   }
 
-  /** Parses a key; undefined for a text that is no key. */
+  /** Parses and hashes a key; undefined for a text that is no key. */
   #parse(text: string, prefix: TokenPrefix): Omit<Presented, 'address'> | undefined {
     const publicId = parseServiceKey(text, prefix)?.publicId;
     if (publicId === undefined) return undefined;
@@ -159,7 +163,7 @@ function presentedKey({ authorization, apiKey }: Credentials): string | undefine
   return bearer ?? apiKey;
 }
 
-/** Reads a Bearer token. A Basic header is meant for a gateway and never carries a key of svc, so it is ignored. */
+/** Reads a Bearer token; '' for another scheme. A Basic header is for a gateway in front, so it is ignored. */
 function bearerOf(authorization: string | undefined): string | undefined {
   if (authorization === undefined) return undefined;
   const bearer = /^bearer +(\S+)$/i.exec(authorization)?.[1];

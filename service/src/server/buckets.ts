@@ -1,9 +1,9 @@
 import { Recent } from '../../../src/core/bytes/recent.ts';
 import { addressBlock, type Rate, takeTurn } from '../core/rates.ts';
 
-/** Limits rates in this process: one number for each key or address, with a bounded number of entries. */
+/** Limits rates in this process, without the limiter. */
 
-/** Bound on counters; the least recently used are dropped. 100,000 take about 10 MB. */
+/** Bound on names with a counter; the least recently used are dropped. 100,000 take about 10 MB. */
 const BUCKETS_MAX = 100_000;
 
 export class Buckets {
@@ -21,7 +21,7 @@ export class Buckets {
     return waitMs;
   }
 
-  /** Returns the same wait without counting a call. */
+  /** Returns the wait of the next call without counting one. */
   look(name: string, now: number): number {
     return takeTurn(this.#rate, this.#due.get(name), now).waitMs;
   }
@@ -31,9 +31,9 @@ export class Buckets {
   }
 }
 
-/** The rate of wrong keys: 20 at once, then one in two seconds. A typing mistake passes, a search for keys does not. */
+/** The rate of failed attempts: 20 at once, then one in two seconds. A person's typing mistakes stay below it. */
 const FAILURES: Rate = { perMinute: 30, burst: 20 };
-/** Bound on remembered valid keys. Such a key is accepted even while its address is slowed for wrong keys. */
+/** Bound on cached hashes of valid keys. A valid key is not slowed when others fail from the same address. */
 const KNOWN_MAX = 10_000;
 
 /**

@@ -50,9 +50,8 @@ export interface ServiceState {
 }
 
 /**
- * Holds the state of a space that the store reported last during this call, for an answer at the deadline. An older
- * state could have a wrong generation, because other nodes purge too. Most calls end long before their deadline, so
- * the store is asked only after half of the time.
+ * Holds the state of a space for an answer at the deadline. The state must be read during this call, because another
+ * node may have purged before. Most calls end long before their deadline, so it is read after half of the time.
  */
 export class StateOfCall {
   #last: SpaceState | undefined;
@@ -69,7 +68,7 @@ export class StateOfCall {
     this.#timer = setTimeout(ask, Math.max(0, (deadlineAt - now) / 2));
   }
 
-  /** Notes a newer state, which includes the changes of this call. */
+  /** Sets a newer state, which includes the changes of this call. */
   note(state: SpaceState): SpaceState {
     this.#last = state;
     return state;
@@ -91,7 +90,7 @@ export function replyJson(value: unknown): Reply {
   return { body: JSON.stringify(value) };
 }
 
-/** Makes the body of a list. `ids` are the ids of the first and the last element, if there are any. */
+/** Makes the body of a list. `ids`: the ids of all elements. */
 export function listBody({ data, ids, hasMore, cursor = ids.at(-1) }: ListFacts) {
   return {
     object: 'list',
@@ -148,8 +147,6 @@ export function chooseSpaces(key: StoredKey, space: string | undefined): SpaceCh
   return { space };
 }
 
-/** The head of a call. It is checked before a byte of the body is read. */
-
 export interface CallHead {
   readonly method: string;
   readonly path: string;
@@ -157,7 +154,7 @@ export interface CallHead {
   readonly headers: RawHeaders;
 }
 
-/** Headers that may come only once in these two APIs, in addition to those of every request. */
+/** Headers that may come only once in a call of the memory API or the console. */
 const CALL_ONCE = [
   ...ONCE,
   'content-encoding',
@@ -168,6 +165,7 @@ const CALL_ONCE = [
   'if-match',
 ];
 
+/** Checks the head of a call, before a byte of the body is read. Throws ServiceFault INVALID_REQUEST. */
 export function readHead(given: {
   readonly method: string;
   readonly target: string;
@@ -197,7 +195,7 @@ export function readHead(given: {
   };
 }
 
-/** Returns the caller's deadline in milliseconds, counted from the arrival of the head. */
+/** Returns the deadline that the caller states, in milliseconds from the arrival of the head. */
 export function deadlineOf(headers: RawHeaders): number {
   const stated = headerOf(headers, 'x-svc-deadline-ms');
   if (stated === undefined) return DEADLINE_MS.fallback;
@@ -214,7 +212,7 @@ export function idempotencyKeyOf(headers: RawHeaders): string | undefined {
   throw new ServiceFault('INVALID_REQUEST', message, { param: 'Idempotency-Key' });
 }
 
-/** Returns the version that the caller read: a number from If-Match, as in the ETag. */
+/** Returns the version that a change may replace: the number in If-Match, which an earlier answer had as ETag. */
 export function ifVersionOf(headers: RawHeaders): number | undefined {
   const stated = headerOf(headers, 'if-match');
   if (stated === undefined) return undefined;
@@ -224,7 +222,7 @@ export function ifVersionOf(headers: RawHeaders): number | undefined {
   throw new ServiceFault('INVALID_REQUEST', message, { param: 'If-Match' });
 }
 
-/** Checks the headers of the body. Returns undefined if there is no body. */
+/** Checks the headers that describe the body. Returns undefined if there is no body. Throws ServiceFault. */
 export function expectBody(
   headers: RawHeaders,
   bytesMax: number | undefined,

@@ -7,12 +7,14 @@ import type { ChangedFact, ChangeOutcome } from '../ports/control-store.ts';
 import type { ServiceStore, TenantStore } from '../ports/service-store.ts';
 
 /**
- * Reads the changes in the store once a second, including those by other nodes and by commands, and drops the
- * changed facts from this process's caches. A cached fact is valid as long as this reading succeeds.
+ * Reads the list of changes from the store once a second, and calls listeners, which drop changed facts from their
+ * caches. The list also has the changes by other nodes and by commands. A cached fact is valid as long as reading
+ * succeeds.
  */
 
 /** Milliseconds between two reads. A key that another node revokes is refused within two intervals. */
 const PERIOD_MS = 1000;
+/** Deadline of a read. */
 const READ_MS = 900;
 
 /** Gets each change; undefined means that anything may have changed. */
@@ -87,7 +89,7 @@ export class ChangeWatch {
     try {
       const signal = AbortSignal.timeout(READ_MS);
       const { last, changes } = await this.#store.changesSince(this.#after, signal);
-      // The first read lists no changes, so facts that were cached earlier may be outdated.
+      // The first read returns no changes, so facts that were cached before it may be outdated.
       if (this.#after === undefined || changes === undefined) this.#tell(undefined);
       else for (const fact of changes) this.#tell(fact);
       this.#after = last;
@@ -133,23 +135,17 @@ export function withTenantsChanged(
   };
 }
 
-/**
- * Caches facts from the store. While this process reads the list of changes, a cached fact is used without a store
- * query, and a change drops it. While the store is unavailable, a recently confirmed fact stays valid for a short
- * time, so that model requests continue. After that the store's error is thrown.
- */
-
 /** How long a cached fact stays valid while the store is unavailable. A revoked key works for at most this long. */
 const GOOD_MS = 60_000;
-/** The deadline of a store query. A slower store counts as unavailable, because a request must not wait longer. */
+/** Deadline of a query. A slower store counts as unavailable, because a request must not wait longer. */
 const LOOK_MS = 2_000;
-/** Bound on cached names: the active keys of a large service. */
+/** Bound on cached facts: the active keys of a large service. */
 const NAMES_MAX = 20_000;
 
 export interface ConfirmedOptions<Value> {
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly changes: ChangeWatch;
-  /** Tells whether a change concerns the fact that is cached under this name. */
+  /** Says whether a change concerns the fact that is cached under this name. */
   readonly concerns: (fact: ChangedFact, name: string, value: Value) => boolean;
 }
 
@@ -160,6 +156,11 @@ interface Known<Value> {
   readonly at: number;
 }
 
+/**
+ * Caches facts from the store. As long as this process can read the list of changes, it uses a cached fact without a
+ * query, and a change drops the fact. If the store becomes unavailable, cached facts are used for GOOD_MS more, so that
+ * model requests continue. After that the store's error is thrown.
+ */
 export class Confirmed<Value> {
   readonly #options: ConfirmedOptions<Value>;
   readonly #known = new Recent<string, Known<Value>>(NAMES_MAX);

@@ -7,8 +7,8 @@ import {
 } from '../../../src/core/memory-api/faults.ts';
 
 /**
- * All errors of the service, in one table: the codes of the memory contract, and the codes of the model routes. Code
- * that both products share throws ProxyError, and `refusalOf` translates it.
+ * All errors of the service, in one table: the codes of the memory contract, and the codes of the model routes. The
+ * code that the local proxy and the service share throws ProxyError, and `refusalOf` converts it.
  */
 
 interface ServiceRow {
@@ -113,7 +113,7 @@ export interface Refusal extends ServiceRow {
   readonly code: string;
 }
 
-/** Returns the code and the row of an error, as a service answers it. */
+/** Returns the code with which a service answers an error, and the error's row. */
 export function serviceError(code: ErrorCode | ServiceCode): Refusal {
   const name = isOf(ERROR_ROWS, code) ? (NAMES[code] ?? code) : code;
   if (isOf(ROWS, name)) return { code: name, ...ROWS[name] };

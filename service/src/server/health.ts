@@ -6,11 +6,11 @@ import { withinDeadline } from '../../../src/proxy/deadline.ts';
 import type { ServingParts } from './parts.ts';
 
 /**
- * Tells whether the process is alive and can serve. Anyone may ask, so the answer contains no name, count or
- * version. It never asks a provider.
+ * Answers whether the process is alive and can serve. Anyone may ask, so the answer contains no name, count or version.
+ * No provider is asked.
  */
 
-/** The deadline of a check. A slower node should get no traffic. */
+/** Deadline of a check. A slower node should get no requests. */
 const CHECK_MS = 2000;
 /** How long a result is reused. Anyone may ask, so this limits queries to the store. */
 const FRESH_MS = 1000;

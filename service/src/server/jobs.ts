@@ -7,7 +7,7 @@ import { underLease } from './leases.ts';
 /** The jobs of a serving process. Each runs on one node at a time, under a lease. */
 
 const HOUR_MS = 3_600_000;
-/** Interval of looking for unfinished purges: half a lease, so that another node continues one within a minute. */
+/** How often unfinished purges are looked for: twice per lease, so that another node continues one within a minute. */
 const PURGES_MS = 15_000;
 
 /** Starts both jobs: the first every hour, the second every 15 seconds. Returns a function that ends them. */
@@ -19,7 +19,7 @@ export function startJobs(parts: RetentionParts): () => Promise<void> {
   return async () => void (await Promise.all(jobs.map((stop) => stop())));
 }
 
-/** Repeats a job, also after a failure. Returns a function that ends it and waits for a running one. */
+/** Repeats a job, also after a failure. Returns a function that ends it and waits until it does not run. */
 function repeat(work: () => Promise<void>, periodMs: number, isAtOnce = false) {
   let running = Promise.resolve();
   const run = (): void => {
@@ -43,7 +43,7 @@ const TENANTS_AT_ONCE = 100;
 /** The number of receipts deleted in one transaction: it takes a few milliseconds, and calls run in between. */
 const DROPPED_AT_ONCE = 500;
 
-/** The lease of a process that deletes receipts from the database, so that an archive finds complete days. */
+/** The lease of a process that deletes receipts. `receipts archive` takes it too, so that it finds complete days. */
 export const RECEIPTS_LEASE = 'job:receipts';
 
 /**
@@ -106,7 +106,7 @@ export interface PurgeParts {
   readonly randomBytes: (count: number) => Uint8Array;
 }
 
-/** Erases the records of unfinished purges. If the process that erases them dies, another one continues. */
+/** Erases the records of unfinished purges of all tenants. */
 export async function finishPurges(parts: PurgeParts): Promise<void> {
   for (const { tenant, purgeId } of await parts.store.unfinishedPurges()) {
     // oxlint-disable-next-line no-await-in-loop -- One after the other: calls pass in between.

@@ -5,11 +5,9 @@ import type { LeaseStore } from '../ports/control-store.ts';
 import type { Limiter } from '../ports/limiter.ts';
 import type { ServiceStore } from '../ports/service-store.ts';
 
-/** Runs work under a lease: one process at a time does it, and another one takes over if that process dies. */
-
-/** How long a lease lasts without a heartbeat: the time until other nodes take over the work of a dead node. */
+/** How long a lease lasts without a heartbeat, so the time until another node takes over the work of a dead one. */
 export const LEASE_MS = 30_000;
-/** The interval of heartbeats: two may be late before the lease ends. */
+/** The interval of heartbeats: two may be lost before the lease ends. */
 const HEARTBEAT_MS = LEASE_MS / 3;
 
 export interface Needs {
@@ -17,7 +15,7 @@ export interface Needs {
   readonly randomBytes: (count: number) => Uint8Array;
 }
 
-/** Runs work under a lease. Returns undefined if another process holds the lease. */
+/** Runs work under a lease, so in one process at a time. Returns undefined if another process holds the lease. */
 export async function underLease<Result>(
   { store, randomBytes }: Needs,
   name: string,
@@ -49,15 +47,10 @@ export function keepLease(renew: () => Promise<unknown>): () => Promise<void> {
   };
 }
 
-/**
- * Each node of a service has a lease, which names the place where the node counts limits. If two nodes counted in
- * two places, twice as many calls would pass, so the second node does not start. If limits are set later, both nodes
- * refuse every call that has a limit.
- */
-
+/** The names of the leases of nodes begin with this. */
 const NODE_START = 'node:';
 const OWN_PROCESS = 'its own process';
-/** Limits for which calls or tokens are counted. The other limits of a plan bound the number of stored rows. */
+/** The limits that a limiter counts. The other limits of a plan bound the number of stored rows. */
 const COUNTED: readonly (keyof PlanLimits)[] = [
   'requests_per_minute',
   'input_tokens_per_minute',
@@ -80,7 +73,7 @@ export interface NodeFacts {
 }
 
 export interface JoinedNode {
-  /** The place of another node that counts elsewhere. Only set if something is limited. */
+  /** The place of another node that counts elsewhere. Undefined if there is none, or no plan has limits. */
   readonly otherPlace: string | undefined;
   /** Returns true if every known node counts in the same place as this one. Heartbeats find new nodes. */
   countsWithAll(): boolean;
@@ -88,7 +81,11 @@ export interface JoinedNode {
   leave(): Promise<void>;
 }
 
-/** Takes the lease of this node. It lasts until `leave`, or for half a minute after this process died. */
+/**
+ * Takes the lease of this node, whose note is the place where it counts limits. If two nodes counted in two places,
+ * twice as many calls would pass. So a node with another place does not start if a plan has limits; if limits are set
+ * later, both nodes refuse every call with a limit. The lease lasts until `leave`, or half a minute after a crash.
+ */
 export async function joinNodes(facts: NodeFacts): Promise<JoinedNode> {
   const { store, randomBytes, limiterPlace } = facts;
   if (!store.isShared) {
@@ -126,7 +123,7 @@ export async function joinNodes(facts: NodeFacts): Promise<JoinedNode> {
   }
 }
 
-/** The limiter of a node. It rejects every call while another node counts in another place. */
+/** Returns the limiter of a node. It rejects every call while another node counts in another place. */
 export function limiterOf(node: JoinedNode, limiter: Limiter): Limiter {
   return {
     ping: () => limiter.ping(),

@@ -9,9 +9,9 @@ import {
 import { Connections } from '../../../src/http/connections.ts';
 import type { CallRow } from './parts.ts';
 
-/** Writes counts of calls as text in Prometheus's format. No label names a tenant, a key, a space or a model. */
+/** Counts calls and writes the counts in Prometheus's format. No label names a tenant, a key, a space or a model. */
 
-/** Upper bounds of the histogram in seconds, from a key look-up to a long answer of a model. */
+/** Upper bounds of the histogram's buckets in seconds, from a key look-up to a long answer of a model. */
 const BOUNDS = [0.005, 0.025, 0.1, 0.25, 1, 2.5, 10, 60, 300] as const;
 
 interface Series {
@@ -82,8 +82,6 @@ function headOf(name: string, help: string, type: string): readonly string[] {
   return [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`];
 }
 
-/** Serves metrics on a separate address, which a firewall can hide. It needs no key, so it serves only counts. */
-
 const LISTENER_BOUNDS: ListenerBounds = {
   times: { head: 5000, request: 5000, keepAlive: 60_000, check: 1000 },
   headerBytesMax: 8 << 10,
@@ -97,7 +95,10 @@ export interface MetricsServer {
   readonly stop: () => Promise<void>;
 }
 
-/** Starts the listener. Rejects with Node's own error (`code` EADDRINUSE, EACCES, …) if it cannot listen. */
+/**
+ * Serves the metrics without a key, on an address of their own that a firewall can hide. Rejects with Node's own error
+ * (`code` EADDRINUSE, EACCES, …) if it cannot listen.
+ */
 export async function startMetrics(
   metrics: Metrics,
   address: { readonly host: string; readonly port: number },

@@ -20,12 +20,12 @@ import type { ModelAdmission } from './admission.ts';
 import type { Signer } from './signer.ts';
 import type { Vault } from './vault.ts';
 
-/** The dependencies of the service; the composition root passes them in. */
+/** The dependencies of the server. compose-service.ts makes them. */
 export interface ServiceParts {
   readonly store: ServiceStore;
-  /** Reports what changed in the store, so that this process drops it from its caches. */
+  /** Reports which facts in the store have changed, so that caches drop them. */
   readonly changes: ChangeWatch;
-  /** 32 random bytes that are part of the hash of every key. */
+  /** The service's 32 random bytes that are part of the hash of every key. */
   readonly pepper: Uint8Array;
   readonly masterKeys: MasterKeys;
   readonly listCatalog: () => Promise<readonly Provider[]>;
@@ -33,9 +33,9 @@ export interface ServiceParts {
   readonly models: ModelParts;
   readonly receipts: Receipts;
   readonly clock: Clock;
-  /** `req_` and 24 characters. */
+  /** Makes an id: `req_` and 24 characters. */
   readonly newRequestId: () => string;
-  /** 32 bytes of a cryptographic source. */
+  /** Returns bytes of a cryptographic source. */
   readonly randomBytes: (count: number) => Uint8Array;
   readonly report: Report;
   readonly onCall: (row: CallRow) => void;
@@ -50,13 +50,13 @@ export interface ModelParts {
   readonly links: ProviderLinks;
   /** One ledger for all tenants: each entry names its tenant. */
   readonly ledger: Ledger;
-  /** With several nodes: delays the end of an answer until the other nodes find what the ledger recorded of it. */
+  /** With several nodes: delays the end of an answer until the table has what the ledger recorded of it. */
   readonly holdBack?: ProxyDependencies['holdBack'];
   readonly outboxOf: (tenant: string) => Outbox;
   readonly texts: Texts;
   /** Returns the memory of a tenant, limited to what the key may use. */
   readonly memoryOf: (tenant: string, key: StoredKey) => RequestMemory;
-  /** The limits for the handlers of all keys together; SHELF_BOUNDS if undefined. */
+  /** Bounds on the handlers of all keys together; undefined means SHELF_BOUNDS. */
   readonly bounds?: ShelfBounds;
 }
 
@@ -71,7 +71,7 @@ export interface ServiceLimits {
   readonly requestsPerMinute: number | null;
   /** True if a proxy in front ends TLS and names the caller in x-forwarded-for. */
   readonly isBehindProxy: boolean;
-  /** The address by which clients reach the service. Without it no tool output is left out of requests. */
+  /** The address by which clients reach the service. If it is unknown, no tool output is left out of requests. */
   readonly publicUrl?: string | undefined;
   /** Where providers may be, in addition to public addresses. */
   readonly egress: Egress;

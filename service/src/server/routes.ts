@@ -5,7 +5,7 @@ import { ServiceFault } from './fault.ts';
 export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 export type Method = (typeof METHODS)[number];
 
-/** A method and a path: `DELETE keys/*`. The star stands for the parameter. */
+/** A method and a path: `DELETE keys/*`. The star matches the parameter. */
 export type RouteText = `${Method} ${string}`;
 
 export interface Route {
@@ -20,7 +20,7 @@ export function routeOf(text: RouteText): Route {
 
 export type FoundRoute<Row> =
   | { readonly row: Row; readonly parameter: string }
-  /** The methods of a path that is known, if this method is not among them. */
+  /** The methods of the path. The call has another one. */
   | { readonly allow: string };
 
 /** Finds rows by the path exactly as received, without decoding or normalising it. */
@@ -37,7 +37,7 @@ export class RouteTable<Row extends Route> {
   }
 
   find(method: string, path: string): FoundRoute<Row> | undefined {
-    // A literal path such as `requests/heads` wins over a pattern that matches it.
+    // A path without a parameter, such as `requests/heads`, wins over `requests/*`.
     const isNamed = this.#patterns.has(path) && !path.includes('*');
     const known = [...this.#patterns].find(([name, pattern]) =>
       isNamed ? name === path : pattern.test(path),

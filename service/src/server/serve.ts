@@ -37,10 +37,12 @@ import type { ServiceParts, ServingParts } from './parts.ts';
 import { withVault } from './signer.ts';
 
 /**
- * The order of the checks of a call: head → key → route → scope → rate → body → operation → answer. A caller without
- * a key learns nothing about paths, and no byte of a body is read before the key is checked.
+ * Serves the calls of the memory API and the console. The order of the checks: head → key → route → scope → rate →
+ * body → operation → answer. A caller without a key learns nothing about paths, and no byte of a body is read before
+ * the key is checked.
  */
 
+/** A call with the facts for its row in the log. */
 interface Story {
   readonly incoming: IncomingMessage;
   readonly outgoing: ServerResponse;
@@ -50,7 +52,7 @@ interface Story {
   operation?: string;
   keyId?: string;
   bytesIn: number;
-  /** Frees the memory that is reserved for its body, once the call is answered. */
+  /** Gives back the memory that is reserved for the call's body; called once the call is answered. */
   release?: () => void;
 }
 
@@ -80,12 +82,12 @@ export class CallServer {
     this.#bodies = new RequestBodies(parts.models.decode, () => REQUEST_BYTES_MAX.capture, BODIES);
   }
 
-  /** Marks the service as stopping: from now on its answers send clients to another node. */
+  /** Refuses calls from now on, and closes connections after answers, so that clients connect to another node. */
   stop(): void {
     this.#isStopping = true;
   }
 
-  /** Marks that the service itself cuts the answers that are open now. */
+  /** Marks that from now on the service itself ends answers early, and not their clients. */
   cut(): void {
     this.#models.cut();
   }
@@ -101,7 +103,7 @@ export class CallServer {
     const startedAt = clock.monotonic();
     const path = pathOf(incoming.url ?? '');
     const isModel = isModelPath(path);
-    // A model request with a valid key uses the id of its receipt.
+    // A model request with a valid key gets the id of its receipt later.
     const requestId = isModel ? '' : newRequestId();
     const story: Story = { incoming, outgoing, requestId, startedAt, bytesIn: 0 };
     try {
@@ -255,7 +257,7 @@ export class CallServer {
     }
   }
 
-  /** Returns the caller's address. Behind a proxy it is the one that the proxy added, which no caller can forge. */
+  /** Returns the caller's address. Behind a proxy that is the last one in x-forwarded-for, which the proxy added. */
   #addressOf({ socket, rawHeaders }: IncomingMessage): string {
     const own = socket.remoteAddress ?? '';
     if (!this.#parts.settings.isBehindProxy) return own;
@@ -304,11 +306,11 @@ export class CallServer {
 interface ExpectedCall {
   /** Bound on the body; undefined if the call has none. */
   readonly bodyBytesMax: number | undefined;
-  /** The tenant to which the body's memory is counted. */
+  /** The tenant whose share of memory the body uses. */
   readonly owner: string;
 }
 
-/** The limits of bodies in memory: sixteen of the largest ones, of which one tenant may have twelve. */
+/** Bounds on bodies in memory: sixteen of the largest ones, of which one tenant may have twelve. */
 const BODIES = { bytesMax: 128 << 20, waitMs: 2_000, waitingMax: 64 };
 
 function tooBusy(): ServiceFault {

@@ -30,38 +30,39 @@ export interface MemoryServiceOptions extends ServiceParts {
 /** Time limits for clients, in milliseconds. */
 const TIMES = {
   head: 10_000,
-  /** The time for head and body: 64 MiB at 2 Mbit/s. A silent caller is dropped much earlier. */
+  /** The time for head and body: 64 MiB at 2 Mbit/s. A silent client is dropped earlier: see `silence`. */
   request: 300_000,
   handshake: 5000,
-  /** The time between two calls: a proxy keeps its connection while the user thinks. */
+  /** The time between two calls on a connection: a proxy keeps its connection while the user thinks. */
   keepAlive: 300_000,
-  /** The time without a byte in either direction: a caller that does not read its answer uses memory. */
+  /** The time without a byte in either direction, because a client that does not read its answer uses memory. */
   silence: 120_000,
+  /** The interval at which Node checks `head` and `request`. */
   check: 1000,
 } as const;
 
 const BOUNDS: ListenerBounds = {
   times: TIMES,
-  /** The maximum size of a head. Codex sends its state in headers; the contract's own headers take 500 bytes. */
+  /** Bound on a head. Codex sends its state in headers; those of the memory contract take 500 bytes. */
   headerBytesMax: 64 << 10,
   /** Bound on connections: one or two for each machine of a large team. */
   connectionsMax: 4096,
 };
-/** The time for a finished answer to leave its socket. */
+/** How long a stop waits until finished answers have left their sockets. */
 const CUT_MS = 50;
-/** The time to store the captures of the last requests: at most 32 exchanges. */
+/** How long a stop waits for captures of the last requests: at most 32 exchanges. */
 const KEEP_LAST_MS = 500;
 const TLS_VERSION_MIN = 'TLSv1.2';
 
 /**
- * The memory service's listener: TLS, or plain HTTP on loopback and behind a declared proxy. Limits
- * what a caller may use before its key is known: bytes of a head, time, connections.
+ * The service's listener: TLS, or plain HTTP on loopback and behind a declared proxy. It limits what a client may use
+ * before its key is known: the bytes of a head, time, connections.
  */
 export class MemoryService {
   readonly #options: MemoryServiceOptions;
   readonly #calls: CallServer;
   readonly #connections = new Connections();
-  /** Accepted connections whose TLS handshake is not finished. */
+  /** Connections whose TLS handshake is not finished, by the client's address and port. */
   readonly #greeting = new Map<string, Socket>();
   readonly #server: Server | TlsServer;
   #stopped: Promise<void> | undefined;
@@ -76,9 +77,9 @@ export class MemoryService {
     this.#server = this.#createServer();
   }
 
-  /** Rejects with Node's own error (`code` EADDRINUSE, EACCES, …) when it cannot listen. */
+  /** Starts to listen. Rejects with Node's own error (`code` EADDRINUSE, EACCES, …) if it cannot. */
   async listen(): Promise<{ readonly host: string; readonly port: number }> {
-    // Finishes purges that a crash interrupted, before any call can see their records.
+    // Finish purges that a crash interrupted, before any call can find their records.
     await finishPurges(this.#options);
     return listenAt(this.#server, this.#options, () =>
       this.#options.report({ code: 'ACCEPT_FAILED' }),
@@ -92,7 +93,7 @@ export class MemoryService {
     }
   }
 
-  /** Answers new calls with SHUTTING_DOWN while open ones finish, up to `drainMs`, and closes the rest. */
+  /** Refuses new calls, waits up to `drainMs` until open ones have ended, and then closes all connections. */
   stop(drainMs: number): Promise<void> {
     this.#stopped ??= this.#stop(drainMs);
     return this.#stopped;
@@ -173,9 +174,9 @@ export class MemoryService {
 }
 
 /**
- * Decides about an Upgrade header. Some clients offer HTTP/2 with every request and accept an answer in HTTP/1.1;
- * such a connection is closed after the answer, because the parser reads nothing after such a request. Other
- * protocols are refused.
+ * Says whether a request asks for a WebSocket. Other Upgrade headers are ignored: some clients offer HTTP/2 with every
+ * request and accept an answer in HTTP/1.1. The connection is closed after the answer, because Node's parser reads
+ * nothing after such a request.
  */
 function wantsSocket(incoming: IncomingMessage, outgoing: ServerResponse): boolean {
   const offered = headerOf(incoming.rawHeaders, 'upgrade');

@@ -13,7 +13,7 @@ import type { SigningKeyRow } from '../ports/vault-store.ts';
 import { ServiceFault } from './fault.ts';
 import { Vault, type VaultParts } from './vault.ts';
 
-/** Signs receipts of requests and of purges. The private key is in the vault. */
+/** Signs receipts of requests and of purges with the key that the vault holds. */
 
 /** Signs texts on libuv's threads: 28 us there, 3 us here. Returns the JSON of the signed objects. */
 export function signTexts(
@@ -32,7 +32,7 @@ export function signTexts(
   return Promise.all(signing);
 }
 
-/** How long the keys are cached. Another process may rotate them. */
+/** How long the list of keys is cached, because another process may rotate them. */
 const FRESH_MS = 1000;
 
 interface Keys {

@@ -18,8 +18,8 @@ import type { ServiceStore } from '../ports/service-store.ts';
 import { ServiceFault } from './fault.ts';
 
 /**
- * The vault: seals and opens secrets with master keys that are stored outside the database. There may be several:
- * the active one seals, and each opens what it sealed.
+ * The vault encrypts secrets with master keys that are stored outside the database. New secrets are sealed with the
+ * active key; every other key only opens the secrets that it sealed earlier.
  */
 
 export interface VaultParts {
@@ -29,11 +29,12 @@ export interface VaultParts {
   readonly randomBytes: (count: number) => Uint8Array;
 }
 
+/** The text that each master key seals when it is added. If a key opens it, the key is the right one. */
 const CANARY = 'svc vault canary';
 
 /**
- * The number of secrets in one transaction of a rotation. It takes a few milliseconds, and a rotation may be killed
- * between two of them.
+ * The number of secrets in one transaction of a rotation, which takes a few milliseconds. If a rotation is killed
+ * between two transactions, it can be repeated.
  */
 const REWRAP_BATCH = 100;
 
@@ -76,7 +77,7 @@ export class Vault {
     return sealText(CANARY, canaryContext(id), { master: await this.#key(id), randomBytes });
   }
 
-  /** Returns the problem; undefined if the active key is right, or if there is no key. */
+  /** Returns the problem with the active master key; undefined if it is right, or if there is none. */
   async problem(): Promise<string | undefined> {
     const active = await this.#activeRow();
     if (active === undefined) return undefined;
@@ -91,8 +92,8 @@ export class Vault {
   }
 
   /**
-   * Rewraps every secret with the active master key. Each batch is one transaction and each secret names its key, so
-   * an interrupted rotation can continue.
+   * Encrypts the data key of every secret with the active master key. `commit` stores a batch in one transaction, with
+   * the master key of each secret, so an interrupted rotation can continue.
    */
   async rotate(commit: (rows: readonly RewrappedSecret[]) => Promise<void>): Promise<VaultCheck> {
     const to = await this.#active();
@@ -114,7 +115,7 @@ export class Vault {
     return { secrets: readable + unreadable.length, unreadable };
   }
 
-  /** Reads all secrets, except those under one master key. `work` says which secrets of a batch could be read. */
+  /** Reads all secrets, except those under one master key. `work` returns which secrets of a batch could be opened. */
   async #pass(
     work: (batch: readonly SealedSecret[]) => Promise<readonly boolean[]>,
     notUnder?: string,
@@ -123,7 +124,7 @@ export class Vault {
     const unreadable: string[] = [];
     let readable = 0;
     let batch = await this.#parts.store.listSecrets(asked);
-    // Runs one batch after the other on purpose: calls run in between.
+    // One batch after the other, so that calls run in between.
     for (let after = batch.at(-1); after !== undefined; after = batch.at(-1)) {
       /* oxlint-disable no-await-in-loop */
       const done = await work(batch);

@@ -33,11 +33,12 @@ import {
 import { CONTROL } from './statements.ts';
 
 /**
- * Makes every change of access rights, with its audit event in the same transaction. The head of the tenant's chain
- * of events is locked first, so changes of a tenant run one after the other.
+ * Makes every change of tenants, keys, providers, settings and the vault, with its audit event in the same
+ * transaction. The head of the tenant's chain of audit events is locked first, so changes of a tenant run one after
+ * the other.
  */
 
-/** `tenant`: the tenant whose audit chain gets the event; SERVICE_TENANT for a change of the service itself. */
+/** Makes a change. `tenant`: whose audit chain gets the event; SERVICE_TENANT for a change of the service itself. */
 export async function applyWithEvent(
   rows: Rows,
   tenant: string,
@@ -65,7 +66,10 @@ export async function addEvent(rows: Rows, tenant: string, note: AuditNote): Pro
   await chain(rows, tenant, { note, head });
 }
 
-/** Counts the change. Call it last in the transaction: until the commit all other changes wait for this row. */
+/**
+ * Adds the changed fact to the list that every node reads, with the next number. Call it last in the transaction:
+ * until the commit all other changes wait for the row that counts.
+ */
 export async function addChange(rows: Rows, { tenant, kind, id }: ChangedFact): Promise<void> {
   const { number = 0 } = (await rows.get<{ number: number }>(CONTROL.nextChange)) ?? {};
   await rows.run(CONTROL.addChange, tenant, number, kind, id);
@@ -162,7 +166,7 @@ async function addKey(
   if (keys === undefined) return 'missing';
   const held = await rows.get<{ keys: number }>(CONTROL.countKeys, tenant);
   if (keys !== null && (held?.keys ?? 0) >= keys) return 'limit';
-  // An id has 60 random bits, so two are never equal by chance.
+  // An id has 64 random bits, so two ids are never equal by chance.
   if ((await rows.get(CONTROL.isKeyId, key.keyId)) !== undefined) return 'exists';
   await rows.run(CONTROL.addKey, ...valuesOfKey({ ...key, tenant }));
   return 'done';
@@ -232,7 +236,7 @@ export async function listMasterKeys(rows: Rows): Promise<MasterKeyRow[]> {
   return (await rows.all<MasterRow>(CONTROL.masterKeys)).map(masterOf);
 }
 
-/** Replaces the secret with this id. Its master key cannot be retired meanwhile. */
+/** Adds the secret, or replaces the one with its id. Its master key cannot be retired until the commit. */
 async function putSecret(rows: Rows, secret: SealedSecret): Promise<void> {
   await holdMaster(rows, secret.kek);
   await rows.run(
@@ -298,7 +302,7 @@ async function rewrap(rows: Rows, row: RewrappedSecret): Promise<void> {
 
 type ProviderPut = Extract<TenantChange, { what: 'provider.put' }>;
 
-/** Stores a provider. `limit`: of the plan; null without a limit. */
+/** Stores a provider. `limit`: how many providers the plan allows; null without a limit. */
 async function putProvider(
   rows: Rows,
   { tenant, limit }: { readonly tenant: string; readonly limit: number | null },
@@ -359,10 +363,10 @@ function secretsOf({ credential, headers, query }: TenantProvider): ReadonlySet<
   return new Set(ids.filter((id) => id !== undefined));
 }
 
-/** The maximum number of stored changes. A node that missed this many has dropped its cached facts long before. */
+/** The maximum number of stored changes. A node that missed more drops all facts that it cached. */
 const CHANGES_KEPT_MAX = 10_000;
 
-/** Returns the fact that nodes must drop from memory; undefined for a change that no node keeps there. */
+/** Returns the fact that nodes must drop from their caches; undefined if no node caches it. */
 function factOf(tenant: string, change: Change): ChangedFact | undefined {
   switch (change.what) {
     case 'key.add':
@@ -392,7 +396,7 @@ function factOf(tenant: string, change: Change): ChangedFact | undefined {
       return { tenant: change.tenant ?? SERVICE_TENANT, kind: 'admin', id: change.adminId };
     case 'signing.add':
       return { tenant, kind: 'signing', id: '' };
-    // A change of the master key does not change the secrets.
+    // Nodes cache secrets in plain form, which another master key does not change.
     case 'event':
     case 'master.add':
     case 'master.retire':

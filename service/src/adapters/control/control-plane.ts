@@ -32,8 +32,8 @@ import { closeHeads, listReceipts, listUsage, storeReceipts } from './receipts.t
 import { ANSWERS, CONTROL, leaseStatements, LEDGER, RECEIPTS } from './statements.ts';
 
 /**
- * The control plane of a service, which is everything except its memory: callers, counts, running operations. It is
- * the same on every engine; an engine provides transactions and an expression for its clock.
+ * The control plane of a service: keys, tenants, settings, the vault, leases, receipts and the ledger, so everything
+ * but its memory. SQLite and PostgreSQL share it; each provides transactions and an SQL expression for its clock.
  */
 
 export interface ControlEngine {
@@ -45,7 +45,7 @@ export interface ControlEngine {
 
 /** Most changes that a node reads at once. It reads once a second, and drops all cached facts if it missed more. */
 const CHANGES_READ_MAX = 1000;
-/** A page with all rows: a tenant without a limit in its plan has some hundred keys. */
+/** A page with all keys of a tenant: without a limit in the plan there are some hundred. */
 const EVERY: Page = { limit: 10_000, after: undefined };
 const DAY_MS = 24 * 3600 * 1000;
 const ANSWER_AGE_MAX_MS = DAY_MS;
@@ -137,7 +137,7 @@ export function tenantControl(engine: ControlEngine, tenant: string) {
   } satisfies Partial<TenantStore>;
 }
 
-/** Deletes the rows of all tenants that are too old to be read: the answers, leases and ledger, and events if asked. */
+/** Deletes old answers, leases and ledger entries of all tenants, and audit events before `auditFrom`, if given. */
 export async function dropStale(
   { open, now }: ControlEngine,
   kept: Pick<KeptDays, 'now' | 'auditFrom'>,
@@ -154,7 +154,7 @@ export async function dropStale(
 
 type Reading = readonly [statement: string, ...values: SqlValue[]];
 
-/** Makes the methods that each run one reading statement. */
+/** Makes two functions that run one reading statement and convert its rows: `list` all of them, `find` the first. */
 function readingFrom(open: ControlEngine['open']) {
   const list = async <Fact>(of: (row: Row) => Fact, asked: Reading, signal?: AbortSignal) => {
     const [statement, ...values] = asked;
@@ -165,11 +165,11 @@ function readingFrom(open: ControlEngine['open']) {
   return { list, find };
 }
 
-/** Makes the methods for leases, and for the answers of calls under a lease. */
+/** Makes the methods for leases, and for the stored answers of calls with an Idempotency-Key. */
 function answerCalls({ open, now }: ControlEngine, tenant: string) {
   const LEASES = leaseStatements(now);
 
-  /** Takes a lease. Undefined: this holder has it now. Otherwise the note of its present holder. */
+  /** Takes a lease and returns undefined, or returns the note of its present holder. */
   const take = async (
     rows: Rows,
     { name, holder, note, ms }: Lease,
@@ -203,7 +203,7 @@ function answerCalls({ open, now }: ControlEngine, tenant: string) {
     beginAnswer: async (asked, { holder, requestHash, ms }) => {
       const name = leaseName(asked);
       return (await open()).note(async (rows): Promise<AnswerState> => {
-        // Take the lease first, so that a holder who finds no answer is the only one working on it.
+        // Take the lease first: then a call that finds no answer is the only one that works on it.
         const hash = await take(rows, { name, holder, note: requestHash, ms });
         if (hash !== undefined) return { state: 'running', requestHash: hash };
         const answer = await find(rows, asked);
@@ -216,7 +216,7 @@ function answerCalls({ open, now }: ControlEngine, tenant: string) {
       const values = [tenant, leaseName(asked), holder];
       await (await open()).note((rows) => rows.run(LEASES.endLease, ...values));
     },
-    /** A power cut may lose the stored answer; then the repeated call finds the stored records as duplicates. */
+    /** If a power cut loses the stored answer, the repeated call stores its records again, as duplicates. */
     keepAnswer: async (asked, { requestHash, body, at }) => {
       const { keyId, idempotencyKey } = asked;
       await (

@@ -25,8 +25,8 @@ import type { MasterKeyRow, SealedSecret, SigningKeyRow } from '../../ports/vaul
 export type Row = Readonly<Record<string, unknown>>;
 
 /**
- * Makes a function that converts a row to a fact. `names`: members whose name is not their column's in camel case.
- * `json`: columns with JSON.
+ * Makes a function that converts a row to a fact. `names`: the members, by column, whose name is not the column's in
+ * camel case. `json`: columns with JSON.
  */
 export function readerOf<Fact>(
   names: Readonly<Record<string, string>> = {},
@@ -80,7 +80,7 @@ export interface MasterRow extends Row {
   readonly ciphertext: Uint8Array;
 }
 
-/** Returns the values of a new row in column order. */
+/** Returns the values of a new row, in the order of the columns in `CONTROL.addKey`. */
 export function valuesOfKey(key: StoredKey): (string | number | null)[] {
   return [
     key.tenant,
@@ -122,14 +122,14 @@ export interface ChangeRow {
   readonly id: string | null;
 }
 
-/** Returns the changes. Each row also has the last number of all changes; there is at least one row. */
+/** Converts the rows of `CONTROL.listChanges`. Each also has the number of the latest change; there is at least one. */
 export function changeListOf(after: number | undefined, rows: readonly ChangeRow[]): ChangeList {
   const last = rows[0]?.last ?? 0;
   if (after === undefined) return { last, changes: [] };
   const changes = rows.flatMap(({ tenant, kind, id }) =>
     tenant === null ? [] : [{ tenant, kind, id } as ChangedFact],
   );
-  // Some changes are missing: they were deleted, or the database was restored from a backup.
+  // The counts differ if changes were deleted, or if the database was restored from a backup.
   return { last, changes: last - after === changes.length ? changes : undefined };
 }
 

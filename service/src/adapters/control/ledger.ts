@@ -4,12 +4,15 @@ import type { Rows, Transactions } from '../../ports/rows.ts';
 import type { TenantStore } from '../../ports/service-store.ts';
 import { LEDGER } from './statements.ts';
 
-/** Reads and writes the ledger of one tenant: entries that decide what is forwarded. */
+/**
+ * Reads and writes the ledger of one tenant: the decisions about earlier requests, such as recalled blocks, which
+ * later requests repeat.
+ */
 
-/** Key of the row that says when the tenant last forgot something. Keys of entries always contain a colon. */
+/** Key of the row whose `at` is the time of the tenant's last purge. Keys of entries always contain a colon. */
 const FORGOTTEN_KEY = 'forgotten';
 
-/** Returns the key of the row that records the last forgetting in this space. */
+/** Returns the key of the row whose `at` is the time of the last purge in this space. */
 function forgottenKey(space: string): string {
   return `${FORGOTTEN_KEY} ${Buffer.from(space).toString('base64url')}`;
 }
@@ -26,9 +29,9 @@ export function ledgerCalls(open: () => Promise<Transactions>, tenant: string) {
 }
 
 /**
- * Empties a tenant's blocks that quote a record of this space, in a purge's transaction. A purged text must not be
- * sent again, even though the provider's cache is broken once. It locks the mark of the last forgetting, so a
- * concurrent writer waits and then sees the new mark.
+ * Empties a tenant's recalled blocks that quote a record of this space, in a purge's transaction. A purged text must
+ * not be sent again, even if the changed prompt misses the provider's cache once. The statements lock the row of the
+ * last purge, so a concurrent writer of blocks waits and then reads the new time.
  */
 export async function forgetBlocks(
   rows: Rows,
@@ -49,16 +52,16 @@ async function withoutPurged(
   tenant: string,
   given: readonly LedgerRow[],
 ): Promise<readonly LedgerRow[]> {
-  // Read the mark first: it waits for a purge that is running.
-  const [, mark] = await Promise.all([
+  // Reading the time of the last purge first waits for a purge that is running.
+  const [, last] = await Promise.all([
     rows.run(LEDGER.makeForgotten, tenant, FORGOTTEN_KEY),
     rows.get<{ at: number }>(LEDGER.holdForgotten, tenant, FORGOTTEN_KEY),
   ]);
-  const late = given.filter(({ at }) => at <= (mark?.at ?? -1));
+  const late = given.filter(({ at }) => at <= (last?.at ?? -1));
   const keys = new Set(late.flatMap(quotedIn).map(({ space }) => forgottenKey(space)));
   if (keys.size === 0) return given;
-  const marks = await rows.all<LedgerRow>(LEDGER.find, tenant, [...keys]);
-  const purges = new Map(marks.map(({ key, at }) => [key, at]));
+  const found = await rows.all<LedgerRow>(LEDGER.find, tenant, [...keys]);
+  const purges = new Map(found.map(({ key, at }) => [key, at]));
   return given.map((row) =>
     quotedIn(row).some(({ space }) => row.at <= (purges.get(forgottenKey(space)) ?? -1))
       ? { ...row, block: '' }
@@ -66,7 +69,7 @@ async function withoutPurged(
   );
 }
 
-/** Writes rows. A later row for the same key wins; a key that is written once keeps its first row. */
+/** Writes rows. Of two rows with one key the later wins; but a row with `isOnce` never replaces another one. */
 async function record(rows: Rows, tenant: string, given: readonly LedgerRow[]): Promise<void> {
   const clean = await withoutPurged(rows, tenant, given);
   const valuesOf = ({ key, block, form, at }: LedgerRow) => [tenant, key, block, form, at] as const;
@@ -84,7 +87,7 @@ async function record(rows: Rows, tenant: string, given: readonly LedgerRow[]): 
   ]);
 }
 
-/** Returns one row per key, in key order, so that two nodes never deadlock. */
+/** Returns one row per key, in the order of the keys, so that two nodes never deadlock. */
 function distinct(
   rows: readonly LedgerRow[],
   choose: (known: LedgerRow, next: LedgerRow) => LedgerRow,

@@ -14,9 +14,12 @@ import type { Rows } from '../../ports/rows.ts';
 import { receiptOf, type Row } from './facts.ts';
 import { PAGE_CONDITIONS, RECEIPTS, receiptPage, usageSums } from './statements.ts';
 
-/** Stores signed receipts, the heads of their nodes and the sums of their days. Heads and sums outlive the receipts. */
+/**
+ * Stores signed receipts, their heads (defined in service/src/core/receipts.ts), and the sums of each day, which are
+ * kept longer.
+ */
 
-/** Rows are written in a fixed order, so that two nodes never deadlock. */
+/** Stores receipts. It writes rows in a fixed order, so that two nodes never deadlock. */
 export async function storeReceipts(rows: Rows, receipts: readonly ReceiptRow[]): Promise<void> {
   const heads = newestOf(receipts).map(({ tenant, node, seq }) => [tenant, node, seq] as const);
   await rows.each(RECEIPTS.raiseHead, inOrder(heads, 2));
@@ -39,7 +42,7 @@ export async function closeHeads(rows: Rows, heads: readonly ClosedHead[]): Prom
   await rows.each(RECEIPTS.closeHead, inOrder(lists, 2));
 }
 
-/** Sorts lists by their first `keys` values, which are unique. */
+/** Sorts lists of values by their first `keys` values, which no two lists share. */
 function inOrder<List extends readonly unknown[]>(lists: readonly List[], keys: number): List[] {
   const named = lists.map((list) => ({ list, name: list.slice(0, keys).join('\n') }));
   return named.toSorted((a, b) => (a.name < b.name ? -1 : 1)).map(({ list }) => list);
@@ -52,7 +55,7 @@ export async function listReceipts(
 ): Promise<StoredReceipt[]> {
   const { order, limit, after, before, from, to, status, model, keyId, providerId } = filter;
   const isDown = order === 'desc';
-  // The page that ends before a given element is read in reverse order.
+  // A page that ends before a given receipt is read in reverse, so that LIMIT keeps its newest rows.
   const isBackwards = before !== undefined && after === undefined;
   const values = {
     behind: isDown ? before : after,
@@ -102,7 +105,7 @@ interface UsageRow {
   readonly counts: readonly number[];
 }
 
-/** Returns one row per group of receipts that are counted together. */
+/** Sums receipts to one row for each tenant, day, key, provider and model. */
 function usageOf(receipts: readonly ReceiptRow[]): readonly UsageRow[] {
   const sums = new Map<string, UsageRow>();
   for (const row of receipts) {
@@ -117,7 +120,7 @@ function usageOf(receipts: readonly ReceiptRow[]): readonly UsageRow[] {
   return [...sums.values()];
 }
 
-/** Returns the names under which a receipt is counted. The day is the one on which the request came. */
+/** Returns the tenant, day, key, provider and model of a receipt. The day is the one on which the request came. */
 function usageKeyOf({
   tenant,
   receiptId,
@@ -126,7 +129,7 @@ function usageKeyOf({
   model,
 }: ReceiptRow): readonly string[] {
   const day = isoDay(timeOfReceiptId(receiptId) ?? 0);
-  // If no provider was asked, the model is only a text of the caller, so it is not counted by name.
+  // Without a provider the model is any text that the caller sent, so no row is made for it.
   return [tenant, day, keyId, providerId, providerId === '' ? '' : model];
 }
 

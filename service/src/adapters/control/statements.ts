@@ -2,9 +2,8 @@ import { USAGE_COUNTS } from '../../core/receipt-rows.ts';
 import type { UsageGroup } from '../../ports/receipt-store.ts';
 
 /**
- * The statements on tenants, plans, keys, admins, providers, the vault, the audit, leases, answers and receipts, in
- * SQL that SQLite and PostgreSQL share. Those that name no tenant are listed in the test that reads every statement,
- * each with its reason.
+ * The statements of the control plane, in SQL that SQLite and PostgreSQL share: see service/src/ports/rows.ts. A test
+ * lists those that name no tenant, each with its reason.
  */
 export const CONTROL = {
   findCaller: `SELECT k.*, t.name AS tenant_name, t.plan, t.status, t.created_at AS tenant_created_at,
@@ -181,7 +180,7 @@ export const RECEIPTS = {
       AND (CAST($4 AS text) IS NULL OR key_id = $4)`,
 } as const;
 
-/** The conditions of a page, of which a filter uses some; their values follow in order, after the tenant. */
+/** The conditions of a page of receipts, by member of the filter. `behind` and `before` are its ends. */
 export const PAGE_CONDITIONS = {
   behind: 'id > ',
   before: 'id < ',
@@ -193,7 +192,10 @@ export const PAGE_CONDITIONS = {
   providerId: 'provider_id = ',
 } as const;
 
-/** Writes a page's query without unused conditions, because SQLite would use no index beside them. */
+/**
+ * Writes the query for a page of receipts with these conditions. $1 is the tenant, then the conditions' values follow
+ * in order, and then the limit. Unused conditions are left out, because with them SQLite would use no index.
+ */
 export function receiptPage(
   asked: readonly (keyof typeof PAGE_CONDITIONS)[],
   direction: 'ASC' | 'DESC',
@@ -210,7 +212,7 @@ const GROUP_COLUMNS: Readonly<Record<UsageGroup, string>> = {
   model: 'model',
 };
 
-/** Writes the query for sums by these groups. `isBehind`: only groups after the one in the last parameters. */
+/** Writes the query for sums by these groups. `isBehind`: only rows after the one whose groups are $6 and later. */
 export function usageSums(groups: readonly UsageGroup[], isBehind: boolean): string {
   const columns = groups.map((group) => GROUP_COLUMNS[group]).join(', ');
   const last = groups.map((_, at) => `$${at + 6}`).join(', ');

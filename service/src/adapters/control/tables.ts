@@ -2,17 +2,17 @@ import { NO_LIMITS, SELF_HOSTED } from '../../core/plans.ts';
 import { DEFAULT_TENANT } from '../../core/tenants.ts';
 
 /**
- * The tables that SQLite and PostgreSQL share, written for PostgreSQL. An engine has further tables for the words of
- * memories. Only features are used that poolers, managed offers and a sharded PostgreSQL support. Every primary and
- * unique key of a tenant's table begins with its tenant.
+ * The tables that SQLite and PostgreSQL share, written for PostgreSQL. Each has further tables for the words of
+ * memories. The SQL uses only features that connection poolers, managed databases and a sharded PostgreSQL support.
+ * Every primary and unique key of a tenant's table begins with its tenant.
  */
 
-// Names and digests compare byte by byte: a language's order would differ between machines. No row contains a plain
-// key or secret: see service/src/core/envelope.ts. An operator is an admin without a tenant. A provider's secrets are
-// rows with the provider as owner. A receipt's id begins with its time, so the primary key is the order of every
-// list. Only `objects` contains what was said. The blob comes last, so that the columns before it are read without
-// its pages. One row of `service_meta` counts the changes: every change waits for it, so numbers are in order of the
-// commits.
+// COLLATE "C" compares names and digests byte by byte: a language's order would differ between machines. No row
+// contains a plain key or secret: see service/src/core/envelope.ts. An operator is an admin with an empty tenant_id. A
+// provider's secrets are rows with the provider as owner. A receipt's id begins with its time, so the primary key
+// gives the order of every list. Only `objects` contains the texts of memories. Its blob comes last, so that the
+// columns before it are read without its pages. One row of `service_meta` counts the changes: every change waits for
+// it, so the numbers have the order of the commits.
 export const TABLES: readonly string[] = [
   `CREATE TABLE plans (
     name text COLLATE "C" PRIMARY KEY,
@@ -276,13 +276,13 @@ export const TABLES: readonly string[] = [
     VALUES ('${DEFAULT_TENANT}', '${DEFAULT_TENANT}', '${SELF_HOSTED}', 'active', 0)`,
 ];
 
-/** A table's key columns, and its columns without numbers that each database assigns itself. */
+/** A table's key columns, and its columns without those that the database numbers by itself. */
 export interface TableShape {
   readonly key: string;
   readonly columns: readonly string[];
 }
 
-/** Throws TypeError for what is no table. */
+/** Reads the shape of a table from its statement. Throws TypeError if there is no such table. */
 export function shapeOf(name: string): TableShape {
   const table = TABLES.find((one) => one.startsWith(`CREATE TABLE ${name} (`)) ?? '';
   const found = [...table.matchAll(/^ +(\w+) (?:text|bigint|integer|bytea)\b(.*)/gm)];

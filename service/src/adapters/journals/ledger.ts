@@ -18,30 +18,32 @@ import {
 import { entryOf, rowFrom, rowOf } from '../../../../src/adapters/journals/ledger-row.ts';
 
 /**
- * The ledger: a cache in memory, a journal for entries that a kill must not lose, and a table for the rest. Failures
- * never reach the request: without an entry it only costs a little more.
+ * The ledger of a service. A table has all entries; the newest ones are in a journal until the table has them, so that
+ * a kill loses none; a cache saves queries. A failure never reaches the request: without an entry it costs a little
+ * more.
  */
 
 /**
- * Bound on cached entries. A prompt has two or three, and most blocks are empty or short: the entries of 16
- * conversations of 150 prompts fit, or 2,000 prompts with a block of 2 kB. The table has the others.
+ * Bound on the bytes of cached entries. A prompt has two or three entries, and most blocks are empty or short: those
+ * of 16 conversations of 150 prompts fit, or 2,000 prompts with a block of 2 kB.
  */
 const ROWS_BYTES_MAX = 4 * 1024 * 1024;
-/** Bytes that a row takes in memory beside its texts. */
+/** Bytes that a row takes in memory in addition to its key and block. */
 const ROW_BYTES = 200;
-/** Bound on cached missing keys, 200 bytes each. A long conversation looks up two or three keys of each prompt. */
+/** Bound on cached keys without an entry, 200 bytes each. A long conversation looks up two or three of each prompt. */
 const ABSENT_MAX = 20_000;
 const JOURNAL_BYTES_MAX = 16 * 1024 * 1024;
 /**
- * How long "no entry" is cached. In a tool loop a request comes every few seconds and must not look up every old
- * message again; another process may write an entry meanwhile.
+ * How long svc caches that a key has no entry. In a tool loop a request comes every few seconds, and should not look
+ * up every old message again. A command in another process may add an entry meanwhile.
  */
 const ABSENT_MS = 60_000;
 const RETRY_MS = 1000;
-/** A commit to a database in the same network takes 5 ms; a person waits for the first byte meanwhile. */
+/** Deadline of a commit, which takes 5 ms in the same network. The user waits for the first byte meanwhile. */
 const COMMIT_MS = 250;
-/** Deadline of a batch, which takes some milliseconds. */
+/** Deadline of writing a batch to the table, which takes some milliseconds. */
 const STORE_MS = 30_000;
+/** How long `close` waits for the table. */
 const CLOSE_MS = 5_000;
 
 /** The database table that stores entries permanently. Other processes use it too. */
@@ -67,13 +69,17 @@ export class JournalLedger implements Ledger {
     ROWS_BYTES_MAX,
     ({ key, block }) => ROW_BYTES + key.length + block.length,
   );
-  /** Keys without an entry, each with the time until which that is believed. */
+  /** Keys without an entry, each with the time until which this is cached. */
   readonly #absent = new Map<string, number>();
+  /** Entries that the table does not have yet, by key. */
   readonly #undrained = new Map<string, LedgerRow>();
-  /** Keys of entries before the last forgetting, and not in the table yet. Only the table knows which are valid. */
+  /**
+   * Keys in `#undrained` with entries from before the last purge. The block of such an entry may quote a purged text.
+   * The table empties it when it takes the entry, so until then the entry is not used.
+   */
   readonly #suspect = new Set<string>();
   readonly #forgottenAt: () => number;
-  /** Counts how often another node forgot something. */
+  /** Counts the purges that the list of changes reported. */
   #forgets = 0;
   #generation: number;
   #isDraining = false;
@@ -106,7 +112,7 @@ export class JournalLedger implements Ledger {
     return now;
   }
 
-  /** Drops everything cached, because another node forgot something. */
+  /** Drops everything cached, because texts were purged. */
   forget(): void {
     this.#forgets += 1;
     this.generation();
@@ -127,7 +133,7 @@ export class JournalLedger implements Ledger {
     // Rows that arrive after the deadline serve the next request.
     const isAnswered =
       unknown.length === 0 || (await within(withinMs, this.#ask(unknown, byKey, rows)));
-    // Something was forgotten meanwhile, so look all keys up again.
+    // A purge came meanwhile, so look all keys up again.
     if (unknown.length > 0 && this.generation() !== generation) {
       const left = end - performance.now();
       return left > 0 ? this.find(addresses, left) : new FoundEntries([], 'late');
@@ -171,17 +177,17 @@ export class JournalLedger implements Ledger {
     return true;
   }
 
-  /** True while entries are on their way to the table, so that another node may not know them yet. */
+  /** True while this node writes entries to a table that it shares, so that another node may not find them yet. */
   get isHandingOver(): boolean {
     return this.isShared && this.#isDraining;
   }
 
-  /** Resolves when the table has every entry that was recorded so far, could not be reached, or after `withinMs`. */
+  /** Resolves when the table has all entries so far, or cannot be reached, or `withinMs` is over. */
   async handedOver(withinMs: number): Promise<void> {
     await within(withinMs, this.#draining);
   }
 
-  /** Resolves when the table has everything, or could not be reached in time. */
+  /** Closes the ledger once the table has all entries, or after CLOSE_MS. */
   async close(): Promise<void> {
     // If the store is unavailable, the process must still end: the journal keeps the rows.
     await within(CLOSE_MS, this.#draining);
@@ -197,6 +203,7 @@ export class JournalLedger implements Ledger {
     this.#draining = this.#drainOrphans(orphans);
   }
 
+  /** Says whether an entry that is written only once is here already. */
   #stands({ key, isOnce }: LedgerRow): boolean {
     return isOnce === true && (this.#rows.has(key) || this.#undrained.has(key));
   }
@@ -215,7 +222,7 @@ export class JournalLedger implements Ledger {
     return this.#suspect.has(key) ? undefined : this.#undrained.get(key);
   }
 
-  /** Caches a row. With several nodes only an entry that is written once cannot change. */
+  /** Caches a row. With several nodes only entries that are never changed, because another node may change the rest. */
   #keep(row: LedgerRow, address: LedgerAddress | undefined): void {
     if (this.isShared && (address === undefined || !isWrittenOnce(address))) return;
     this.#rows.set(row.key, row);
@@ -253,7 +260,7 @@ export class JournalLedger implements Ledger {
       this.#absent.delete(key);
       this.#absent.set(key, until);
     }
-    // Runs once per call and not per key: finding the oldest entry passes all deleted ones before it.
+    // Once for all keys: a Map finds its oldest entry slowly after many deletions.
     forgetOldest(this.#absent, ABSENT_MAX);
   }
 

@@ -31,9 +31,9 @@ import { RECEIPT_ID } from '../../core/ids.ts';
 import { isTenantId } from '../../core/tenants.ts';
 
 /**
- * Queues receipts for the store. One synchronous line opens a receipt and another closes it, so a kill loses
- * neither. Soon afterwards closed receipts are signed and stored in a batch. The file belongs to one process, which
- * is a node. Its name identifies the node, even if it is empty.
+ * Queues receipts for the store. One line in a file opens a receipt and another closes it; each is written
+ * synchronously, so a kill loses neither. Soon afterwards closed receipts are signed and stored in a batch. A node is
+ * one process, and has its own file, whose name contains the node's id.
  */
 
 interface ReceiptJournalOptions extends Storing {
@@ -46,7 +46,7 @@ interface ReceiptJournalOptions extends Storing {
 }
 
 const BYTES_MAX = 512 << 20;
-/** Bound on waiting receipts, which are in memory too: some 100,000. */
+/** Bound on the lines of receipts that are not stored yet. They are in memory too: some 100,000 receipts. */
 const KEPT_BYTES_MAX = 128 << 20;
 /** Bytes reserved for the line that closes an open receipt. */
 const CLOSING_BYTES = 4096;
@@ -67,7 +67,7 @@ const CLOSE_MS = 5_000;
 const COMPACT_BYTES = 32 << 20;
 
 interface Kept extends JournalledReceipt {
-  /** The lines of the receipt, to write them again when the file is rewritten. */
+  /** The receipt's lines in the journal, which a rewritten file keeps. */
   readonly lines: readonly string[];
 }
 
@@ -75,7 +75,7 @@ export class ReceiptJournal implements Receipts {
   readonly #options: ReceiptJournalOptions;
   readonly #journal: Journal;
   readonly #bytesMax: number;
-  /** The last number given to each tenant. */
+  /** The last receipt number of each tenant. */
   readonly #seqs = new Map<string, number>();
   readonly #open = new Map<string, Kept>();
   /** Receipts that are closed but not stored yet, oldest first. */
@@ -129,8 +129,8 @@ export class ReceiptJournal implements Receipts {
   }
 
   /**
-   * Closes the journal once no request is open. Stores the last numbers as heads; what cannot be stored in time
-   * stays in the file for the next process or `recover`.
+   * Closes the journal. If all receipts are stored and no request is open, it stores the last numbers as closed heads
+   * and empties the file. Otherwise the file stays for the next process or for `recoverReceipts`.
    */
   async close(): Promise<void> {
     const isDone = (await within(CLOSE_MS, this.flush())) === true && this.#open.size === 0;
@@ -256,7 +256,7 @@ export class ReceiptJournal implements Receipts {
     return true;
   }
 
-  /** Removes stored receipts from the file. A failure only leaves it longer than needed. */
+  /** Removes stored receipts from the file. If this fails, the file stays longer than needed. */
   #compact(): void {
     try {
       if (this.waiting === 0) this.#journal.reset();
@@ -270,7 +270,7 @@ export class ReceiptJournal implements Receipts {
   }
 }
 
-/** Describes the journals in a folder: of how many processes, and their total size. */
+/** Returns how many processes have a journal in this folder, and the total size of the journals. */
 export function waitingReceipts(folder: string): {
   readonly nodes: number;
   readonly bytes: number;
@@ -287,8 +287,8 @@ export interface Recovered {
 }
 
 /**
- * Stores receipts of ended processes. Call it only if no other process writes receipts in this folder. Rejects if
- * they cannot be signed or stored; then their files stay.
+ * Stores the receipts of ended processes and closes their heads. Call it only if no other process writes receipts in
+ * this folder. Rejects if the receipts cannot be signed or stored; then the files stay.
  */
 export async function recoverReceipts(
   options: Omit<ReceiptJournalOptions, 'bytesMax'>,
@@ -341,7 +341,7 @@ function nameOf(node: string): string {
 /** Signs the canonical JSON of objects with one key. Returns their signed JSON, or rejects. */
 type Sign = (canonical: readonly string[]) => Promise<readonly string[]>;
 
-/** Bound on signatures at once: about a millisecond of libuv's threads, which also sync the journals. */
+/** Bound on signatures at once: about a millisecond of libuv's threads, which other work needs too. */
 const SIGNED_AT_ONCE = 25;
 
 interface Storing {
@@ -398,7 +398,7 @@ interface JournalledReceipt {
   readonly closing?: ReceiptClosing | undefined;
 }
 
-/** Returns receipts by id, from the lines of one node's files, in any order of the files. */
+/** Reads receipts from the lines of one node's files, in any order of the files. Returns them by id. */
 function readReceiptLines(values: readonly unknown[]): ReadonlyMap<string, JournalledReceipt> {
   const found = new Map<string, JournalledReceipt>();
   const closings = new Map<string, ReceiptClosing>();

@@ -12,23 +12,26 @@ import type {
 
 /** Counts limits in memory, for a service with one process. */
 
-/** Bound on buckets; the least recently used are dropped. 100,000 take about 10 MB. */
+/** Bound on the counters of each kind; the least recently used are dropped. 100,000 take about 10 MB. */
 const BUCKETS_MAX = 100_000;
-/** Suggested wait if too many calls are running: when one will end is unknown. */
+/** The wait to suggest if too many calls are running, because nobody knows when one will end. */
 const LEASE_WAIT_MS = 1000;
 
 export class ProcessLimiter implements Limiter {
   readonly #clock: Clock;
   readonly #due = new Recent<string, number>(BUCKETS_MAX);
   readonly #spent = new Recent<string, number>(BUCKETS_MAX);
-  /** The ends of each bucket's leases by the monotonic clock, earliest first. All have the same length. */
+  /**
+   * For each bucket, the leases by id with their ends by the monotonic clock. All leases have the same length, so those
+   * that end first come first.
+   */
   readonly #leases = new Map<string, Map<string, number>>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Does nothing: this limiter works as long as its process does. */
+  /** Resolves always: this limiter works as long as its process does. */
   async ping(): Promise<void> {}
 
   async take(asks: readonly LimitAsk[]): Promise<LimitAnswer> {
@@ -112,7 +115,10 @@ export class ProcessLimiter implements Limiter {
     return Math.max(this.#spent.get(bucket) ?? 0, known);
   }
 
-  /** Starts counting from the known value, even if the call is refused: otherwise each refusal would read it again. */
+  /**
+   * Stores the `known` spending of a budget, even if the call is then refused. Otherwise each refused call would read
+   * the spending from the receipts again.
+   */
   #begin(ask: LimitAsk): void {
     if (ask.kind === 'budget' && this.#spent.get(ask.bucket) === undefined) {
       this.#spent.set(ask.bucket, ask.known ?? 0);

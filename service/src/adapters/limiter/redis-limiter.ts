@@ -4,9 +4,8 @@ import type { Clock } from '../../../../src/ports/clock.ts';
 import type { CallEnd, LeaseAsk, LimitAnswer, LimitAsk, Limiter } from '../../ports/limiter.ts';
 
 /**
- * The limiter of a service with several nodes: Redis or Valkey counts for all. One script checks and books all
- * limits of a call at once, by that server's clock, so neither nodes nor their clocks can disagree. It rejects if
- * the server does not answer.
+ * The limiter of a service with several nodes, on Redis or Valkey. One script checks and books all limits of a call at
+ * once, by that server's clock, so neither nodes nor their clocks can disagree.
  */
 
 export interface RedisLimiterOptions {
@@ -110,7 +109,7 @@ export class RedisLimiter implements Limiter {
     }
   }
 
-  /** Returns a limit's key. A cluster hashes only the part in braces, so all limits of a call are on one server. */
+  /** Returns a limit's key. Redis Cluster hashes only the part in braces, so one server has all limits of a tenant. */
   #keyOf({ tenant, kind, bucket }: LimitAsk): string {
     return `${this.#prefix}:{${tenant}}:${kind}:${bucket}`;
   }
@@ -118,13 +117,13 @@ export class RedisLimiter implements Limiter {
 
 const PASSED: LimitAnswer = { refusedBy: undefined, waitMs: 0 };
 
-/** One limit as the script reads it: its kind and four values. */
+/** One limit for the script. `facts`: its kind and four values. */
 interface Count {
   readonly ask: LimitAsk;
   readonly facts: readonly (string | number)[];
 }
 
-/** Writes a limit for the script. `booked` replaces the requested cost. */
+/** Makes the script's values for a limit. `booked` replaces the cost of a rate or budget. */
 function countOf(ask: LimitAsk, booked?: number): Count {
   switch (ask.kind) {
     case 'rate': {
@@ -138,8 +137,8 @@ function countOf(ask: LimitAsk, booked?: number): Count {
   }
 }
 
-// Each command inside the server takes a microsecond or two, so a value is read once. Numbers are written with 17
-// digits, so they are read back exactly. Keys expire a minute after their content.
+// The script reads each value once, because a command in it takes a microsecond or two. It writes numbers with 17
+// digits, so that they are read back exactly. A key expires a minute after the time that its value stands for.
 const SCRIPT = `
 local call, operation = redis.call, ARGV[1]
 local now = tonumber(ARGV[2])
@@ -206,7 +205,7 @@ for at, key in ipairs(KEYS) do
   elseif operation == 'take' then
     local max = tonumber(ARGV[from + 2])
     local isFull = call('ZCARD', key) >= max
-    -- Leases that ended without a word stand there until a place is needed.
+    -- Expired leases of dead processes are removed only when a place is needed.
     if isFull and call('ZREMRANGEBYSCORE', key, '-inf', exactly(now)) > 0 then
       isFull = call('ZCARD', key) >= max
     end
@@ -220,7 +219,7 @@ for at, key in ipairs(KEYS) do
 end
 if #uncounted > 0 then return { '0', '0', unpack(uncounted) } end
 if worst > 0 then
-  -- What is known of a budget stays, or each refusal would read it from the receipts again.
+  -- The known spending is stored, or each refused call would read it from the receipts again.
   for at, spent in pairs(floors) do keep(KEYS[at], spent, ends[at]) end
   return { tostring(worst), exactly(wait) }
 end

@@ -7,12 +7,12 @@ import type {
   SpaceState,
 } from '../../ports/service-store.ts';
 
-/** Decides for each record of a batch whether to store it. Each engine then writes what the plan lists. */
+/** Decides for each record of a batch whether to store it. SQLite and PostgreSQL then write what the plan lists. */
 
-/** Passages of a batch: by object, then by text. */
+/** The passages of a batch: for each record, for each of its texts. */
 type BatchPassages = readonly (readonly (readonly IndexedPassage[])[])[];
 
-/** Cuts a batch into passages, for which no lock is needed. */
+/** Cuts the texts of a batch into passages. This needs no lock, so it runs before the transaction. */
 export function passagesIn({ objects }: CaptureBatch): BatchPassages {
   return objects.map(({ texts }) => texts.map(({ text, role }) => passagesOf(text, role)));
 }
@@ -32,7 +32,7 @@ export function namesIn({ space, objects }: CaptureBatch) {
   ] as const;
 }
 
-/** Part of a batch that the space already has. */
+/** Something of a batch that the space already has. `what`: 'purged', 'record', 'ref' or 'text'. */
 export interface KnownRow {
   readonly what: string;
   readonly name: string;
@@ -45,7 +45,7 @@ interface PlanFacts {
   readonly seq: number;
   /** The number of records that the tenant's plan still allows. */
   readonly room: number;
-  /** Canonical bytes that the space still takes. */
+  /** The number of canonical bytes that the space may still grow. */
   readonly bytesLeft: number;
 }
 
@@ -67,7 +67,7 @@ interface NewRecord {
 export class CapturePlan {
   readonly results: readonly ObjectState[];
   readonly records: NewRecord[] = [];
-  /** Records of one text that the space already has: their times and sources may still be new. */
+  /** Records of one text that the space already has. The batch may state a newer time for them, or their source. */
   readonly again: NewObject[] = [];
   /** Canonical bytes of the new records. */
   bytes = 0;
@@ -110,8 +110,8 @@ export class CapturePlan {
   }
 
   /**
-   * Returns the name of a text. The same words may be in two records (a note, a longer exchange); the first record's
-   * text keeps the name.
+   * Returns the digest and the reference of a text. If another record, such as a note, has the same text already, that
+   * one keeps the digest of the text, and this one is named by its record.
    */
   #nameOf({ digest, ref, textDigest }: NewObject, message: number) {
     if (textDigest === undefined) return { digest: `${digest}#${message}`, ref };
@@ -125,7 +125,7 @@ export class CapturePlan {
   }
 }
 
-/** Returns the key of a record's conversation: its session, or its own digest, so that no other record shares it. */
+/** Returns the key of a record's conversation: its session, or without one its digest, so that it stands alone. */
 export function threadOf({ session, digest }: NewObject): string {
   return session === '' ? digest : session;
 }

@@ -9,12 +9,13 @@ import { Spaces } from './spaces.ts';
 import { MEMORY } from './statements.ts';
 
 /**
- * Purges of a tenant. One transaction changes the generation and records the order; small ones erase the records, on
- * any node, and continue after a crash. The last one changes the generation again, so that whoever recalled or asked
- * meanwhile notices. A purged record leaves a tombstone.
+ * Purges records of a tenant. The first transaction changes the generation and stores the order. Later ones erase some
+ * records each, on any node, also after a crash. The last one changes the generation again, because a recall meanwhile
+ * may have quoted a doomed record. A purged record leaves a tombstone, a row in `purged`, so that it is never stored
+ * again.
  */
 
-/** Records deleted in one transaction; it takes about 100 ms. */
+/** Maximum number of records deleted in one transaction, which then takes about 100 ms. */
 const BATCH = 256;
 
 interface PlacedPurge {
@@ -29,7 +30,7 @@ interface PlacedRow extends PurgeRow {
   readonly upto: number;
 }
 
-/** `id`: the number of the space. */
+/** A space whose generation a purge changes. `id`: the number of the space. */
 interface MovedSpace extends Pick<PurgeOrder, 'purgeId' | 'space'> {
   readonly id: number;
 }
@@ -50,9 +51,9 @@ interface DoomedRow {
   readonly size: number;
 }
 
-/** What a purge needs from the engine, in its transaction. */
+/** The parts of a purge that differ between SQLite and PostgreSQL. They run in its transaction. */
 export interface PurgedIndex {
-  /** Makes the space if missing. Returns its number; undefined if there are too many spaces. */
+  /** Creates the space if it is missing. Returns its number; undefined if there are too many spaces. */
   makeSpace(rows: Rows, tenant: string, space: string): Promise<number | undefined>;
   /** Erases the texts of these records, and their words from the index. */
   eraseTexts(
@@ -60,6 +61,7 @@ export interface PurgedIndex {
     place: { readonly tenant: string; readonly space: number },
     records: readonly number[],
   ): Promise<void>;
+  /** Drops stored counts of words, which would still reveal purged words. */
   forgetWords?(rows: Rows, tenant: string, space: number): Promise<unknown>;
 }
 
@@ -77,8 +79,8 @@ export class Purges {
   }
 
   /**
-   * Begins a purge. An order that is already recorded is returned unchanged, because the confirmation of its commit
-   * may have been lost.
+   * Begins a purge. If the purge exists already, it only returns it: the transaction runs again if the result of its
+   * commit was lost.
    */
   async begin(order: PurgeOrder): Promise<PurgeReceipt> {
     const { space, scope, isDryRun, now, purgeId } = order;
@@ -131,7 +133,7 @@ export class Purges {
     return purgeOf(row);
   }
 
-  /** Erases some of the purge's records. 'empty': no record is left; call `finish`. */
+  /** Erases some of the purge's records. 'empty': none was left, so call `finish`. 'over': the purge has ended. */
   async eraseSome(purgeId: string, now: number): Promise<'erased' | 'empty' | 'over'> {
     const placed = await this.#placed(purgeId);
     if (placed?.purge.state !== 'tombstoned') return 'over';
@@ -148,7 +150,7 @@ export class Purges {
     );
     if (doomed.length > 0) await this.#erase(doomed.slice(0, BATCH), spaceId, now);
     if (doomed.length > 0 && doomed.length <= BATCH) await this.#end(placed, now);
-    // A recall may have stored counts of words again meanwhile.
+    // A recall may have stored counts of words again since the purge began.
     if (doomed.length === 0) await this.#index.forgetWords?.(this.#rows, this.#tenant, spaceId);
     return doomed.length > 0 ? 'erased' : 'empty';
   }
@@ -167,7 +169,7 @@ export class Purges {
     return (await this.#rows.all<PurgeRow>(MEMORY.listPurges, ...values)).map(purgeOf);
   }
 
-  /** Ends a purge. A block that was recalled before the last record was erased may quote one of them. */
+  /** Changes the generation again, because a block recalled since the purge began may quote one of its records. */
   async #end({ purge, spaceId }: PlacedPurge, now: number): Promise<void> {
     const { purge_id: purgeId, space } = purge;
     await this.#moveOn({ purgeId, space, id: spaceId }, now);
@@ -225,7 +227,7 @@ function sizeOf(records: readonly DoomedRow[]): number {
   return records.reduce((sum, { size }) => sum + size, 0);
 }
 
-/** Returns digests, session, source and time; null if the scope does not name them. */
+/** Returns the scope's digests, session, source and time as values of a statement; null for those it does not name. */
 function valuesOf(scope: PurgeScope): [readonly string[] | null, ...(string | number | null)[]] {
   const before = 'before' in scope ? Date.parse(scope.before) : null;
   return [

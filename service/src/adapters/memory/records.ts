@@ -36,14 +36,14 @@ import {
 import type { Spaces } from './spaces.ts';
 import { MEMORY } from './statements.ts';
 
-/** Reads a tenant's records: as canonical bytes that are proven, and as items that are listed and searched. */
+/** Reads a tenant's records: whole, as proofs, and as items of a list or a search. */
 
-/** Bound on results: a reference without a space may name a record in each of several spaces. */
+/** Bound on retrieved records: a reference without a space may name one record in each of several spaces. */
 const OBJECTS_MAX = 256;
-/** Proofs computed between two checks of the deadline: one statement, about 100 kB of records. */
+/** Proofs computed between two checks of the deadline, from the rows of one statement: about 100 kB of records. */
 const PROOFS_PER_LOOK = 64;
 
-/** Outputs that are read at once when a list searches words in them. */
+/** Tool outputs that one statement reads for a list. */
 const OUTPUTS_READ = 32;
 
 interface ProofRow {
@@ -77,10 +77,10 @@ interface SourceRow {
   readonly bytes: number;
 }
 
-/** The index of an engine, for lists that ask for words. */
+/** The search for texts with all of some words, by the index of SQLite or PostgreSQL. */
 export interface WordSearch {
   readonly statement: string;
-  /** Returns the values of `$13` and the following parameters. */
+  /** Returns the values of the statement's parameters from `$13` on. */
   valuesOf(spaces: readonly number[], terms: readonly string[]): SqlValue[];
 }
 
@@ -96,29 +96,29 @@ export class Records {
   }
 
   /**
-   * Proves candidates by reading all their bytes. `isPartial`: the deadline left some unread. The first proofs are
-   * read together with the generation, because a stale one is rare.
+   * Proves that the store has the candidates, by reading all their bytes. `isPartial`: the deadline left some unread.
+   * It does not wait for the generation before the first proofs, because the caller's is rarely outdated.
    */
   async prove(
     question: ServiceQuestion,
     state: Promise<{ readonly generation: string }>,
   ): Promise<{ coverage: CoverageEntry[]; isPartial: boolean }> {
     const { candidates, ifGeneration, deadlineAt } = question;
-    // Returns before it uses `state`, whose rejection would be unhandled here; the caller reports it.
+    // The caller handles a rejection of `state`, so do not derive another promise from it here.
     if (candidates.length === 0) return { coverage: [], isPartial: false };
     const isStale = state.then(
       ({ generation }) => ifGeneration !== undefined && ifGeneration !== generation,
     );
     const coverage: CoverageEntry[] = [];
-    const leave = (from: number, left: 'stale_generation' | 'not_checked'): CoverageEntry[] =>
-      coverage.concat(candidates.slice(from).map((digest) => ({ digest, state: left })));
+    const withRest = (from: number, rest: 'stale_generation' | 'not_checked'): CoverageEntry[] =>
+      coverage.concat(candidates.slice(from).map((digest) => ({ digest, state: rest })));
     for (let at = 0; at < candidates.length; at += PROOFS_PER_LOOK) {
       const isLate = Date.now() > deadlineAt;
       const some = isLate ? [] : candidates.slice(at, at + PROOFS_PER_LOOK);
-      // oxlint-disable-next-line no-await-in-loop -- The clock is looked at in between.
+      // oxlint-disable-next-line no-await-in-loop -- The deadline is checked in between.
       const [stale, proven] = await Promise.all([isStale, this.#proveSome(some, question)]);
-      if (stale) return { coverage: leave(0, 'stale_generation'), isPartial: false };
-      if (isLate) return { coverage: leave(at, 'not_checked'), isPartial: true };
+      if (stale) return { coverage: withRest(0, 'stale_generation'), isPartial: false };
+      if (isLate) return { coverage: withRest(at, 'not_checked'), isPartial: true };
       coverage.push(...proven);
     }
     return { coverage, isPartial: false };
@@ -159,7 +159,7 @@ export class Records {
     const { spaces, role, session, refs, since, until, words, kind, sourceId } = filter;
     const chosen = await this.#spaces.chosen(spaces);
     const terms = listTerms(words ?? '');
-    // A text without a searchable word finds nothing.
+    // A search text without a searchable word finds nothing.
     if (words !== undefined && terms.length === 0) return [];
     const values: SqlValue[] = [
       this.#tenant,
@@ -206,7 +206,7 @@ export class Records {
     }));
   }
 
-  // Outputs are not indexed, so read them newest first until the page is full.
+  // Tool outputs are not indexed, so read them newest first until the page is full.
   async #outputs({ spaces, session, words, role, offset, limit }: ItemFilter) {
     const terms = listTerms(words ?? '');
     if (role !== undefined || (words !== undefined && terms.length === 0)) return [];
@@ -234,13 +234,13 @@ export class Records {
     return found.slice(offset, offset + limit);
   }
 
-  /** Returns a text with its item; undefined if the text was deleted. */
+  /** Returns the item of a text, by the text's digest; undefined if the text was deleted. */
   async itemOf(space: string, digest: string): Promise<SaidItem | undefined> {
     const row = await this.#rows.get<WholeRow>(MEMORY.itemOfText, this.#tenant, space, digest);
     return row === undefined ? undefined : { facts: factsOf(row), whole: wholeOf(row) };
   }
 
-  /** Returns the names of texts of records that the client already has in its prompt. */
+  /** Returns the digests of the texts that `excludeDigests` names, by themselves or by their records. */
   async textsOf({ space, olderSpaces = [], otherSpaces, excludeDigests }: ServiceQuestion) {
     const texts = excludeDigests.filter(isDigest);
     if (texts.length === excludeDigests.length) return texts;
@@ -268,7 +268,7 @@ export class Records {
       texts,
     );
     const found = new Map<string, ProofRow>();
-    // The first record of a text represents it.
+    // If several records have the text, the first one proves it: it is set last.
     for (const row of held.toReversed()) {
       if (row.text_digest !== null) found.set(row.text_digest, row);
       found.set(row.digest, row);
@@ -278,7 +278,7 @@ export class Records {
     return names.map((digest) => {
       const row = found.get(digest);
       if (row === undefined) return { digest, state: purged.has(digest) ? 'purged' : 'unknown' };
-      // A masked record differs from the text in the prompt, so it must never be left out.
+      // A record with masked secrets differs from the prompt's text, so its proof must not allow leaving that out.
       if (row.redactions > 0) return { digest, state: 'not_checked' };
       const { ref, bytes } = row;
       return { digest, state: 'durable', bytes: bytes.length, pop: proofOf(nonce, bytes), ref };
@@ -315,9 +315,9 @@ function wholeOf({ bytes, message }: WholeRow): string {
 }
 
 /**
- * A record's names as values of a statement: the digest and the reference of its bytes and, if it has exactly one
- * text, the digest and the reference of that text. A text's reference is the beginning of its digest, for which the
- * tables have an index.
+ * A name as four values of a statement, of which it gives one or two. A record has a digest and a reference, and a
+ * record of one text also those of its text. A text's digest comes with its reference, for which the table has an
+ * index.
  */
 type NameValues = readonly [
   digest: string | null,

@@ -13,7 +13,7 @@ import { termsOf } from '../../../../src/core/recall/terms.ts';
 import type { RecalledPassage } from '../../../../src/ports/memory.ts';
 import type { ObjectKind, ServiceQuestion } from '../../ports/service-store.ts';
 
-/** Rows of the tables in the forms of the memory contract, whatever database holds them. */
+/** Converts rows of SQLite and PostgreSQL to the forms of the memory contract. */
 
 export type ItemFacts = Omit<MemoryItem, 'text' | 'tokens' | 'verbatim' | 'score'>;
 
@@ -29,7 +29,7 @@ export interface ItemRow extends OriginRow {
 
 type SaidRow = Omit<ItemRow, 'role'> & { readonly role: Provenance['role'] };
 
-/** Returns the item of a row, without its text. The id has the numbers of the record and of the text in it. */
+/** Returns the item of a row, without its text. Its id has the number of the record and the index of the text in it. */
 export function factsOf(row: SaidRow): ItemFacts {
   return {
     item_id: `it_${row.record_id}.${row.message}`,
@@ -49,7 +49,7 @@ export function listedItem(facts: ItemFacts, whole: string): MemoryItem {
   return itemOf({ facts, whole }, beginningOf(whole));
 }
 
-/** Returns an output's item; undefined if it lacks one of the terms. */
+/** Returns the item of a tool output; undefined if it lacks one of the terms. */
 export function outputItem(
   row: Omit<ItemRow, 'message' | 'kind' | 'role'> & { readonly bytes: Uint8Array },
   terms: readonly string[],
@@ -65,7 +65,7 @@ export interface FoundText extends SaidItem {
   readonly passage: RecalledPassage;
 }
 
-/** Returns the items that the question allows, each with its own id, and whether there were more. */
+/** Returns the items that the question allows, and whether there were more. Passages of one text get different ids. */
 export function recalledItems(
   found: readonly FoundText[],
   { kinds, scoreMin, itemsMax }: Pick<ServiceQuestion, 'kinds' | 'scoreMin' | 'itemsMax'>,
@@ -87,7 +87,7 @@ export function recalledItems(
   return { items: allowed.slice(0, itemsMax), isTruncated: allowed.length > itemsMax };
 }
 
-/** Returns the record of an item's id; -1, which no record has, for an invalid id. */
+/** Returns the number of the record in an item's id; -1, which no record has, for an invalid id. */
 export function objectOfItem(itemId: string): number {
   const digits = /^it_(\d{1,15})(?:\.\d{1,5}){0,2}$/.exec(itemId)?.[1];
   return digits === undefined ? -1 : Number(digits);
@@ -105,7 +105,7 @@ function beginningOf(text: string): string {
   return text.slice(0, ITEM_CHARS_MAX).replace(/[\ud800-\udbff]$/, '');
 }
 
-/** A record's origin as columns, for both engines. */
+/** The columns of a record and its origin, which SQLite and PostgreSQL share. */
 export interface OriginRow {
   readonly digest: string;
   readonly ref: string;

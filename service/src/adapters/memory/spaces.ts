@@ -3,7 +3,7 @@ import { mayUse } from '../../../../src/core/memory-api/keys.ts';
 import type { Rows } from '../../ports/rows.ts';
 import { MEMORY } from './statements.ts';
 
-/** Spaces of a tenant with their generation and commit sequence; a space never written is at 0 and 0. */
+/** Reads spaces of a tenant with their generation and commit sequence. */
 
 export interface StateRow {
   readonly epoch: string;
@@ -30,7 +30,7 @@ export class Spaces {
     this.#tenant = tenant;
   }
 
-  /** Reads the epoch each time, because after a restore no node may report the old one. */
+  /** Finds a space, with the database's present epoch: after a restore no node may report the old one. */
   async find(space: string): Promise<FoundSpace> {
     const row = await this.#rows.get<StateRow>(MEMORY.spaceState, this.#tenant, space);
     return { state: stateOf(space, row), id: row?.id ?? undefined, bytes: row?.bytes ?? 0 };
@@ -41,8 +41,8 @@ export class Spaces {
   }
 
   /**
-   * Returns how many more records the plan allows; Infinity without a limit. Concurrent batches of two spaces may
-   * exceed it by one batch, because each space has its own row.
+   * Returns how many more records the plan allows; Infinity without a limit. Batches of two spaces at the same moment
+   * may exceed it by one batch, because each locks only the row of its space.
    */
   async room(): Promise<number> {
     const found = await this.#rows.get<{ room: number | null }>(MEMORY.planRoom, this.#tenant);

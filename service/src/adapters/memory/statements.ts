@@ -1,6 +1,6 @@
 /**
- * The statements on spaces, records and purges that SQLite and PostgreSQL share. Each names the tenant. An engine
- * has its own for captures, for the index and for recalls.
+ * The statements on spaces, records and purges that SQLite and PostgreSQL share. Each names the tenant, as $1. For
+ * captures, the index and recalls each of the two has its own.
  */
 
 /** Columns of a record and its origin. Tables: r (objects), s (tenant_spaces), c (sources). */
@@ -14,7 +14,7 @@ const ORIGIN = `r.digest, r.ref, s.name AS space, r.text_digest, r.source_id AS 
 const ORIGIN_JOINS = `JOIN tenant_spaces s ON s.tenant_id = $1 AND s.id = r.space_id
   JOIN sources c ON c.tenant_id = $1 AND c.space_id = r.space_id AND c.id = r.source_id`;
 
-/** Selects the number of the space whose name is $2, which saves a query before the statement. */
+/** Selects the number of the space whose name is $2, so that no query before the statement is needed. */
 export const SPACE_NAMED =
   '(SELECT s.id FROM tenant_spaces s WHERE s.tenant_id = $1 AND s.name = $2)';
 
@@ -26,7 +26,7 @@ const SCOPE = `($3::text[] IS NULL OR r.digest = ANY($3))
   AND ($6::bigint IS NULL OR r.observed_at < $6)`;
 
 /**
- * Condition of a page of items; its values are $3 to $9. It begins at the texts, so only the page's records are read.
+ * Condition of a page of items; its values are $3 to $9. It selects from `texts`, so only the page's records are read.
  */
 const LISTED = `t.tenant_id = $1 AND t.space_id = ANY($2::integer[])
         AND ($3::text IS NULL OR t.role = $3) AND ($4::text IS NULL OR t.session = $4)
@@ -160,9 +160,9 @@ export const MEMORY = {
 } as const;
 
 /**
- * Writes a query for texts with all words; first those with most of them in one passage. `held`: the engine's query
- * for space_id, text_n, n and place of the passages with each word, which uses $13 and later. $12 is the number of
- * words.
+ * Writes a query for texts that contain all words. Texts with more of the words in one passage come first. $12 is the
+ * number of words. `held`: the database's own query for the passages with each word, with the parameters from $13 on.
+ * It returns space_id, text_n, n of the passage, and `place`, the index of the word.
  */
 export function searchItems(held: string): string {
   return `WITH held AS (${held}),

@@ -16,17 +16,18 @@ import { Spaces } from './spaces.ts';
 import { MEMORY } from './statements.ts';
 
 /**
- * The memory of one tenant: every statement names the tenant. It is the same on every engine except for captures and
- * recalls, because each engine has its own index.
+ * The memory of one tenant: every statement names the tenant. SQLite and PostgreSQL share it, except for captures and
+ * recalls, because each has its own index.
  */
 
 export interface MemoryEngine extends PurgedIndex {
   /** Resolves once the tables exist in their current form. */
   readonly open: () => Promise<Transactions>;
+  /** Returns the search for words in lists. */
   readonly wordsOf: (tenant: string) => Promise<WordSearch>;
   capture(tenant: string, batch: CaptureBatch, signal: AbortSignal): Promise<CaptureOutcome>;
   recall(tenant: string, question: ServiceQuestion, signal: AbortSignal): Promise<ServiceAnswer>;
-  /** Erases deleted bytes from the files. Rejects while another process reads them. */
+  /** Rewrites the database's file, because it still has bytes of deleted rows. Rejects while others read it. */
   rewrite?(): Promise<void>;
 }
 
@@ -75,7 +76,7 @@ export async function unfinishedPurges({
   return found.map(({ tenant_id: tenant, id: purgeId }) => ({ tenant, purgeId }));
 }
 
-/** Counts what a service holds, for its operator. */
+/** Counts the rows of all tenants, for the operator. */
 export async function heldIn(rows: Rows): Promise<Omit<ServiceStoreHealth, 'engine' | 'bytes'>> {
   type Held = Omit<ServiceStoreHealth, 'engine' | 'bytes' | 'newestAt'>;
   const row = await rows.get<Held & { newest_record: number; newest_key: number }>(MEMORY.health);
@@ -84,17 +85,17 @@ export async function heldIn(rows: Rows): Promise<Omit<ServiceStoreHealth, 'engi
   return { ...held, newestAt: Math.max(newestRecord, newestKey) };
 }
 
-/** A question with a text, in the forms of the contract and of the search. */
+/** A question with a text to search for. */
 export type AskedText = ServiceQuestion & RecallQuestion;
 export type FoundItems = Pick<ServiceAnswer, 'items' | 'exchanges' | 'sessions' | 'isTruncated'>;
 
-/** A running search. To save a round trip, its first queries are sent together with those of the proofs. */
 export interface StartedSearch {
+  /** Resolves when the search's first queries are answered. To save a round trip, they go with those of the proofs. */
   readonly ready?: Promise<unknown>;
   recall(): Promise<FoundItems>;
 }
 
-/** Answers a question in one transaction. `begin`: starts the engine's search, for a question with a text. */
+/** Answers a question in one transaction. `begin` starts the database's own search, for a question with a text. */
 export async function answerTo(
   rows: Rows,
   { tenant, question }: { readonly tenant: string; readonly question: ServiceQuestion },
@@ -107,7 +108,7 @@ export async function answerTo(
   const stating = spaces.state(question.space);
   const proving = records.prove(question, stating);
   const [state, proven] = await Promise.all([stating, proving, started?.ready]);
-  // The search is bounded and takes some 20 ms; it is left out if it cannot begin in time.
+  // A search is not interrupted, as it takes some 20 ms. It is left out if the deadline has passed before.
   const isLate = started !== undefined && Date.now() > deadlineAt;
   const found =
     started === undefined || isLate ? { items: [], isTruncated: false } : await started.recall();

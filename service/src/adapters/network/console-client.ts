@@ -1,7 +1,7 @@
 import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 
-/** Calls a service, wherever it runs. Follows no redirect: the token is for one host. */
+/** Calls the console of a service, on this machine or another. It follows no redirect: the token is for one host. */
 
 export interface ConsoleEndpoint {
   /** The service's address without a path: `https://svc.example.com`. */
@@ -26,14 +26,14 @@ interface HttpAnswer {
   readonly text: string;
 }
 
-/** Deadline of a call: the service answers or refuses within ten seconds, and a slow network gets twice that. */
+/** Deadline of a call: the service itself answers or refuses within ten seconds, and a slow network may double that. */
 const WAIT_MS = 20_000;
 // Deadline of a check whether the service answers: on this machine it takes milliseconds, under load some hundred.
 const READY_MS = 3000;
 /** Bound on an answer: a page of 100 providers of 500 models each has at most 13 MB. */
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
 
-/** Calls the console. Rejects with Node's own error without a whole answer in time. */
+/** Calls the console. Rejects with Node's own error if no whole answer comes in time. */
 export function callConsole(
   { url, token, certificate }: ConsoleEndpoint,
   { method, path, tenant, body, ifVersion }: ConsoleHttpCall,
@@ -53,7 +53,7 @@ export function callConsole(
 export interface ServiceAddress {
   readonly host: string;
   readonly port: number;
-  /** The certificate with which it was started; undefined if it serves plain HTTP. */
+  /** The certificate with which the service was started; undefined if it serves plain HTTP. */
   readonly certificate: string | undefined;
 }
 
@@ -64,7 +64,7 @@ export function ownUrl({ host, port, certificate }: ServiceAddress): URL {
   return new URL(`${certificate === undefined ? 'http' : 'https'}://${name}:${port}`);
 }
 
-/** Asks a service on this machine for the status of /readyz, without a key; undefined without an answer in time. */
+/** Returns the HTTP status of /readyz of a service on this machine; undefined if no answer comes in time. */
 export function probeService(address: ServiceAddress): Promise<number | undefined> {
   const { certificate } = address;
   const asked = { method: 'GET', headers: {}, body: undefined, certificate, waitMs: READY_MS };

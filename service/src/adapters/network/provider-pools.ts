@@ -33,11 +33,11 @@ interface EgressOptions {
 }
 
 /**
- * Bound on connections, equal to the bound on callers. All tenants may use one preset's origin, and with fewer a
- * tenant's long answers would delay the others.
+ * Bound on a pool's connections, equal to the bound on the service's clients. All tenants may use one preset's origin,
+ * and with fewer connections a tenant's long answers would delay the others.
  */
 const CONNECTIONS_MAX = 4_096;
-/** Bound on pools. A provider that was idle for long opens new connections. */
+/** Bound on pools; the least recently used is closed. */
 const POOLS_MAX = 2_000;
 
 export class ProviderPools implements ProviderLinks {

@@ -22,8 +22,8 @@ import type { TenantTermKeys } from './term-keys.ts';
 import { bytesArray } from './wire-values.ts';
 
 /**
- * Captures a batch of records. The space's row is locked, so batches of a space run one after the other, and their
- * sequence is the order of their commits. A batch takes two messages and a commit, however many records it has.
+ * Captures a batch of records. The space's row is locked, so batches of a space run one after the other, and `seq`
+ * follows the order of their commits. A batch takes two messages and a commit, however many records it has.
  */
 
 export async function capture(
@@ -39,7 +39,7 @@ export async function capture(
       readKnown(rows, place.tenant, batch),
       place.ignoresPlan === true ? Infinity : spaces.room(),
     ]);
-  // Extracting the words in this process takes about as long as the server's answer, so both run at the same time.
+  // Cutting the texts into passages takes about as long as the server's answer, so both run at the same time.
   let [[space, held, room], passages] = await Promise.all([
     lock(),
     meanwhile(() => passagesIn(batch)),
@@ -69,7 +69,7 @@ export async function capture(
   return { state: after, results: plan.results };
 }
 
-/** Runs `work` in the next tick, so that the statements queued in this one are sent first. */
+/** Runs `work` in the next tick, after the statements that were queued before are sent. */
 export async function meanwhile<T>(work: () => T): Promise<T> {
   await new Promise<void>((resolve) => {
     process.nextTick(resolve);
@@ -93,15 +93,15 @@ function lockSpace(rows: Rows, tenant: string, space: string): Promise<LockedSpa
   return rows.get<LockedSpace>(INDEX.lockSpace, tenant, space);
 }
 
-/** Locks the space, and creates it if missing; undefined if the tenant has too many. */
+/** Locks the space, and creates it if it is missing. Undefined if the tenant has too many spaces. */
 export async function makeSpace(
   rows: Rows,
   tenant: string,
   space: string,
 ): Promise<LockedSpace | undefined> {
-  // Two nodes may give two spaces the same number; then one of them finds its row missing and tries again.
+  // Two nodes may choose the same number for two spaces. Then one of them adds no row, and tries again.
   for (;;) {
-    // oxlint-disable-next-line no-await-in-loop -- The next look follows what was made.
+    // oxlint-disable-next-line no-await-in-loop -- The next attempt depends on this one.
     const found = await lockSpace(rows, tenant, space);
     if (found !== undefined) return found;
     // oxlint-disable-next-line no-await-in-loop
@@ -112,7 +112,7 @@ export async function makeSpace(
   }
 }
 
-/** A known row, or a conversation with its number as `id`. */
+/** A known row, or a conversation of the space: `what` is 'conversation', and `id` its number. */
 interface HeldRow extends KnownRow {
   readonly id: number;
 }
@@ -159,7 +159,7 @@ class BatchWriter {
     this.#conversations = new Map(known.map(({ name, id }) => [name, id]));
   }
 
-  /** Sends the statements; each sees what those before it have added. */
+  /** Sends the statements. Each sees the rows that those before it added. */
   write(now: number): Promise<number>[] {
     const added =
       this.#plan.records.length === 0
@@ -177,7 +177,7 @@ class BatchWriter {
     return id;
   }
 
-  /** Adds what the batch brings to each source. A source is a session and its client. */
+  /** Adds the batch's sums to its sources. A source is a session together with the client program. */
   #addSources(): Promise<number> {
     const sums = sourcesOf(this.#plan.records.map(({ object }) => object));
     return this.#run(
@@ -276,7 +276,10 @@ class BatchWriter {
     ];
   }
 
-  /** Renews repeated records, like sayAgain of the file's tables, after the batch's rows are written. */
+  /**
+   * Updates records that the space had before the batch: a newer time, or that the user has confirmed the text. On
+   * SQLite, sayAgain() does the same.
+   */
   #sayAgain(): Promise<number>[] {
     const { again } = this.#plan;
     const timed = again.filter(({ isTimed }) => isTimed === true);
@@ -315,7 +318,7 @@ interface PlacedText {
   readonly passages: readonly IndexedPassage[];
 }
 
-/** Returns the passages of text `n`, each with its position in the conversation. */
+/** Returns the passages of the text with number `n`, each with its position in the conversation. */
 function passagesOf({ object, role, conversation, passages }: PlacedText, n: number): NewPassage[] {
   const source = object.source === undefined ? {} : { source: object.source };
   const first = (object.position + shareOf({ role, ...source })) * POSITIONS_PER_EXCHANGE;

@@ -18,9 +18,9 @@ import { Session } from './session.ts';
 import { MemoryError } from '../../../../src/core/errors.ts';
 
 /**
- * Runs transactions on PostgreSQL over a pool of a few connections. Every wait has a deadline, here and on the
- * server. It uses no session state, so a pooler may be in between. `look` sends one message and opens no
- * transaction. `note` is a `write`, because one more commit costs nothing here.
+ * Runs transactions on PostgreSQL over a pool of a few connections. Every wait has a deadline, in this process and on
+ * the server. svc uses no session state, so a connection pooler may be in between. `look` sends one message and opens
+ * no transaction. `note` is the same as `write`.
  */
 
 export interface ConnectionOptions {
@@ -32,7 +32,7 @@ export interface ConnectionOptions {
 }
 
 interface ConnectionHooks {
-  /** Called with a newly found server, before anything else. If it throws, the server is not used. */
+  /** Called when a server is found, before any other statement. If it throws, the server is not used. */
   readonly settle?: (transactions: Transactions, origin: DatabaseOrigin) => Promise<void>;
 }
 
@@ -41,25 +41,32 @@ interface Work<T> {
   readonly begin: string | undefined;
   readonly run: (rows: Rows) => Promise<T>;
   readonly statementMs: number;
-  /** True if the work may run twice because its second run finds the work done. */
+  /** True if the work may run twice: the second run detects that the first was committed. */
   readonly isRepeatable: boolean;
 }
 
 type Runner = <T>(work: Work<T>, signal?: AbortSignal) => Promise<T>;
 
-/** Bound on connections: half of what the smallest managed offers give a service of two nodes. */
+/** Default bound on connections of a node. The smallest managed databases allow some 25. */
 const CONNECTIONS_MAX = 10;
-/** Share of connections that recalls and captures may not take: keys, settings, ledger and receipts always find one. */
+/**
+ * Share of connections that recalls and captures may not take. So look-ups of keys and settings, the ledger and
+ * receipts always find a free one.
+ */
 const RESERVED_SHARE = 0.3;
+/** Default deadline of one statement. */
 const STATEMENT_MS = 2000;
-/** Deadline of one statement of a migration or of a purge step. */
+/** Deadline of one statement of a background job, such as a migration or a purge. */
 const JOB_STATEMENT_MS = 60_000;
 /** Deadline of a call with all its attempts, as a multiple of the deadline of its statements. */
 const STATEMENTS_IN_CALL = 5;
-/** How long work waits for a connection: longer than a recall takes. */
+/** How long work waits for a free connection: longer than a recall takes. */
 const SLOT_MS = 2000;
+/** How often work that may run again is tried. */
 const ATTEMPTS = 3;
+/** Deadline of the connection that sends a cancel request. */
 const CANCEL_MS = 1000;
+/** The code of PostgreSQL's protocol for a cancel request. */
 const CANCEL_REQUEST = 80_877_102;
 
 const READ = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY';
@@ -94,12 +101,12 @@ export class Connections {
     });
   }
 
-  /** Returns which database is written to now. Throws MemoryError. */
+  /** Returns the origin of the database in use: see DatabaseOrigin. Throws MemoryError. */
   async origin(): Promise<DatabaseOrigin> {
     return (await this.#search.writing()).origin;
   }
 
-  /** Makes the next call check the server and its tables, which may have changed. */
+  /** Drops the server, so that the next call connects and runs `settle` again. */
   async lookAgain(): Promise<void> {
     this.#search.lose(await this.#search.writing());
   }
@@ -111,7 +118,7 @@ export class Connections {
     return this.#closing;
   }
 
-  /** Returns transactions on a server that no other call uses yet. */
+  /** Returns transactions on a server that was just found, for `settle`. */
   #on(found: FoundServer): Transactions {
     return this.#transactions(async (work) => {
       const until = performance.now() + work.statementMs * STATEMENTS_IN_CALL;
@@ -190,7 +197,7 @@ export class Connections {
 
   async #attempt<T>(found: FoundServer, work: Work<T>, until: number): Promise<T> {
     const client = await this.#connect(found);
-    // An error of an idle connection would end the process; a running statement fails anyway.
+    // Without a listener, an 'error' event ends the process. The running statement reports the error itself.
     client.on('error', ignoreError);
     const { begin, statementMs } = work;
     const session = new Session(client, { begin, statementMs, until, origin: found.origin });
@@ -233,8 +240,8 @@ function isBroken(error: unknown): boolean {
 }
 
 /**
- * Asks the server to end what this connection is still doing. A backend that waits for a standby does not notice
- * that its client is gone, and would keep its locks and its connection.
+ * Asks the server to end the statement that still runs on this connection. If the server waits for a standby, it does
+ * not notice that the client is gone, and the statement would keep its locks.
  */
 function cancel({ host, port }: ServerAddress, client: PoolClient): void {
   const [id, secret] = ['processID', 'secretKey'].map((name) => Number(Reflect.get(client, name)));
@@ -251,7 +258,7 @@ function cancel({ host, port }: ServerAddress, client: PoolClient): void {
   socket.unref();
 }
 
-/** How long a reduced number of connections is kept; after that the server may have room again. */
+/** How long svc uses fewer connections after the server refused one. */
 const NARROW_MS = 5000;
 
 /** Bounds concurrent work. Further work waits for a place, but not for long. */
@@ -267,7 +274,7 @@ class Slots {
     this.#limit = count;
   }
 
-  /** Takes a place; resolves with a function that returns it. Throws MemoryError if none was free in time. */
+  /** Takes a place. Resolves with a function that gives it back. Throws MemoryError if none was free in time. */
   async take(withinMs: number): Promise<() => void> {
     if (this.#taken < this.#limit) this.#taken += 1;
     else await this.#wait(withinMs);
@@ -277,7 +284,7 @@ class Slots {
     };
   }
 
-  /** Reduces the places for a while, to at least one, because the server gives no more connections. */
+  /** Reduces the places for NARROW_MS, to at least one, because the server refuses further connections. */
   narrow(limit: number): void {
     this.#limit = Math.min(this.#limit, Math.max(1, limit));
     clearTimeout(this.#wider);

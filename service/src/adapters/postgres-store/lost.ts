@@ -1,10 +1,10 @@
 import { MemoryError } from '../../../../src/core/errors.ts';
 
-/** The ways in which a call to PostgreSQL fails, and which of them may be repeated. */
+/** Says how a call to PostgreSQL failed, and whether it may run again. The codes are PostgreSQL's SQLSTATE. */
 
 const READ_ONLY_TRANSACTION = '25006';
+/** Serialization failure and deadlock: the transaction may run again at once. */
 const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01']);
-/** PostgreSQL's error code for: all connections of the server are in use. */
 const TOO_MANY_CONNECTIONS = '53300';
 const NO_DATABASE = '3D000';
 
@@ -18,7 +18,7 @@ export class UncertainCommit extends Error {
   override readonly name = 'UncertainCommit';
 }
 
-/** The call exceeded its deadline; the host is not to blame. */
+/** Thrown if a call exceeds its own deadline. The connection and the server may be fine. */
 export class Overdue extends Error {
   override readonly name = 'Overdue';
 }
@@ -28,7 +28,10 @@ export function codeOf(error: unknown): string {
   return typeof code === 'string' ? code : '';
 }
 
-/** Says whether the connection failed and not the statement: 57P01 to 57P03 mean that the server is shutting down. */
+/**
+ * Says whether the connection failed and not the statement. Codes 57P01 to 57P03 mean that the server shuts down or
+ * starts, 08… a failed connection. An error without such a code, such as ECONNRESET, comes from the socket.
+ */
 export function isGone(error: unknown): boolean {
   if (error instanceof LostConnection || error instanceof UncertainCommit) return true;
   if (error instanceof MemoryError || error instanceof TypeError) return false;
@@ -42,7 +45,7 @@ export function isFull(error: unknown): boolean {
   return codeOf(error) === TOO_MANY_CONNECTIONS;
 }
 
-/** Says whether the password is wrong or the database does not exist, which waiting does not change. */
+/** Says whether the server refuses the user or password, or lacks the database. Another attempt would not help. */
 export function isRefused(error: unknown): boolean {
   return codeOf(error).startsWith('28') || codeOf(error) === NO_DATABASE;
 }
@@ -56,7 +59,7 @@ export function timeout(): MemoryError {
   return new MemoryError('timeout', 'The memory did not answer in time.');
 }
 
-/** Converts an error. It never contains the database's text, whose details may quote a row. */
+/** Converts an error to MemoryError, without the database's own message, which may quote a row. */
 export function asMemoryError(error: unknown): MemoryError {
   if (error instanceof MemoryError) return error;
   if (error instanceof Overdue) return timeout();
@@ -71,7 +74,7 @@ export function asMemoryError(error: unknown): MemoryError {
 
 export const NO_CONNECTION_LEFT = 'The database has no connection left.';
 
-/** Waits for an answer; without one in time the connection counts as lost. */
+/** Waits for an answer. Throws LostConnection if none comes in time. */
 export async function answered<T>(asked: Promise<T>, withinMs: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

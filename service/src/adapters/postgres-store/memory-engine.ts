@@ -19,9 +19,9 @@ import { keepCounts, PostgresSource, type WordCount } from './postgres-source.ts
 import { INDEX } from './statements/index.ts';
 import type { TermKeys } from './term-keys.ts';
 
-/** Implements the memory of tenants on PostgreSQL: captures, the index of keyed hashes, and recalls. */
+/** Implements the memory of tenants on PostgreSQL: captures, recalls, and the index, which has hashes of words. */
 
-/** The database for every part of a store, after it was found and its tables were checked. */
+/** The database, once it was found and its tables were checked. */
 export interface OpenDatabase {
   readonly connections: Connections;
   /** Hashes words with this database's secret. */
@@ -112,24 +112,26 @@ async function searched(
   return { ...more, ...recalledItems(found, asked) };
 }
 
-/** The signal of a prompt, which was compared with its space. */
+/** How well a prompt matched its space, as a number for the running share: see core/recall/running-share.ts. */
 interface HeardSignal {
   readonly space: number;
   readonly prompt: string;
   readonly signal: number;
 }
 
-/** Bound on spaces with a remembered prompt, some 2 kB each. */
+/** Bound on spaces of a tenant whose last prompt is cached, some 2 kB each. */
 const SPACES_MAX = 100;
+/** How long a recall waits for the signals of the one before. */
 const WAIT_MS = 50;
 
 /**
- * Records the signals of each space's last prompts, to compare a new prompt with. They are written after the answer,
- * so no request waits; only this node's next recall does. A lost entry makes a share of 200 slightly less exact.
+ * Stores the signals of the last 200 prompts of each space, because recall compares a new prompt with them. They are
+ * written after the answer, so no request waits for them, but the tenant's next recall on this node does. A lost
+ * signal makes the comparison slightly less exact.
  */
 class TenantSignals {
   readonly #tenant: string;
-  /** The last counted prompt of each space. A repeated prompt is not counted again. */
+  /** The last prompt of each space whose signal was stored. A repeated prompt does not count again. */
   readonly #lastPrompts = new Recent<number, string>(SPACES_MAX);
   #writing: Promise<unknown> = Promise.resolve();
 
@@ -145,7 +147,7 @@ class TenantSignals {
     };
   }
 
-  /** Waits for these writes, but only a moment: an answer matters more than an exact share. */
+  /** Waits until the last signals are written, but not longer than WAIT_MS. */
   written(): Promise<unknown> {
     return Promise.race([this.#writing, sleep(WAIT_MS, undefined, { ref: false })]);
   }

@@ -6,8 +6,8 @@ import { MIGRATIONS, SCHEMA } from './statements/schema.ts';
 import { MemoryError } from '../../../../src/core/errors.ts';
 
 /**
- * Updates the tables to this version. Migrations are numbered, only go forward, and each runs once, on whichever
- * node is first. The database stores their checksums, so a migration that was edited later is refused.
+ * Updates the tables to this version of svc by numbered migrations. Each runs once for all nodes. The database stores
+ * their checksums, so svc refuses a database whose migrations differ from its own.
  */
 
 export interface Migration {
@@ -24,7 +24,7 @@ export interface SchemaState {
   readonly isMoving?: true;
 }
 
-/** The name of the note in `service_meta` about a move from a file into this database, and whether it has ended. */
+/** The name of the row in `service_meta` that says from which file data were moved, and whether the move has ended. */
 export const MOVE_NOTE = 'move';
 
 const SECRET_BYTES = 32;
@@ -35,6 +35,7 @@ export const KNOWN: readonly Migration[] = MIGRATIONS.map((statements, at) => ({
   checksum: createHash('sha256').update(statements.join(';\n')).digest('hex'),
 }));
 
+/** Runs the missing migrations in one transaction. Returns their numbers. */
 export async function migrate(
   transactions: Transactions,
   now: number,
@@ -55,7 +56,7 @@ export async function migrate(
   });
 }
 
-/** Reads the version of the tables. Throws for a database of a later release, or with other migrations. */
+/** Reads the state of the tables. Throws MemoryError if they are of a later version, or their migrations differ. */
 export async function readSchema(
   transactions: Transactions,
   known: readonly Migration[] = KNOWN,
@@ -83,7 +84,7 @@ export async function beginEpoch(transactions: Transactions): Promise<void> {
   await transactions.job(newEpochIn);
 }
 
-/** Sets a new epoch. Every node then reads that anything may have changed, and drops its caches. */
+/** Sets a new epoch in a transaction. Every node then reads that anything may have changed, and drops its caches. */
 export async function newEpochIn(rows: Rows): Promise<void> {
   await rows.run(SCHEMA.setMeta, 'epoch', newEpoch());
   await rows.run(SCHEMA.skipChanges);

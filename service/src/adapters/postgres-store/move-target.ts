@@ -13,8 +13,8 @@ import { TermKeys } from './term-keys.ts';
 import { MemoryError } from '../../../../src/core/errors.ts';
 
 /**
- * Receives a service's data from a file. Everything may come twice: an interrupted move starts again and skips
- * existing records. Until it has ended no service starts on the database.
+ * Writes a service's data from a file to PostgreSQL. Rows may come twice, because an interrupted move starts again;
+ * existing records are skipped. No service starts on the database until the move has ended.
  */
 
 export async function openMoveTarget(server: ServerAddress, now: number) {
@@ -36,12 +36,12 @@ function targetOn(connections: Connections, keys: TermKeys) {
   // An empty database becomes a large one within minutes, so the planner needs new statistics meanwhile.
   const statistics = new Statistics(async () => connections.all);
   return {
-    /** Throws MemoryError if the database has the data of another service or an unfinished move from another file. */
+    /** Begins a move. Throws MemoryError if the database has data of a service, or of a move from another file. */
     begin: (epoch: string) => begin(connections, epoch),
     async addRows(table: MovedTable, rows: readonly MovedRow[]): Promise<void> {
       await connections.all.job((held) => held.run(adding(table), JSON.stringify(rows)));
     },
-    /** Returns the number of records that the target has of a space. */
+    /** Returns the number of records that the space has in PostgreSQL. */
     recordsIn: ({ tenant, space }: MovedSpace) =>
       connections.all.job(async (rows) => (await new Spaces(rows, tenant).state(space)).records),
     async addRecords({ tenant, space }: MovedSpace, { objects, now }: MovedBatch): Promise<void> {
@@ -54,7 +54,7 @@ function targetOn(connections: Connections, keys: TermKeys) {
       };
       await connections.all.job((rows) => capture(rows, place, batch));
     },
-    /** Digests of those that are not there with the bytes that they are made of. */
+    /** Returns those digests for which PostgreSQL has no record, or one whose bytes have another digest. */
     async wrongRecords(
       { tenant, space }: MovedSpace,
       digests: readonly string[],
@@ -62,7 +62,6 @@ function targetOn(connections: Connections, keys: TermKeys) {
       const found = await connections.all.job((rows) =>
         rows.all<{ digest: string; bytes: Uint8Array }>(MOVE.records, tenant, space, digests),
       );
-      // Compute the digest again from the bytes that the server returns.
       const whole = new Set(
         found
           .filter(({ digest, bytes }) => contentDigest(bytes) === digest)
@@ -70,7 +69,7 @@ function targetOn(connections: Connections, keys: TermKeys) {
       );
       return digests.filter((digest) => !whole.has(digest));
     },
-    /** Returns the texts of receipts by tenant and id, in any order. */
+    /** Returns the bodies of these receipts. The keys are tenant and id, with a blank between. */
     async receipts(rows: readonly MovedRow[]): Promise<ReadonlyMap<string, string>> {
       const [tenants, ids] = [rows.map((row) => row['tenant_id']), rows.map((row) => row['id'])];
       const found = await connections.all.job((held) =>

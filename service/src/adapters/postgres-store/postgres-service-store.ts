@@ -37,7 +37,7 @@ interface PostgresStoreOptions extends ConnectionOptions {
   /** Set if the operator guarantees that only a standby with every acknowledged commit is promoted. */
   readonly trustsFailover?: boolean;
   readonly report?: (line: string) => void;
-  /** How often to look for tables that outgrew the planner's statistics. */
+  /** Milliseconds between two updates of the planner's statistics. */
   readonly statisticsMs?: number;
 }
 
@@ -99,7 +99,7 @@ async function open(connections: Connections, migrates: boolean): Promise<OpenDa
   let state = await readSchema(connections.all);
   if (state.missing.length > 0 && migrates) {
     await migrate(connections.all, Date.now());
-    // The migrations have made the table that says which database this is, so read it again.
+    // The origin of the database contains the id of a table that the migrations made, so read it again.
     await connections.lookAgain();
     state = await readSchema(connections.all);
   }
@@ -114,11 +114,7 @@ async function open(connections: Connections, migrates: boolean): Promise<OpenDa
   return { connections, keys: new TermKeys(state.secret) };
 }
 
-/**
- * Checks a newly found server before anything else. If the database is not the same as before, it begins a new
- * epoch, so that no client relies on earlier acknowledgements.
- */
-
+/** The name of the row in `service_meta` with the database's origin. */
 const ORIGIN = 'origin';
 
 interface OriginOptions {
@@ -126,6 +122,10 @@ interface OriginOptions {
   readonly report: (line: string) => void;
 }
 
+/**
+ * Compares the origin of a server that was just found with the stored one. If the database is not the same as before,
+ * it begins a new epoch, so that no client relies on earlier acknowledgements.
+ */
 async function settleOrigin(
   transactions: Transactions,
   origin: DatabaseOrigin,
@@ -137,7 +137,7 @@ async function settleOrigin(
   if (before === 'no tables' || isNoted(before, origin)) return;
   const settled = transactions.write(async (rows) => {
     await rows.get(SCHEMA.lockMeta);
-    // Another node may have noted it a moment ago.
+    // Another node may have stored it a moment ago.
     const noted = await readNoted(rows);
     if (noted === 'no tables' || isNoted(noted, origin)) return 'same';
     const verdict = judge(noted);
@@ -146,7 +146,7 @@ async function settleOrigin(
     await rows.run(SCHEMA.setMeta, ORIGIN, originText(origin));
     return verdict;
   });
-  // If nothing changes for clients, a database that does not accept commits yet may still answer questions.
+  // A promoted standby may not accept commits yet. If the epoch stays, it can answer reads already, so do not wait.
   if (judge(before) !== 'replaced') settled.catch(() => undefined);
   else tell(await settled, report);
 }
@@ -169,15 +169,14 @@ function tell(verdict: OriginVerdict, report: (line: string) => void): void {
   );
 }
 
-/**
- * Receipts and audit events have one table per day, created a week ahead. Expired days are dropped as tables,
- * because deleting rows would cost as much as writing them. Rows of a day without a table, such as those of a moved
- * service, share another table.
- */
-
 const DAY_MS = 86_400_000;
 const DAYS_AHEAD = 7;
 
+/**
+ * Creates and drops day tables. Receipts and audit events have one table for each day, because dropping a table is
+ * much cheaper than deleting its rows. Rows of a day without a table, such as those of a moved service, are in a
+ * default table.
+ */
 async function keepDays(
   transactions: Transactions,
   { now, receiptsFrom, auditFrom }: KeptDays,
@@ -210,7 +209,7 @@ async function dropBefore(
   from: number,
 ): Promise<void> {
   const made = await transactions.read((rows) => rows.all<{ name: string }>(DAYS.list));
-  // Only days before `from` are over.
+  // The day of `from` itself stays.
   const first = dayOf(from);
   for (const { name } of made) {
     const day = name.slice(table.length + 1);
@@ -231,15 +230,13 @@ function dayOf(at: number): string {
   return isoDay(at).replaceAll('-', '');
 }
 
-/** Describes a database server for `svc-service doctor`. */
-
 interface StandbyRow {
   readonly name: string;
   readonly state: string | null;
   readonly sync: string | null;
 }
 
-/** Inspects a server. Throws MemoryError if it cannot be asked. */
+/** Describes a database server for `svc-service doctor`. Throws MemoryError if it does not answer. */
 export async function inspectServer(address: ServerAddress): Promise<ServerFacts> {
   const connections = new Connections({ server: address, connectionsMax: 1 });
   try {

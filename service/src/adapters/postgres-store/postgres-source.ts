@@ -29,10 +29,11 @@ import { PASSAGES_PER_SPACE } from '../../../../src/adapters/store/schema.ts';
 import type { Connections } from './connections.ts';
 
 /**
- * Reads from PostgreSQL for one recall, in one transaction. A round trip costs more than the rows, so one statement
- * fetches what the next reads will need, and they find it here.
+ * Reads from PostgreSQL for one recall, in one transaction. A round trip costs more than the rows. So a statement also
+ * fetches what the search will ask for next, and later methods return it from memory.
  */
 
+/** A passage near another one, which is number `place` of those that were asked for. */
 interface WindowRow {
   readonly place: number;
   readonly space_id: number;
@@ -40,11 +41,12 @@ interface WindowRow {
   readonly text_n: number;
   readonly position: number;
   readonly chars: number;
-  /** The words; null if an earlier row of the result has the same passage. */
+  /** The keys of its words; null if an earlier row of the result has the same passage. */
   readonly keys: Buffer | null;
   readonly at: number | null;
 }
 
+/** A passage of an exchange, which is number `place` of the result. */
 interface ExchangeRow {
   readonly place: number;
   readonly space_id: number;
@@ -63,17 +65,17 @@ export class PostgresSource implements RecallSource {
   readonly #rows: Rows;
   readonly #tenant: string;
   readonly #keys: TenantTermKeys;
-  /** Counts that this recall computed and that the database does not have yet. */
+  /** Collects counts of words that the database does not have yet; the caller stores them after the answer. */
   readonly #counted: WordCount[];
-  /** The number of passages of a frequent word, by space and term. */
+  /** The number of passages with a word, by space and word. */
   readonly #many = new Map<string, number>();
   readonly #places = new Map<string, Places>();
   readonly #said = new SaidTexts();
   readonly #passages = new Map<number, Passage>();
-  /** For each record, when it was said. */
+  /** The time of each text, by its id. */
   readonly #times = new Map<number, number>();
   readonly #exchanges = new Map<string, ExchangeParts>();
-  /** Spaces by the names that were asked for. */
+  /** The spaces of each list of names that was asked for. */
   readonly #spaces = new Map<string, Promise<Space[]>>();
 
   constructor(
@@ -100,7 +102,7 @@ export class PostgresSource implements RecallSource {
     return waitFor(this.readSpaces(names));
   }
 
-  /** Reads spaces. A caller that knows the names early asks early. */
+  /** Starts to read spaces, so that spaces() need not wait later. */
   readSpaces(names: readonly string[]): Promise<readonly Space[]> {
     const key = JSON.stringify(names);
     const asked = this.#spaces.get(key) ?? this.#all<Space>(RECALL.spaces, names);
@@ -112,7 +114,7 @@ export class PostgresSource implements RecallSource {
     return waitFor(this.#count(space, terms, most));
   }
 
-  /** Returns a count that countTerms() has read together with all other terms of the question. */
+  /** Returns a count that countTerms() has read, which reads those of all words of a question. */
   countTerm(space: Space, term: string, most: number): Steps<number> {
     return done(Math.min(this.#many.get(nameOf(space, term)) ?? 0, most));
   }
@@ -209,14 +211,14 @@ export class PostgresSource implements RecallSource {
     return waitFor(asked.then((rows) => this.#textsOf(rows)));
   }
 
-  /** Returns the item of a passage; undefined if this recall has not returned the passage. */
+  /** Returns the item of a passage; undefined if this recall has not read its text. */
   itemOf(passage: Pick<RecalledPassage, 'space' | 'digest'>): SaidItem | undefined {
     return this.#said.itemOf(passage);
   }
 
   /**
-   * Counts each word's passages. The same statement reads which passages these are, from the same index, so that the
-   * words chosen for the search need no second statement.
+   * Counts the passages with each word. The same statement reads which passages these are, so that placesOf() needs no
+   * statement for these words.
    */
   async #count(space: Space, terms: readonly string[], most: number): Promise<TermCount[]> {
     const { id, passages } = space;
@@ -239,7 +241,7 @@ export class PostgresSource implements RecallSource {
     return counts;
   }
 
-  /** Reads the places of terms from number `from` on. */
+  /** Reads which passages have these words, from the passage with number `from` on. */
   async #placesFrom(space: Space, terms: readonly string[], from: number): Promise<Places[]> {
     const known = terms.map((term) =>
       from === 0 ? this.#places.get(nameOf(space, term)) : undefined,
@@ -378,7 +380,7 @@ interface CountRow {
   readonly places: string;
 }
 
-/** Bound on counting: a word in more passages is ignored, so its exact count is not needed. */
+/** Bound on counting. The search ignores a word in more passages, so it needs no exact count. */
 const COUNTED_MAX = POSTINGS_MAX + 1;
 
 function nameOf({ id }: Space, term: string): string {
@@ -399,9 +401,9 @@ interface SaidRow extends ItemRow {
   readonly bytes: Uint8Array | null;
 }
 
-/** The texts of one recall: everything that the search has read is available as an item without another query. */
+/** The texts that one recall has read, which are then available as items without another query. */
 class SaidTexts {
-  /** The texts of each record, by space and the record's number. */
+  /** The texts of each record, by the numbers of the space and of the record. */
   readonly #records = new Map<string, readonly { readonly text: string }[]>();
   readonly #items = new Map<string, SaidItem>();
 
@@ -434,8 +436,7 @@ function itemKey({ space, digest }: Pick<RecalledPassage, 'space' | 'digest'>): 
   return `${digest} ${space}`;
 }
 
-/** Returns a row's id, made of the number of its space and its number in the space, as in a file. */
-
+/** Returns the id of a passage, text or conversation, made of the space's number and its own, as on SQLite. */
 function idOf(space: number, n: number): number {
   return space * PASSAGES_PER_SPACE + n;
 }
@@ -444,13 +445,13 @@ function placeOf(id: number): { space: number; n: number } {
   return { space: Math.floor(id / PASSAGES_PER_SPACE), n: id % PASSAGES_PER_SPACE };
 }
 
-/** Splits ids into the numbers of their spaces and the numbers in these. */
+/** Splits ids into two lists: the numbers of the spaces, and the numbers in these spaces. */
 function placesOf(ids: readonly number[]): [number[], number[]] {
   const places = ids.map(placeOf);
   return [places.map(({ space }) => space), places.map(({ n }) => n)];
 }
 
-/** How many passages of a space contain a frequent word: see `word_counts`. */
+/** The number of passages of a space that contain a frequent word: a row of `word_counts`. */
 export interface WordCount {
   readonly space: number;
   /** The word's key, as the database's bigint. */
@@ -461,8 +462,8 @@ export interface WordCount {
 }
 
 /**
- * Stores a recall's word counts for later recalls, on every node and after a restart. They are written after the
- * answer, so no request waits. A lost count is computed again.
+ * Stores counts of words for later recalls of all nodes. The answer does not wait for it. A lost count is computed
+ * again.
  */
 export function keepCounts(
   connections: Connections,

@@ -7,9 +7,9 @@ import { SERVER } from './statements/server.ts';
 import { MemoryError } from '../../../../src/core/errors.ts';
 
 /**
- * Finds the database server at the address that accepts writes, and searches again when the connection is lost. The
- * address may then lead to another server, because a proxy or a managed endpoint follows the primary. A former
- * primary that still runs has an earlier timeline and is not used.
+ * Connects to the database's address until the server there accepts writes, and does so again when the connection is
+ * lost. The address may then lead to another server, because a proxy or a managed endpoint follows the primary. A
+ * former primary that still runs has an earlier timeline and is not used.
  */
 
 export interface FoundServer {
@@ -26,12 +26,14 @@ export interface SearchOptions {
 
 const CONNECT_MS = 2000;
 const ANSWER_MS = 2000;
-/** How long a call waits for a writable server, from the moment it was lost. */
+/** How long calls wait for a server that accepts writes, counted from the start of the search. */
 const SEARCH_MS = 3000;
+/** Pause between two attempts. */
 const PAUSE_MS = 250;
 const CLOSE_MS = 5000;
+/** The OID of PostgreSQL's type bigint. */
 const INT8 = 20;
-/** Error codes that mean that the server does not report its timeline: the function is missing or forbidden. */
+/** SQLSTATE codes of a server that does not report its timeline: a function is missing or forbidden. */
 const UNTOLD: ReadonlySet<string> = new Set(['42883', '42501', '0A000', '42704']);
 
 const NO_WRITES = 'The database does not accept writes.';
@@ -94,7 +96,7 @@ export class ServerSearch {
 
   async #run(): Promise<FoundServer> {
     for (;;) {
-      // oxlint-disable-next-line no-await-in-loop -- The next look follows a failed one.
+      // oxlint-disable-next-line no-await-in-loop -- The next attempt follows a failed one.
       const found = await this.#look();
       if (this.#isClosed) {
         if (found !== undefined) endPool(found.pool);
@@ -145,7 +147,7 @@ interface OriginRow {
   readonly synchronous?: boolean;
 }
 
-/** Returns which database a server has; undefined for a standby. */
+/** Returns the origin of a server's database; undefined for a standby. */
 async function originOf(pool: Pool): Promise<DatabaseOrigin | undefined> {
   const client = await pool.connect();
   client.on('error', ignoreError);

@@ -8,7 +8,7 @@ import { wireValue, type WireValue } from './wire-values.ts';
 
 /** Runs one transaction on one connection. */
 
-/** The extra time after the server's own deadline for a statement; then the connection counts as lost. */
+/** How long svc waits after the server's own deadline of a statement. Then the connection counts as lost. */
 const ANSWER_SLACK_MS = 1000;
 const COMMIT_MS = 5000;
 
@@ -37,7 +37,7 @@ export class Session implements Rows {
   }
 
   /* oxlint-disable typescript/no-unsafe-type-assertion, typescript/no-unnecessary-type-parameters --
-     A row is what its statement says; the two stand side by side wherever these are called. */
+     Each caller gives the type of the rows beside its statement. */
   async all<Row>(statement: string, ...values: SqlValue[]): Promise<Row[]> {
     return (await this.#query(statement, values)).rows as Row[];
   }
@@ -56,7 +56,7 @@ export class Session implements Rows {
     return this.all<Row>(withRows(statement, lists.length), ...lists.flat());
   }
 
-  /** Ends a transaction that changed nothing, without waiting: a broken connection is noticed at its next use. */
+  /** Ends a transaction that changed nothing, without waiting for the answer. */
   leave(): void {
     if (this.#isOpen) this.#client.query('COMMIT').catch(() => undefined);
   }
@@ -69,7 +69,7 @@ export class Session implements Rows {
     };
     this.#client.on('notice', onNotice);
     try {
-      // A primary without its standbys blocks a COMMIT for ever, without an error.
+      // If a primary lacks its synchronous standbys, COMMIT waits for ever, without an error.
       await answered(this.#client.query('COMMIT'), COMMIT_MS);
     } catch (error) {
       if (isGone(error)) {
@@ -94,7 +94,7 @@ export class Session implements Rows {
     }
   }
 
-  /** True if a transaction is open on the server. Without BEGIN it ends with each message. */
+  /** True if a transaction is open on the server. Without a BEGIN each message is one of its own. */
   get #isOpen(): boolean {
     return this.#hasBegun && this.#plan.begin !== undefined;
   }
@@ -103,7 +103,7 @@ export class Session implements Rows {
     const asked = new Promise<Result>((resolve, reject) => {
       this.#waiting.push({ text, values, resolve, reject });
     });
-    // Sent in the next tick, together with the statements of other callers that have just got an answer.
+    // Send in the next tick, together with all statements that are called in this one.
     if (this.#waiting.length === 1) process.nextTick(() => this.#send());
     try {
       return await this.#inTime(asked);
@@ -112,7 +112,7 @@ export class Session implements Rows {
     }
   }
 
-  /** Throws if the connection now leads to another server: its answer is useless, even if it is an error. */
+  /** Throws if a pooler has connected another server, whose answers do not count, not even errors. */
   #checkServer(): void {
     if (!this.#isElsewhere) return;
     throw new LostConnection('The connection leads to another database server than before.');
@@ -172,11 +172,6 @@ function withRows(statement: string, count: number): string {
   });
 }
 
-/**
- * Sends several statements in one message, which costs one round trip and one write. After an error the server skips
- * the later ones. Statements have no names, so a pooler in transaction mode may be in between.
- */
-
 interface Result {
   readonly rows: readonly Record<string, unknown>[];
   readonly rowCount: number;
@@ -189,7 +184,7 @@ interface Asked {
   readonly reject: (error: unknown) => void;
 }
 
-/** The messages of pg's connection, each of which it would send separately. */
+/** The methods of pg's connection that write a message of the protocol. */
 interface Wire {
   parse(message: { readonly text: string }): void;
   bind(message: { readonly values: readonly WireValue[] }): void;
@@ -203,7 +198,11 @@ interface Field {
   readonly dataTypeID: number;
 }
 
-/** Passed to `query` of pg's client instead of a statement. */
+/**
+ * Sends several statements in one message, which costs one round trip and one write. After an error the server skips
+ * the later ones. The statements have no names, so a pooler in transaction mode may be in between. It is passed to
+ * `query` of pg's client, which calls `submit` and the handlers.
+ */
 class Batch {
   readonly #asked: readonly Asked[];
   readonly #onEnd: () => void;
@@ -220,7 +219,8 @@ class Batch {
   submit(connection: Connection): void {
     const messages: Buffer[] = [];
     const send = (message: Buffer): void => void messages.push(message);
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The same connection, but for one method.
+    // A copy of the connection whose messages are collected instead of being sent one by one.
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- It inherits the methods.
     const wire = Object.create(connection, { _send: { value: send } }) as Wire;
     for (const { text, values } of this.#asked) {
       wire.parse({ text });

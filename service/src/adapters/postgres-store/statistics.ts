@@ -8,7 +8,7 @@ import { analyze, STATISTICS } from './statements/upkeep.ts';
  */
 
 const PERIOD_MS = 10_000;
-/** Smallest table whose statistics matter, in pages: 64 kB are read fast with any plan. */
+/** Least growth of a table in pages. Any plan reads these 64 kB fast. */
 const SMALL_PAGES = 8;
 /** Bound on tables per check; the next check continues. */
 const TABLES_MAX = 64;
@@ -59,7 +59,7 @@ export class Statistics {
   }
 }
 
-/** Tables that outgrew their statistics get new ones. Throws MemoryError. */
+/** Updates the statistics of tables that have more than doubled since the last ones. Throws MemoryError. */
 export async function keepStatistics(transactions: Transactions): Promise<void> {
   const values = [TABLES, SMALL_PAGES, TABLES_MAX];
   const outgrown = await transactions.read((rows) =>

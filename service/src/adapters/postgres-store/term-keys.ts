@@ -5,18 +5,18 @@ import { timeTerms } from '../../../../src/core/recall/dates.ts';
 import { ARRAY_HEAD, ELEMENT_HEAD, newArray } from './wire-values.ts';
 
 /**
- * Converts words to the index's keys: 64 bits of a keyed hash, so that the database contains no dictionary of
- * anybody's words. A tenant has one token per word, and a space turns it into its own key. So a list of passages
- * belongs to one space, and the same words in two spaces of a tenant can still be compared.
+ * Converts words to the keys of the index: 64 bits of a keyed hash, so that the database does not reveal which words a
+ * tenant uses. A word's token is its hash with the tenant's secret. Its key in a space is the token, XORed with a mask
+ * of the space. So a list of passages belongs to one space, and tokens of two spaces of a tenant can be compared.
  */
 
-/** Bound on cached tokens, 100 bytes each; up to twice as many are held. A language has 30,000 common words. */
+/** Bound on a tenant's cached tokens, 100 bytes each. A language has 30,000 common words. */
 const TOKENS_MAX = 32_768;
 const TENANTS_MAX = 64;
 const BIGINT_BYTES = 8;
 const ELEMENT_BYTES = ELEMENT_HEAD + BIGINT_BYTES;
 
-/** A hash of 64 bits as two numbers. A BigInt would cost one allocation for each of a thousand words. */
+/** A hash of 64 bits as two numbers, because a BigInt would cost an allocation for each word. */
 interface Token {
   readonly high: number;
   readonly low: number;
@@ -25,24 +25,24 @@ interface Token {
 interface TenantTokens {
   readonly key: Buffer;
   readonly tokens: Known<Token>;
-  /** The spelling of words that state a time, because the ranking reads them. */
+  /** The words that state a time, by token, because the ranking must read them. */
   readonly texts: TokenTexts;
 }
 
-/** The text of a token. `next` is the next token with the same low half. */
+/** A token with its word. `next`: another token with the same low half. */
 interface TokenText extends Token {
   readonly text: string;
   readonly next: TokenText | undefined;
 }
 
-/** Texts by the low half of their token. */
+/** Words by the low half of their token. */
 type TokenTexts = Map<number, TokenText>;
 
 export class TermKeys {
   readonly #secret: Buffer;
   readonly #tenants = new Recent<string, TenantTokens>(TENANTS_MAX);
 
-  /** `secret`: 32 bytes that the database keeps. */
+  /** `secret`: 32 random bytes that are stored in the database. */
   constructor(secret: Buffer) {
     this.#secret = secret;
   }
@@ -61,7 +61,7 @@ export class TermKeys {
   }
 }
 
-/** Computes the keys of one call. Only this object knows the spelling of the question's words. */
+/** Computes a tenant's keys for one call, and finds the words of keys. It knows only those words that it was given. */
 export class TenantTermKeys {
   readonly #own: TenantTokens;
   readonly #texts: TokenTexts = new Map();
@@ -71,6 +71,7 @@ export class TenantTermKeys {
     this.#own = own;
   }
 
+  /** Adds words whose keys termsOf() then converts back. */
   expect(terms: Iterable<string>): void {
     for (const term of terms) addText(this.#texts, this.#tokenOf(term), term);
   }
@@ -105,7 +106,7 @@ export class TenantTermKeys {
     return array;
   }
 
-  /** Returns a passage's terms in order. Known terms are returned as text. */
+  /** Converts a passage's keys to words, in their order. An unknown word becomes four characters made of its token. */
   termsOf(space: number, sent: Buffer): string[] {
     const mask = this.#maskOf(space);
     const view = new DataView(sent.buffer, sent.byteOffset, sent.length);
@@ -117,7 +118,6 @@ export class TenantTermKeys {
     return terms;
   }
 
-  /** Caches texts: a passage has some sixty words, and a question reads a hundred passages. */
   #textOf(high: number, low: number): string {
     const known = textIn(this.#texts.get(low), high) ?? textIn(this.#own.texts.get(low), high);
     if (known !== undefined) return known;

@@ -20,9 +20,8 @@ import { objectOfItem } from '../../core/objects.ts';
 import type { NewObject, ObjectState, TenantStore } from '../../ports/service-store.ts';
 
 /**
- * The memory of a request inside a memory service: it uses the service's own store in the same process, without
- * network and acknowledgements. A record is named by the digest of its text, so the same words are one record,
- * whether captured here or sent by a client.
+ * The memory for model requests of a service: it uses the service's own store in the same process. A record is named
+ * by the digest of its text, so the same text is one record, whether the service captured it or a client sent it.
  */
 
 interface ServiceMemoryParts {
@@ -130,7 +129,7 @@ export class ServiceMemory implements RequestMemory {
   }
 }
 
-/** The members of a question that asks for nothing; each call adds its part. */
+/** A question that asks for nothing; each caller adds what it asks for. */
 const NO_PROOFS = {
   otherSpaces: [],
   humanText: undefined,
@@ -147,7 +146,8 @@ const NO_PROOFS = {
 } as const;
 
 /**
- * Returns the memory port's state. A full space may have room later, so the outbox keeps the record and tries again.
+ * Converts a state of the store to one of the memory port. Throws MemoryError for a full space: it may have room
+ * later, so the outbox keeps the record and tries again.
  */
 function stateOf(state: ObjectState): CaptureState {
   switch (state) {
@@ -158,7 +158,7 @@ function stateOf(state: ObjectState): CaptureState {
     case 'purged':
       return 'forgotten';
     case 'ref_collision':
-    // Rejects for good: a retry would hold back later records as long as the plan is full.
+    // A retry would delay all later records as long as the plan's limit is reached.
     case 'plan':
       return 'rejected';
     case 'quota':

@@ -10,17 +10,17 @@ import type { ServiceStore } from '../../ports/service-store.ts';
 import type { LedgerStore } from '../journals/ledger.ts';
 
 /**
- * The outboxes of all tenants of a service, in one table. A record waits under `tenant:space`. No name of a space or
- * tenant contains a colon, so it can only return to its own tenant.
+ * The outboxes of all tenants of a service, in one table. Captures wait there until the store has them. The space of a
+ * waiting record is `tenant:space`. Neither name contains a colon, so a record returns to its own tenant.
  */
 
 const TARGET = 'tenants';
-/** Cache of the connection: usually only a second's captures wait. */
+/** SQLite's page cache: usually only the captures of a second wait. */
 const CACHE_KIB = 2048;
 /** How long closing waits for a lock, which is held for milliseconds. It does not wait for a full disk. */
 const CLOSE_MS = 2000;
 /**
- * Longest pause between attempts: a retry within the process is cheap, and a recovered database gets captures soon.
+ * Longest pause between attempts to deliver. An attempt is cheap, and a recovered database gets captures soon.
  */
 const RETRY_MS_MAX = 1000;
 
@@ -58,12 +58,12 @@ export class TenantOutboxes {
     return this.#outbox.flush(withinMs);
   }
 
-  /** Forgets which captures are stored, because the store may have lost them; they are delivered again. */
+  /** Forgets which captures the store has confirmed, because it may have lost them. They are delivered again. */
   forgetSettled(): void {
     this.#outbox.forgetSettled();
   }
 
-  /** Erases delivered captures from the files: a purge must leave none. */
+  /** Erases delivered captures from the database's write-ahead log, because a purge must leave no text in it. */
   eraseDelivered(): void {
     try {
       this.#file.use((rows) => rows.exec('PRAGMA wal_checkpoint(TRUNCATE)'));

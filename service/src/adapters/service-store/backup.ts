@@ -22,8 +22,8 @@ import { sqliteMemory } from './memory-engine.ts';
 import { SqliteTransactions } from './transactions.ts';
 
 /**
- * Copies a service's database while it serves, and restores it. A restored database begins a new epoch, so that
- * every client knows that its facts about this service may be invalid.
+ * Copies a service's database while it serves, and restores a copy. A restored database begins a new epoch, which
+ * tells every client not to rely on earlier acknowledgements.
  */
 
 /** Writes a consistent snapshot of the database, with mode 0600 and synced. It never overwrites a file. */
@@ -99,7 +99,7 @@ export async function restoreService(
   }
 }
 
-/** Checks the whole file. Resolves with SQLite's complaint; '' if there is none. */
+/** Checks the service's whole database. Returns what is wrong; '' if nothing is. */
 export async function checkService(folder: string): Promise<string> {
   if (!existsSync(serviceFile(folder))) return 'it does not exist';
   const connection = loadDriver().open(serviceFile(folder));
@@ -153,13 +153,13 @@ async function prepare(
   }
 }
 
-/** Renames the file together with its write-ahead log, which would corrupt another database at that path. */
+/** Renames the present database with its write-ahead log, which would corrupt another database at this path. */
 async function setAside(folder: string, now: number): Promise<string | undefined> {
   const path = serviceFile(folder);
   if (!existsSync(path)) return undefined;
   const aside = `${path}.before-${new Date(now).toISOString().replaceAll(':', '')}`;
   for (const suffix of ['-wal', '-shm', '']) {
-    // oxlint-disable-next-line no-await-in-loop -- The file itself comes last.
+    // oxlint-disable-next-line no-await-in-loop -- The database itself is renamed last.
     if (existsSync(path + suffix)) await rename(path + suffix, aside + suffix);
   }
   return aside;
@@ -201,17 +201,13 @@ function explained(error: unknown, file: string): unknown {
   return new FileError(`${file} ${what}.`, 'Nothing was changed.', { cause: error });
 }
 
-/**
- * Copies from the replaced database what a restore must not undo: revocations, replaced secrets (they may have
- * leaked), receipts and purges. The rest is set aside.
- */
-
 const BATCHES = { countMax: PURGE_DIGESTS_MAX, sizeMax: Infinity, sizeOf: () => 0 } as const;
 
 /** Selects the providers that were deleted since the backup: the audit events name them. */
 const DELETED = `SELECT tenant_id, json_extract(event, '$.target.id') FROM present.audit
   WHERE json_extract(event, '$.kind') = 'provider.deleted'`;
 
+/** Copy what a restore must not undo, from the replaced database, which is attached as `present`. */
 const STATEMENTS: readonly string[] = [
   `UPDATE service_keys AS k SET hash = p.hash, retired = p.retired, rotated_at = p.rotated_at
     FROM present.service_keys p WHERE p.tenant_id = k.tenant_id AND p.id = k.id
@@ -247,9 +243,10 @@ const REVOKED = ['service_keys', 'admins'].map(
 );
 
 /**
- * Copies them. `present`: the path of the replaced database. Undefined if it has other tables or is broken, which
- * may be the reason for the restore. It is attached and not opened separately, because detaching closes it at once:
- * Node 20's driver closes a connection later, after the file was moved.
+ * Copies from the replaced database what a restore must not undo: revocations, secrets that were replaced because they
+ * may have leaked, receipts and purges. `present`: the path of the replaced database. Returns undefined if it has other
+ * tables or is broken, which may be the reason for the restore. It is attached and not opened, because DETACH closes it
+ * at once, before the file is renamed.
  */
 async function carryOver(
   to: Database,
@@ -289,8 +286,8 @@ function hasAttached(to: Database, present: string): boolean {
 }
 
 /**
- * Copies credentials. The provider itself returns to the backup's state: its name and models may have been changed
- * for a reason.
+ * Copies the newer credentials of providers. The rest of a provider, such as its models, returns to the backup's
+ * state.
  */
 function carryCredentials(to: Database): void {
   const rows = to.all<{ tenant_id: string; id: string; before: string; now: string }>(

@@ -16,8 +16,8 @@ import { createTables } from '../../../../src/adapters/store/schema.ts';
 import { newEpoch, checkSchema, makeTables, ServiceFileError } from './schema.ts';
 
 /**
- * The service's SQLite file. Unlike the embedded store's, a broken one is never renamed automatically, because an
- * empty service would answer every client "unknown key". An operator restores it.
+ * Opens the service's SQLite file. Unlike the local proxy's, a broken file is not replaced by a new one, because an
+ * empty service would refuse every key. An operator restores a backup.
  */
 
 interface ServiceFileOptions {
@@ -42,7 +42,7 @@ export function openServiceDatabase(options: ServiceDatabaseOptions): Database {
   return openServiceFile(path, options);
 }
 
-/** Throws what the file system or SQLite throws, ServiceFileError and SchemaTooNewError. */
+/** Opens a file, and creates tables if it has none. Throws ServiceFileError, SchemaTooNewError or SQLite's error. */
 export function openServiceFile(
   path: string,
   { driver, descriptors }: ServiceFileOptions,
@@ -64,9 +64,9 @@ export function openServiceFile(
 }
 
 /**
- * Locks the folder, because only one service may run in it, even if its data are on a server: the journal of its
- * receipts is in the folder. The lock is an SQLite lock on a file of its own, which the system releases if the
- * process is killed. Returns undefined if another process holds it. Closing the connection releases it.
+ * Locks the folder, because only one service may run in it, even with its data on a server: the journal of its
+ * receipts is in the folder. The lock is SQLite's on the file lock.db, which the system releases if the process is
+ * killed. Returns undefined if another process holds it. Close the returned connection to release it.
  */
 export function lockServiceFolder(folder: string): Connection | undefined {
   makePrivateFolder(folder);

@@ -33,12 +33,12 @@ import {
 } from '../memory/tenant-memory.ts';
 
 /**
- * The memory of tenants in an SQLite file, inside the worker: captures, and recalls by the embedded store's search.
- * Its spaces are named `tenant:space`, and only this file adds and removes the tenant: everything found must belong
- * to its own tenant.
+ * The memory of tenants in an SQLite file, inside the worker. It uses the tables and the search of the local proxy's
+ * store, in which spaces are named `tenant:space`. Only this file adds the tenant to a name and removes it, and checks
+ * that everything found belongs to the tenant of the call.
  */
 
-/** The answer with the signals to write, because the worker that answers does not write. */
+/** An answer with signals for the running share, which the other worker writes: see core/recall/running-share.ts. */
 export interface FoundAnswer extends ServiceAnswer {
   readonly signals: readonly NewSignal[];
 }
@@ -69,7 +69,7 @@ export function sqliteMemory({ database, transactions, signals, bytesMax }: Part
     open: async () => transactions,
     wordsOf: async () => words,
     capture: (tenant, batch) => {
-      // Cut the passages before the transaction, so that a backup or a command does not wait for it.
+      // Cut the texts into passages before the transaction, so that other processes wait less for it.
       const passages = passagesIn(batch);
       const place = { tenant, space: batch.space };
       return transactions.write(async (rows): Promise<CaptureOutcome> => {
@@ -112,8 +112,8 @@ export function sqliteMemory({ database, transactions, signals, bytesMax }: Part
       }
     },
     /**
-     * Rewrites the file: SQLite leaves copies of rows in unused bytes, and only a new file has none. It does not
-     * start during a long read, because each attempt would lengthen the log by the whole file.
+     * Rewrites the file, because SQLite leaves copies of rows in unused bytes. It does not start while another process
+     * reads, because VACUUM would add the whole file to the write-ahead log at each attempt.
      */
     rewrite: async () => {
       if (database.emptyLog()) {
@@ -126,7 +126,7 @@ export function sqliteMemory({ database, transactions, signals, bytesMax }: Part
   };
 }
 
-/** Creates the space with the number of an embedded one; undefined if there are too many. */
+/** Creates a space, with the number of `tenant:space` in the local store's tables; undefined if there are too many. */
 async function makeSpace(
   database: Database,
   rows: Rows,

@@ -9,9 +9,9 @@ import { shapeOf } from '../control/tables.ts';
 import { openServiceDatabase } from './database.ts';
 import { epochOf } from './schema.ts';
 
-/** Reads a service's file for a move to a server. It changes nothing in the file. */
+/** Reads a service's file for a move to PostgreSQL. It changes nothing in the file. */
 
-/** Tables that are copied row by row, in an order in which every row follows the rows that it refers to. */
+/** Tables that are copied row by row, each after those to which its rows refer. */
 export const MOVED_TABLES = [
   'plans',
   'tenants',
@@ -31,13 +31,13 @@ export const MOVED_TABLES = [
   'tenant_spaces',
 ] as const;
 /**
- * Tables that are copied after the records. The first time of a source also counts purged records, and `purged` keeps
- * purged texts out for ever.
+ * Tables that are copied after the records. Captures of records make sources, whose sums the copy replaces, because
+ * purged records count for the first time of a source. `purged` keeps purged texts out for ever.
  */
 export const TABLES_BEHIND = ['sources', 'purges', 'purged'] as const;
 export type MovedTable = (typeof MOVED_TABLES)[number] | (typeof TABLES_BEHIND)[number];
 
-/** A row by the server's names of the columns. Bytes are text: `\x` and hexadecimal digits. */
+/** A row for PostgreSQL, by its names of the columns. Bytes are text: `\x` and hexadecimal digits. */
 export type MovedRow = Readonly<Record<string, string | number | boolean | null>>;
 
 export interface MovedSpace {
@@ -46,7 +46,7 @@ export interface MovedSpace {
   readonly records: number;
 }
 
-/** Records that were committed together. */
+/** Records that were captured at the same time. */
 export interface MovedBatch {
   readonly now: number;
   readonly objects: readonly NewObject[];
@@ -93,7 +93,7 @@ interface RecordRow {
   readonly last_from: number | null;
 }
 
-/** Throws ServiceFileError where there is no file. */
+/** Opens the service's file. Throws ServiceFileError if there is none. */
 export function openMoveSource(folder: string) {
   const driver = loadDriver();
   const descriptors = new Descriptors();
@@ -102,7 +102,7 @@ export function openMoveSource(folder: string) {
   return {
     /** Identifies the database: no two databases have the same epoch. */
     epoch: epochOf(database),
-    /** A purge that has begun must end before the move. */
+    /** The number of purges that have begun but not ended. They must end before a move. */
     unfinishedPurges: countOf(database, "purges WHERE state = 'tombstoned'"),
     rowsOf: (table: MovedTable) => pages(database, table),
     spaces: () => spacesOf(database),
@@ -163,7 +163,7 @@ function* batchesOf(database: Database, space: MovedSpace, skip: number): Iterab
   }
 }
 
-/** Groups records by the time at which they were captured, because a batch has one time. */
+/** Groups records by the time at which they were captured, because a batch has one time, and by size. */
 function* takenTogether(rows: readonly RecordRow[]): Iterable<MovedBatch> {
   let batch: RecordRow[] = [];
   let bytes = 0;

@@ -3,14 +3,13 @@ import type { Database } from '../../../../src/adapters/store/database.ts';
 import { TABLES } from '../control/tables.ts';
 
 /**
- * The service's tables in an SQLite file, besides those of the embedded store, whose `spaces`, `records`, `passages`
- * and index hold the searchable texts, so that one ranking serves both. A file with other tables is refused; export
- * and import convert it.
+ * The service's tables in an SQLite file. The file also has the tables of the local proxy's store, with the searchable
+ * texts, so that both products share the search. A file with other tables is refused; export and import convert it.
  */
 
 /**
- * Writes a table for SQLite. AUTOINCREMENT: an item's id must not name another record after a purge. Tables with
- * long texts or numbers of their own are not stored WITHOUT ROWID.
+ * Converts PostgreSQL's statement of a table to SQLite's. With AUTOINCREMENT, the id of an item names no other record
+ * after a purge. Tables are WITHOUT ROWID, except those with a long text or with numbers that the database assigns.
  */
 function ownTable(table: string): string {
   const own = table
@@ -24,8 +23,8 @@ function ownTable(table: string): string {
 
 const NUMBER = "bigint NOT NULL DEFAULT nextval('ids')";
 
-// An embedded space is named `tenant:space`, and has the number of the tenant's space. A view gives embedded records
-// the columns that PostgreSQL has in a table.
+// In the local store's tables a space is named `tenant:space`, and has the number of the tenant's space. The view
+// `texts` shows the texts there with the columns of PostgreSQL's table.
 const OWN: readonly string[] = [
   ...TABLES.map(ownTable),
   `CREATE TABLE object_texts (
@@ -45,12 +44,12 @@ const META = 'CREATE TABLE service_meta (name TEXT PRIMARY KEY, value TEXT NOT N
 /** Identifies these tables: a file with another value has other tables. */
 const SCHEMA = createHash('sha256').update(OWN.join(';')).digest('hex').slice(0, 16);
 
-/** Thrown if the file cannot be a service's: it is missing, or of another version. The message is for people. */
+/** Thrown if the file is missing, or has the tables of another version. The message is for people. */
 export class ServiceFileError extends Error {
   override readonly name = 'ServiceFileError';
 }
 
-/** Throws ServiceFileError. Call it before anything is changed in the file. */
+/** Throws ServiceFileError for a file with other tables. Call it before anything is changed in the file. */
 export function checkSchema(database: Database): void {
   const isMade = database.get("SELECT 1 FROM sqlite_master WHERE name = 'service_meta'");
   if (isMade === undefined || metaOf(database, 'schema') === SCHEMA) return;
@@ -93,7 +92,7 @@ function metaOf(database: Database, name: string): string | undefined {
     ?.value;
 }
 
-/** Makes a new epoch: 8 characters, 47 bits, so that two databases of a service never share one by chance. */
+/** Makes a new epoch: 8 random characters with 41 bits, so that two databases never have the same one by chance. */
 export function newEpoch(): string {
   const alphabet = '0123456789abcdefghijklmnopqrstuvwxyz';
   // Only bytes below 252 = 7 × 36 are used: larger ones would make the first letters more likely.

@@ -15,9 +15,9 @@ import {
 import { replaceFile } from '../../../../src/adapters/files/replace-file.ts';
 
 /**
- * The service's files besides its database: settings, and the pepper of the keys. The pepper is never in a backup:
- * backups are copied around, and without it a backup is useless for trying keys. To move a service to another
- * machine, copy this file too, or make new keys.
+ * Reads and writes the service's files besides its database: settings, and the pepper, which is part of the hash of
+ * every key. The pepper is not in a backup, so nobody can guess keys from a backup. To move a service to another
+ * machine, copy the pepper too, or make new keys.
  */
 
 const { O_RDONLY, O_NOFOLLOW } = constants;
@@ -41,7 +41,7 @@ export const SETTINGS_FILE = 'service.json';
 export const PEPPER_FILE = 'pepper';
 export const RUN_FILE = 'running.json';
 
-/** Makes folder and pepper where there are none. */
+/** Makes the folder and the pepper if they are missing. */
 export async function prepareServiceFolder(folder: string): Promise<void> {
   await ensurePrivateFolder(folder);
   if ((await readPrivate(folder, PEPPER_FILE)) !== undefined) return;
@@ -61,8 +61,7 @@ export async function readPepper(folder: string): Promise<Buffer> {
 }
 
 /**
- * Returns a command that makes a new pepper. `svc-service init` refuses a folder with a service, and a new pepper
- * must be an operator's decision.
+ * Returns a shell command that makes a new pepper. svc does not make one by itself, because it voids all keys.
  */
 function newPepperCommand(path: string): string {
   const random = `node -p "crypto.randomBytes(${PEPPER_BYTES}).toString('base64url')"`;

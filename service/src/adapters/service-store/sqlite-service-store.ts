@@ -13,7 +13,7 @@ export interface ServiceStoreOptions extends Partial<ServiceStoreExtra> {
   report(line: string): void;
 }
 
-/** Bound on a space: a busy team's records of ten years. */
+/** Default bound on the canonical bytes of a space: a busy team's records of ten years. */
 const SPACE_BYTES_MAX = 16 * 1024 ** 3;
 
 const READS = [
@@ -96,7 +96,7 @@ export function openServiceStore(options: ServiceStoreOptions): ServiceStore {
           const found = await read('recall', { tenant, args: [question] }, signal);
           // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The worker is of this build.
           const { signals, ...answer } = found as FoundAnswer;
-          // No call waits for the signals. A lost entry makes a share of 200 slightly less exact.
+          // No call waits for the signals. A lost one makes the share of 200 prompts slightly less exact.
           if (signals.length > 0) {
             write('noteSignals', { args: [signals] }).catch(() => undefined);
           }
@@ -108,7 +108,7 @@ export function openServiceStore(options: ServiceStoreOptions): ServiceStore {
   };
 }
 
-/** Makes methods that call the worker's methods of the same names. A signal among the arguments is not sent. */
+/** Makes methods that call the worker's methods of the same names. An AbortSignal among the arguments stays here. */
 function bridge<Store, Name extends keyof Store & string>(
   names: readonly Name[],
   call: Call,
@@ -130,8 +130,8 @@ function bridge<Store, Name extends keyof Store & string>(
 type Calls = Record<string, (input: BridgedCall) => unknown>;
 
 /**
- * One worker writes and, while a service runs, another one reads, so that recalls and key look-ups continue while a
- * long text is indexed. A read sees everything that was committed before it, because both use one log.
+ * Starts the workers. One writes and, while a service runs, another one reads, so that recalls and key look-ups
+ * continue while a long text is indexed. A read sees everything that was committed before it.
  */
 class Clients {
   readonly #options: ServiceStoreOptions;

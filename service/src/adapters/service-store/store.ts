@@ -19,7 +19,7 @@ import { SQLITE_NOW, SqliteTransactions } from './transactions.ts';
  * never contains a record's text or SQLite's message.
  */
 
-/** The input of every call; a call has the name of a method of the store. */
+/** The input of every call to the worker. The call's name is that of the store's method. */
 export interface BridgedCall {
   /** The tenant whose store has the method; undefined for a method of the whole store. */
   readonly tenant?: string;
@@ -27,7 +27,7 @@ export interface BridgedCall {
 }
 
 export interface ServiceStoreExtra {
-  /** True: take the folder's lock. One process serves, while others may read and manage keys. */
+  /** True: take the folder's lock, because this process serves. Commands open the store without it. */
   readonly serves: boolean;
   readonly creates: boolean;
   readonly spaceBytesMax: number;

@@ -2,11 +2,11 @@ import type { Look, Rows, SqlScalar, SqlValue, Transactions } from '../../ports/
 import type { Database } from '../../../../src/adapters/store/database.ts';
 
 /**
- * Transactions of the control plane on an SQLite file. The worker runs one call after the other, so no other call
- * runs between the statements of a transaction.
+ * Runs transactions on an SQLite file. The worker runs one call after the other, so no other call of this process runs
+ * between the statements of a transaction.
  */
 
-/** Statements converted for SQLite, which has no lists, needs no casts, and locks the whole file instead of rows. */
+/** Shared statements with their form for SQLite, which has no lists, needs no casts and locks no rows. */
 const OWN_STATEMENTS = new Map<string, string>();
 
 function ownStatement(statement: string): string {

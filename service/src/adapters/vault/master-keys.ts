@@ -29,7 +29,7 @@ interface MasterKeySource {
 }
 
 interface MasterKeysOptions {
-  /** Called again for an unknown key, which may have been added meanwhile. */
+  /** Returns the sources. Called for each key that is not cached, because the settings may have a new one. */
   readonly sources: () => Promise<readonly MasterKeySource[]>;
   readonly environment: Environment;
 }
@@ -62,11 +62,6 @@ function secretOf({ id, from }: MasterKeySource): SecretSource {
   return { from, name: `The master key ${id}`, hint };
 }
 
-/**
- * Reads a secret from the source in the settings: a private file, an environment variable, or a program that prints
- * it. No error contains any of its bytes.
- */
-
 interface SecretSource {
   /** `file:/path`, `env:NAME`, or `command:program argument …`. */
   readonly from: string;
@@ -76,11 +71,12 @@ interface SecretSource {
 }
 
 const { O_RDONLY, O_NOFOLLOW } = constants;
-/** Longest secret: a key or an address, with a line end. */
+/** Bound on the bytes of a secret, which is a key or an address. */
 const BYTES_MAX = 4096;
 /** Deadline of a command: a password manager may use the network. */
 const COMMAND_MS = 10_000;
 
+/** Reads a secret from its source. Throws FileError, which contains none of its bytes. */
 export async function readSecret(source: SecretSource, environment: Environment): Promise<string> {
   const { from } = source;
   const [kind = ''] = from.split(':', 1);
@@ -130,8 +126,7 @@ function outputOf(source: SecretSource, command: string): Promise<string> {
   });
 }
 
-/** Returns the master keys in a service's settings, and makes new ones in svc's configuration folder. */
-
+/** Returns the master keys whose sources are in the service's settings. */
 export function serviceMasterKeys(folder: string, environment: Environment): MasterKeys {
   const sources = async (): Promise<readonly MasterKeySource[]> => {
     const text = (await readPrivate(folder, SETTINGS_FILE)) ?? '{}';
@@ -140,13 +135,13 @@ export function serviceMasterKeys(folder: string, environment: Environment): Mas
   return createMasterKeys({ sources, environment });
 }
 
-/** Makes an id: `mk_` and 8 characters, never equal by chance within a service. */
+/** Makes an id: `mk_` and 8 random characters. */
 export function newMasterKeyId(): string {
   const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
   return `mk_${[...randomBytes(8)].map((byte) => alphabet[byte % 32]).join('')}`;
 }
 
-/** Writes a new key to a private file outside the service's folder, so that a backup of one lacks the other. */
+/** Writes a new key to a private file outside the service's folder, so that a copy of the folder lacks the key. */
 export async function makeMasterKeyFile(id: string, environment: Environment): Promise<string> {
   const folder = configFolder(environment);
   await ensurePrivateFolder(folder);

@@ -37,7 +37,7 @@ interface CommandCall {
   readonly options: ConsoleOptions;
 }
 
-/** Runs a command: builds the call from the options, sends it, and prints the answer. Throws CliError. */
+/** Runs a command. Throws CliError. */
 export async function runCommand(call: CommandCall, context: CommandContext): Promise<ExitCode> {
   const { row, argument, options } = call;
   const problem = argumentProblem(row, argument) ?? row.check?.({ ...options });
@@ -64,7 +64,7 @@ function namedIn({ argument }: CommandRow, text: string): Fields {
   return argument?.to === undefined ? {} : { [argument.to]: text };
 }
 
-/** Returns the options' values by their names in the call. Throws CliError. */
+/** Returns the options' values by their members in the call. Throws CliError. */
 export async function valuesOf(
   { name, options: rows = [], secret }: Pick<CommandRow, 'name' | 'options' | 'secret'>,
   options: ConsoleOptions,
@@ -156,9 +156,10 @@ async function findProvider(console: Calls, name: string): Promise<Fields> {
   throw new CliError('There is no such provider.', 'See: svc-service providers list');
 }
 
+/** How long the token is valid if the command is killed before it revokes the token. */
 const TOKEN_MS = 60_000;
 
-/** Makes the calls through the running service, with a token that is valid for a minute and then revoked. */
+/** Makes the calls over HTTP to the running service, with a token that is revoked afterwards. */
 async function withRunningConsole<Result>(
   options: ConsoleOptions,
   context: CommandContext,
@@ -172,7 +173,7 @@ async function withRunningConsole<Result>(
   }
   const { host, port, cert } = running;
   const certificate = cert === undefined ? undefined : await readFile(cert, 'utf8');
-  // The token is the service's: with a tenant, its owner could not be found to revoke it.
+  // Make and revoke the token without --tenant: it is an operator's, so it belongs to no tenant.
   const { tenant, ...ofService } = options;
   return withConsole(ofService, context, async (local) => {
     const name = 'svc-service providers';

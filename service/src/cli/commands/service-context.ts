@@ -34,16 +34,11 @@ export async function withServiceStore<Result>(
 
 export const DOCTOR_HINT = 'Check with: svc-service doctor';
 
-/** Converts a store's error for users; its messages are constants. */
+/** Converts a MemoryError to a CliError. The messages of the store's errors are constants. */
 export function storeError(error: unknown): unknown {
   if (!(error instanceof MemoryError)) return error;
   return new CliError(error.message, DOCTOR_HINT);
 }
-
-/**
- * The commands of `svc-service` that manage a service call its console operations: of the service in a folder on
- * this machine, or with `--url` of one anywhere.
- */
 
 export type { ConsoleAccess } from '../compose-console.ts';
 
@@ -53,6 +48,10 @@ export interface ConsoleOptions extends FolderOption {
   readonly json?: boolean;
 }
 
+/**
+ * Opens the console operations for one command: of the service in a folder on this machine, or of any service over
+ * HTTP with `--url`.
+ */
 export async function withConsole<Result>(
   options: ConsoleOptions,
   context: CommandContext,
@@ -85,7 +84,7 @@ export async function listAll(
   return found;
 }
 
-/** Yields the pages of a list. Each is read only when it is needed. */
+/** Yields the pages of a list, each read when it is needed. */
 export async function* pagesOf(
   console: Pick<ConsoleAccess, 'call'>,
   path: string,

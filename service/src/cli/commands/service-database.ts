@@ -80,14 +80,13 @@ export async function restore(
   }
 }
 
-/** Runs `svc-service migrate`: updates a PostgreSQL service's tables to this version. */
-
 export interface ServiceMigrateOptions extends FolderOption {
   readonly plan?: boolean;
   readonly newEpoch?: boolean;
   readonly json?: boolean;
 }
 
+/** Runs `svc-service migrate`: updates the tables of a service on PostgreSQL to this version. */
 export async function migrateService(
   options: ServiceMigrateOptions,
   context: CommandContext,
@@ -123,20 +122,19 @@ function sentenceOf(numbers: readonly number[], isPlan: boolean): string {
   return isPlan ? `Migrations to apply: ${list}.` : `Applied migrations: ${list}.`;
 }
 
-/** Runs `svc-service move`: copies a service from a file to PostgreSQL, and verifies the copy. */
-
 export interface MoveOptions extends FolderOption {
   readonly to: string;
   readonly json?: boolean;
 }
 
+/** Runs `svc-service move`: copies a service from a file to PostgreSQL, and verifies the copy. */
 export async function moveCommand(options: MoveOptions, context: CommandContext): Promise<void> {
   const { terminal } = context;
   const folder = folderOf(options, context);
   const settings = await serviceSettings(folder);
   const database = { ...settings.database, ...whereTo(options.to) };
   const moved = { ...settings, database };
-  // The variable names the service's present database, not the target.
+  // $SVC_DATABASE_URL would replace the target, because it has precedence over the settings.
   const environment = { ...context.environment, SVC_DATABASE_URL: '' };
   const server = await serverOf({ folder, environment, settings: moved });
   if (server === undefined) throw new CliError('There is no address to move to.', HINT, 2);

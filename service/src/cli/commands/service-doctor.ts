@@ -50,11 +50,11 @@ export interface ServiceDoctorOptions extends FolderOption {
 }
 
 const DAY_MS = 24 * 3600 * 1000;
-/** Least days until a certificate expires: renewing may need a person, and there are weekends. */
+/** Doctor warns about a certificate that expires within this many days, because a person may have to renew it. */
 const CERTIFICATE_DAYS_MIN = 14;
-/** Least free space: a busy team's day, and room for a backup. */
+/** Doctor warns if fewer bytes are free: enough for a busy team's day and a backup. */
 const FREE_BYTES_MIN = 1024 ** 3;
-/** Largest tolerated clock difference: machines with network time are within a second. */
+/** How far in the future the newest record may be, because the clocks of two machines differ a little. */
 const CLOCK_SLACK_MS = 60_000;
 
 export async function serviceDoctor(
@@ -153,7 +153,7 @@ async function checkVault(folder: string, context: CommandContext): Promise<Chec
   }
 }
 
-/** Largest journal without a warning: half of what it may take. */
+/** Doctor reports a journal of more bytes as a problem: half of the journal's own bound. */
 const JOURNAL_BYTES_MAX = 256 * 1024 ** 2;
 
 function checkReceipts(folder: string, running: object | undefined): Check {
@@ -262,7 +262,7 @@ const STORE_FIX = 'Correct this in the database; the messages of svc-service sta
 
 function failed(subject: string, error: unknown): Check {
   if (error instanceof CliError) {
-    // Other commands refer users with this problem to doctor, so give the real fix here.
+    // Other commands give "run doctor" as the fix of this problem, so name the real fix here.
     const fix = error.hint === DOCTOR_HINT ? STORE_FIX : error.hint;
     return { level: 'problem', subject, found: error.lines.join(' '), fix };
   }
@@ -273,8 +273,8 @@ function failed(subject: string, error: unknown): Check {
 }
 
 /**
- * Checks a service's database server and limiter: whether it accepts writes, and what a failover would do. Returns an
- * empty list for a service in a file.
+ * Checks a service's database server: whether it accepts writes, and what a failover would do. Returns an empty list
+ * for a service in a file.
  */
 export async function checkServer(place: ServicePlace): Promise<readonly Check[]> {
   const server = await serverOf(place);
@@ -306,7 +306,7 @@ function standbyChecks({ standbys, isSynchronous }: ServerFacts): readonly Check
   return [{ level: 'ok', subject, found: names.join('; ') }];
 }
 
-/** Says what clients would notice of a failover now. */
+/** Says what a failover now would mean for clients. */
 function switchCheck(
   { standbys, isSynchronous }: ServerFacts,
   { trustsFailover }: DatabaseServer,

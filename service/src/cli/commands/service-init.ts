@@ -28,8 +28,8 @@ import {
 } from './service-context.ts';
 
 /**
- * Runs `svc-service init`: makes folder, settings, pepper and database; nothing listens yet. And runs `vault add`,
- * which adds a master key to the settings.
+ * Runs `svc-service init`, which makes folder, settings, pepper and database, and `vault add`, which adds a master key
+ * to the settings.
  */
 
 export interface ServiceInitOptions extends FolderOption, RawServiceFlags {
@@ -104,7 +104,7 @@ export interface VaultAddOptions extends ConsoleOptions {
   readonly from?: string;
 }
 
-/** Adds a master key to this machine's settings, and makes it the one that encrypts. */
+/** Adds the source of a master key to this machine's settings, and makes it the key that encrypts new secrets. */
 export async function addMasterKey(
   options: VaultAddOptions,
   context: CommandContext,
@@ -140,7 +140,7 @@ export async function addMasterKey(
   return id;
 }
 
-/** The flags of `svc-service init` and `start`, which are validated together with the file. */
+/** The flags of `svc-service init` and `start`. They replace settings of the file, and both are checked together. */
 export interface RawServiceFlags {
   readonly host?: string;
   readonly port?: string;
@@ -157,6 +157,7 @@ export interface RawServiceFlags {
   readonly metrics?: string;
 }
 
+/** Converts flags to settings. Throws CliError. */
 export function serviceFlags(flags: RawServiceFlags): Readonly<Record<string, unknown>> {
   const { host, port, tlsCert: cert, tlsKey: key, behindProxy, publicUrl, rate, metrics } = flags;
   const { databaseFrom, redisFrom } = flags;

@@ -70,7 +70,8 @@ export async function exportReceipts(
   const row = { name: 'receipts export', options: timeOptions('from', 'to') };
   const filter = await valuesOf(row, options, context);
   const written = await withConsole(options, context, async (console) => {
-    // Read the total before the receipts: one that is stored meanwhile then appears only in the heads.
+    // Read the total first. So a receipt that is stored meanwhile makes a head larger, never the total, and no audit
+    // finds one missing.
     const { total } = await console.call({ method: 'GET', path: 'requests/heads' });
     const heads = await listAll(console, 'requests/heads');
     await write(FILES.heads, linesOf([...heads, asRecord(total)]), 'wx');
@@ -103,7 +104,7 @@ async function keysOf(console: ConsoleAccess): Promise<readonly object[]> {
   return asList(data).map((row) => publicJwk(asText(asRecord(row)['x'])));
 }
 
-/** Verifies receipts. Exit code 1 if one differs from its signature, or is missing. */
+/** Verifies receipts. Returns exit code 1 if a signature is not valid, a receipt is missing, or there are none. */
 export async function verifyReceipts(
   path: string,
   options: VerifyOptions,
@@ -153,7 +154,7 @@ function findingsOf({ wrong, missing, unknown }: AuditResult): readonly string[]
   ];
 }
 
-/** Returns the file, or the files of a folder that contain receipts and heads. */
+/** Returns the file, or the NDJSON files of a folder. */
 async function filesAt(path: string): Promise<readonly string[]> {
   try {
     if (!(await stat(path)).isDirectory()) return [path];
@@ -164,7 +165,10 @@ async function filesAt(path: string): Promise<readonly string[]> {
   }
 }
 
-/** Reads a file with one object per line; any other file is one object, a list from the API, or output of `--json`. */
+/**
+ * Adds the objects of a file to the audit: of NDJSON, where each line has one; or of JSON with one object, a list, or
+ * a list as the API returns it.
+ */
 async function takeFile(file: string, audit: ReceiptAudit): Promise<void> {
   const whole = NDJSON.test(file) ? undefined : parseJson(await textOfFile(file));
   if (whole !== undefined) {
@@ -190,7 +194,7 @@ function notReceipts(file: string): CliError {
   return new CliError(`${file} does not contain receipts.`, hint, 2);
 }
 
-/** Largest file that is parsed whole: a list from the API has 300 kB. */
+/** Bound on a file that is parsed whole. A list from the API has 300 kB. */
 const WHOLE_BYTES_MAX = 64 << 20;
 
 async function textOfFile(file: string): Promise<string> {
@@ -312,7 +316,7 @@ async function archiveDay(
   return dropOld(store.of(tenant), to);
 }
 
-/** Writes a file before anything is deleted from the database. A file from a killed run is used if it is equal. */
+/** Writes and syncs a compressed file. If the file exists with the same text, an earlier run wrote it. */
 async function writeWhole(path: string, text: string): Promise<void> {
   const there = await readFile(path).catch(() => undefined);
   if (there !== undefined) {

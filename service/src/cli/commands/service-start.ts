@@ -136,7 +136,7 @@ async function reload(
   }
 }
 
-/** Returns the function that prints a line per call, as `--log` asks. Throws CliError for an unknown value of it. */
+/** Returns the function that prints a line for each call, as `--log` asks. Throws CliError for an unknown form. */
 function callPrinter(options: ServiceStartOptions, terminal: Terminal): (row: CallRow) => void {
   const form = lineForm({ ...options, isLogged: true, command: 'svc-service start' }, terminal);
   if (form === 'json') return (row) => terminal.out(JSON.stringify(row));

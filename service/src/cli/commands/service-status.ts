@@ -14,7 +14,7 @@ import type { ServerFacts, ServiceStoreHealth } from '../../ports/service-store.
 import { inspectDatabase, lockServiceFolder, serverOf, serviceSettings } from '../compose-store.ts';
 import { folderOf, type FolderOption, withConsole, withServiceStore } from './service-context.ts';
 
-/** Runs `svc-service status` and `stop`: shows whether the service runs and is ready and what it stores, or ends it. */
+/** Runs `svc-service status`, which shows whether the service is ready and what it stores, and `svc-service stop`. */
 
 export interface ServiceStatusOptions extends FolderOption {
   readonly json?: boolean;
@@ -27,11 +27,11 @@ export interface RunningServiceFacts {
   readonly port: number;
   readonly startedAt: number;
   readonly cert: string | undefined;
-  /** True if its store answers. */
+  /** True if /readyz answers that the service can serve. */
   readonly isReady: boolean;
 }
 
-/** Shows the service's state. Exit code 0 if one runs and is ready, else 1. */
+/** Shows the service's state. Returns exit code 0 if it runs and is ready, else 1. */
 export async function serviceStatus(
   options: ServiceStatusOptions,
   context: CommandContext,
@@ -86,7 +86,7 @@ async function statusElsewhere(
   return problems.length === 0 ? 0 : 1;
 }
 
-/** Returns the service that runs on this folder. A killed process leaves its run file, so ask the service. */
+/** Returns the service that runs on this folder. It must answer, because a killed process leaves its run file. */
 export async function findService(folder: string): Promise<RunningServiceFacts | undefined> {
   const hint = hintOf((await readPrivate(folder, RUN_FILE)) ?? '');
   if (hint === undefined || !isAlive(hint.pid)) return undefined;
@@ -134,7 +134,6 @@ export function heldText(
   held: Pick<ServiceStoreHealth, 'tenants' | 'providers' | 'spaces' | 'records' | 'keys'>,
 ): string {
   return [
-    // The output mentions tenants only if there are several.
     ...(held.tenants > 1 ? [count(held.tenants, 'tenant')] : []),
     ...(held.providers > 0 ? [count(held.providers, 'provider')] : []),
     count(held.spaces, 'space'),
@@ -143,7 +142,7 @@ export function heldText(
   ].join(', ');
 }
 
-/** How long a stop waits after `drainMs` until store and journals are closed: a second on a slow disk. */
+/** How long a stop waits, after `drainMs`, until store and journals are closed, which takes a second on a slow disk. */
 const CLOSE_MS = 15_000;
 const POLL_MS = 25;
 

@@ -115,7 +115,7 @@ function sumColumn(member: string, words: string): Column {
   return (sum, { line }) => `${line(sum[member])} ${words}`;
 }
 
-/** Returns how an option is read, by its default. A word is sent unchanged: the service knows the valid words. */
+/** Returns how an option is read, by the type of its default. A word is sent as it is, and the service checks it. */
 function readingOf(otherwise: string | number | boolean): Pick<OptionRow, 'as'> {
   if (typeof otherwise === 'number') {
     return { as: wholeNumber(7, 'See: svc-service settings set --help') };
@@ -128,13 +128,13 @@ function settingsShown({ version: _version, ...settings }: Fields): Shown {
   return { lines: Object.entries(settings).map(([name, value]) => `${name}  ${String(value)}`) };
 }
 
-/** Ids in a row, each with the name that the list shows for it. */
+/** The members with ids, each with the member that has the name to show. */
 const NAME_OF: Readonly<Record<string, string>> = {
   api_key_id: 'api_key_name',
   provider_id: 'provider_name',
 };
 
-/** Adds the names of keys, also of revoked ones, and of providers. */
+/** Adds the names of keys, also of revoked ones, and of providers to the rows. */
 async function withNames(
   sums: readonly Fields[],
   { group_by: by }: Given,
@@ -157,7 +157,7 @@ async function getSettings(call: ConsoleCall): Promise<ConsoleReply> {
   return { status: 200, body: settingsWire(await storeOf(call).getSettings()) };
 }
 
-/** Changes settings. The caller sends the version that it read, so it cannot overwrite another caller's change. */
+/** Changes settings. The caller states the version that it read, so that it cannot overwrite another change. */
 async function updateSettings(
   call: ConsoleCall,
   change: Infer<typeof settingsUpdate>,
@@ -179,11 +179,12 @@ async function updateSettings(
   return { status: 200, body: settingsWire(after) };
 }
 
+/** Rows of a page, if the call names no limit. */
 const PAGE = 100;
 const DAY_MS = 86_400_000;
 const MONTH_DAYS = 30;
 
-/** Returns the usage. The default is by UTC day, for the last 30 days. */
+/** Returns the usage, by default of the last 30 days, one row for each day (UTC). */
 async function getUsage(call: ConsoleCall): Promise<ConsoleReply> {
   const asked = readValue(queryFields(call.query), usageQuery);
   const groups = groupsOf(asked.group_by ?? 'day');
@@ -228,8 +229,7 @@ function sumWire({ values, ...sum }: UsageSum, groups: readonly UsageGroup[]): o
   ]);
 }
 
-/** The receipts of a tenant for its admins: the same as its keys can read. */
-
+/** Operations on the receipts of a tenant, which its keys can read too. */
 export const requestOperations: readonly ConsoleOperation[] = [
   reads(
     { name: 'listRequests', route: 'GET requests', role: 'viewer', ofTenant: true },

@@ -38,10 +38,10 @@ export const OPERATIONS: readonly ConsoleOperation[] = [
 
 export const CONSOLE_START = '/v1/svc/console/';
 
-/** The largest body: 500 names of models with 256 escaped characters each. */
+/** Bound on a body. The largest has 500 names of models with 256 escaped characters each. */
 const BODY_BYTES_MAX = 256 * 1024;
 
-/** The operations by the rest of their path and by method. The header Allow names the methods in this order. */
+/** The operations by path and method, sorted by method, because the header Allow lists methods in this order. */
 export const CONSOLE_ROUTES = new RouteTable(
   OPERATIONS.toSorted((a, b) => METHODS.indexOf(a.method) - METHODS.indexOf(b.method)),
 );
@@ -77,7 +77,7 @@ export async function runConsole(
   return operation.run({ ...request, actor, parts, parameter, tenantId, now });
 }
 
-/** Returns the tenant of a call. For anyone but an operator, only their own tenant exists. */
+/** Returns the tenant of a call. An actor with a tenant gets NOT_FOUND for every other one. */
 function tenantOf(named: string | undefined, { tenant }: ConsoleActor): string {
   if (named !== undefined && !isTenantId(named)) {
     throw new ServiceFault('INVALID_REQUEST', 'This is not the id of a tenant.', {

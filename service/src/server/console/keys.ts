@@ -50,10 +50,7 @@ import {
   writes,
 } from './operation.ts';
 
-/**
- * The keys of a tenant. Revoked keys are listed only on request. A key is shown only in the answer that made it, and
- * never stored.
- */
+/** Operations on the keys of a tenant. A key is shown only in the answer that makes it, and only its hash is stored. */
 
 const SCOPES = ['read', 'write', 'receipt:read'] as const;
 const SPACES_MAX = 256;

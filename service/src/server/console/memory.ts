@@ -22,8 +22,8 @@ import {
 } from './operation.ts';
 
 /**
- * The memory of a tenant for its admins: the same operations as for keys, without a key. An admin reaches every
- * space of the tenant.
+ * Operations on the memory of a tenant, for its admins: the same that its keys have. An admin reaches every space of
+ * the tenant.
  */
 
 const SESSION: OptionRow = option('--session <id>', 'only this session', 'session_id');
@@ -175,9 +175,10 @@ function checkScope({ all, session, source, before, digest }: Given): Problem | 
   return ['Say what to purge with exactly one option.', hint];
 }
 
-/** The deadline of a call. Erasing a large space continues after it, at the next start. */
+/** Deadline of a call. If a purge takes longer, the service continues it in the background. */
 const CALL_MS = 60_000;
 
+/** Turns an operation for keys into one of the console. */
 function asKey(operation: Operation): (call: ConsoleCall) => Promise<ConsoleReply> {
   return async (call) => {
     const { parts } = call;
@@ -188,6 +189,7 @@ function asKey(operation: Operation): (call: ConsoleCall) => Promise<ConsoleRepl
   };
 }
 
+/** Makes the call of a key that has all rights in the actor's tenant. */
 function memoryCall(call: ConsoleCall): Call {
   const { actor, tenantId, query, parameter, body, now, method, path } = call;
   return {

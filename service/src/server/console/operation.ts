@@ -76,7 +76,7 @@ function rowOf(
   return { name, role, ...routeOf(route), body, run, commands };
 }
 
-/** Makes the row of a command. Without another example, its name is the example. */
+/** Makes the row of a command. If no examples are given, its name is the only one. */
 export function command(
   name: string,
   about: string,
@@ -86,7 +86,7 @@ export function command(
   return { examples: [name], ...more, name, about };
 }
 
-/** Makes an option whose value becomes the member `to` of the call. */
+/** Makes an option whose value becomes the member `to` of the call's body or query. */
 export function option(
   flags: string,
   about: string,
@@ -104,28 +104,30 @@ export interface CommandRow {
   readonly options?: readonly OptionRow[];
   readonly argument?: ArgumentRow;
   readonly examples: readonly string[];
+  /** The last paragraph of the help. */
   readonly more?: string;
   /** The member of the body whose value is read from stdin. */
   readonly secret?: string;
-  /** True if the running service must make the call: its network and certificates may differ from this shell's. */
+  /** True if a running service makes the call, because its network and certificates may differ from this shell's. */
   readonly byService?: true;
-  /** True if the command first reads the version and sends it with the change. */
+  /** True if the command first reads the object's version, and sends it as If-Match with the change. */
   readonly isVersioned?: true;
-  /** Checks the options before anything is read. */
+  /** Checks the options before stdin is read. Returns what is wrong. */
   readonly check?: (options: Given) => Problem | undefined;
+  /** The problem to print if no option is given. */
   readonly nothing?: Problem;
   /** Makes the body or query, if it is more than the values of the options. */
   readonly ask?: (values: Given) => Fields;
   readonly list?: ListRow;
   /** The member of the answer that goes to stdout. */
   readonly prints?: string;
-  /** The text for the user after the output. */
+  /** The message on stderr after the output. */
   readonly note?: string;
-  /** Makes the text that the user sees for an answer that is no list. Undefined: prints the answer as JSON. */
+  /** Makes the text for an answer that is no list. Without it, `prints` and `note`, svc prints the answer as JSON. */
   readonly shows?: (answer: Fields, say: Say, asked: Asked) => Shown;
 }
 
-/** Values of options, by the options' names in the code or by their members in the call. */
+/** Values of options: for `check` by commander's names, such as `baseUrl`, otherwise by their members in the call. */
 export type Given = Readonly<Record<string, unknown>>;
 
 /** A message that says what is wrong, and a hint that says what to do. */
@@ -135,10 +137,13 @@ export interface OptionRow {
   /** The option as commander takes it: `--name <name>`. */
   readonly flags: string;
   readonly about: string;
+  /** The member of the call's body or query. */
   readonly to: string;
   /** Reads the option's text. Undefined: the text is used unchanged. */
   readonly as?: Reading;
+  /** The text that is read if the option is not given; the help shows it. */
   readonly shown?: string;
+  /** The value if the option is not given. */
   readonly otherwise?: unknown;
   readonly isRequired?: true;
 }
@@ -147,6 +152,7 @@ export type Reading =
   | {
       /** Parses the text; undefined if it is not valid. */
       readonly read: (text: unknown, now: number) => unknown;
+      /** The message for a text that is not valid. */
       readonly expected: string;
       readonly hint: string;
     }
@@ -158,12 +164,13 @@ export interface ArgumentRow {
   readonly flags: string;
   readonly about: string;
   readonly pattern?: RegExp;
+  /** The problem to print if the argument does not match the pattern. */
   readonly problem?: Problem;
   /** The member of the body. Undefined: the value is the parameter of the path. */
   readonly to?: string;
   /** True if it is the name or the id of a provider. */
   readonly isProvider?: true;
-  /** The members that the option's text is searched in; other rows are hidden. */
+  /** The members in which the argument is searched. Rows without it are hidden. */
   readonly searches?: readonly string[];
 }
 
@@ -180,9 +187,9 @@ export interface ListRow {
   readonly empty?: string;
   /** The note to print if there are more rows. */
   readonly hasMore?: string;
-  /** True: separate the cells instead of aligning them. */
+  /** True: separate the cells by two blanks instead of aligning them in columns. */
   readonly isLoose?: boolean;
-  /** Adds members to rows from other lists. */
+  /** Adds members from other lists to the rows. */
   readonly complete?: (
     rows: readonly Fields[],
     values: Given,
@@ -190,7 +197,7 @@ export interface ListRow {
   ) => Promise<readonly Fields[]>;
 }
 
-/** A column. A function returns undefined for a cell that this answer's rows do not have. */
+/** A column. It is left out if its function returns undefined for all rows. */
 export type Column = string | ((row: Fields, say: Say) => string | undefined);
 
 export type ListAll = (
@@ -289,7 +296,7 @@ export const EXPIRES = option('--expires <when>', 'days from now (90d) or a date
   otherwise: null,
 });
 
-/** Shows when it was last used: `used 2026-11-20 16:45:02`. */
+/** Shows when a key or token was last used: `used 2026-11-20 16:45:02`. */
 export const USED: Column = ({ last_used_at: at }, { time }) =>
   `used ${typeof at === 'string' ? time(at) : 'never'}`;
 
@@ -398,7 +405,7 @@ interface ChangeWords {
   readonly what?: string;
 }
 
-/** Throws ServiceFault for every outcome except 'done'. `what` names the thing in the message. */
+/** Throws ServiceFault for every outcome except 'done'. `what`: the name of the object in the message. */
 export function mustBeDone(outcome: ChangeOutcome, what: string): void {
   switch (outcome) {
     case 'done':
@@ -439,6 +446,7 @@ interface RowForm<Row> {
   readonly wireOf: (row: Row) => unknown;
 }
 
+/** Makes the answer with a page of a list. `rows`: those of the page, and one more if there is another page. */
 export function listReply<Row>(
   rows: readonly Row[],
   { limit }: Page,
@@ -463,7 +471,7 @@ export function present<Name extends string, Value>(
   };
 }
 
-/** Throws ServiceFault for a time that is over. */
+/** Parses a time of expiry. Throws ServiceFault if it is not in the future. */
 export function expiryOf(stated: string | null | undefined, now: number): number | undefined {
   if (stated === null || stated === undefined) return undefined;
   const at = Date.parse(stated);
@@ -475,9 +483,6 @@ export function expiryOf(stated: string | null | undefined, now: number): number
 export function timeOrNull(at: number | undefined): string | null {
   return at === undefined ? null : isoTime(at);
 }
-
-// Shapes of bodies that several operations share. Unknown members are refused: a misspelt limit must not mean "no
-// limit".
 
 /** The shape of a body without members. */
 export const nothing = closed({});

@@ -25,12 +25,11 @@ import {
 import { credentialShape, findProvider, PROVIDER } from './providers.ts';
 
 /**
- * Probes providers during set-up: lists the catalog's presets, fetches the models of a custom provider, sends one
- * tiny request, and compares a secret with the saved one. svc passes on ids, a status and a time, and nothing else
- * of a provider's answer.
+ * Operations for the set-up of providers: list the catalog's presets, fetch the models of a custom provider, send one
+ * tiny request, and compare a secret with the saved one. Of a provider's answer svc passes on only names of models, the
+ * status and the time that it took.
  */
 
-/** A secret to compare with the saved one. */
 export const providerCompare = closed({ credential: credentialShape });
 
 const OUTCOMES: Readonly<Record<string, string>> = {
@@ -71,7 +70,7 @@ export const probeOperations: readonly ConsoleOperation[] = [
           ],
           more: 'The catalog lists the models of a preset. If a provider has no list, name its models yourself.',
           byService: true,
-          // The user can type a model if the provider gave no list.
+          // If the provider gave no list, the user can name its models.
           shows: ({ outcome, models, truncated, dropped }, { line, count }, { argument: name }) => {
             if (outcome !== 'listed') {
               const why = OUTCOMES[line(outcome)] ?? 'The provider sent no list.';
@@ -136,7 +135,7 @@ export const probeOperations: readonly ConsoleOperation[] = [
   ),
 ];
 
-/** Bound on a list of models, in bytes: 5,000 models. */
+/** Bound on a list of models, in bytes: enough for 5,000 models. */
 const LIST_BYTES_MAX = 1 << 20;
 const MODELS_MAX = 5_000;
 const PROBE_MS = 10_000;
@@ -202,7 +201,7 @@ async function testProvider(call: ConsoleCall): Promise<ConsoleReply> {
   return { status: 200, body: { ok, status, error_code: code, error_message: message, ms } };
 }
 
-/** Compares a secret from the caller with the one in the vault, without opening the vault. */
+/** Compares a secret from the caller with the saved one by their fingerprints, without opening the vault. */
 async function compareCredential(
   call: ConsoleCall,
   asked: Infer<typeof providerCompare>,
@@ -252,14 +251,14 @@ interface Asked {
 }
 
 /**
- * A failed connection. `message` is a constant of svc with a code of the network or of TLS, such as CERT_HAS_EXPIRED.
+ * Why a provider could not be reached. `message` is a constant of svc with a code of Node, such as CERT_HAS_EXPIRED.
  */
 interface Unreached {
   readonly code: string;
   readonly message: string;
 }
 
-/** Sends one request to a provider, for which it opens the credential. */
+/** Decrypts a provider's credential and sends one request. */
 async function ask(
   { parts, tenantId }: ConsoleCall,
   provider: TenantProvider,

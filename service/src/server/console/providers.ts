@@ -54,8 +54,8 @@ import {
 } from './operation.ts';
 
 /**
- * The providers of a tenant. Their secrets are stored in the vault and never returned. The address of a saved
- * provider never changes, so its credential is sent to no other host.
+ * Operations on the providers of a tenant. Their secrets are stored in the vault and never returned. The address of a
+ * saved provider never changes, so its credential is sent to no other host.
  */
 
 /**
@@ -99,7 +99,7 @@ export const providerCreate = closed(
 );
 type ProviderCreate = Infer<typeof providerCreate>;
 
-/** `version`: the version that the caller read, unless If-Match gives it. */
+/** The body of a change. `version`: the version that the change replaces, unless If-Match states it. */
 export const providerUpdate = closed(
   {},
   { version: integer(1), name: commandName, ...providerModels, ...providerMembers },
@@ -358,7 +358,7 @@ async function updateProvider(call: ConsoleCall, asked: ProviderUpdate): Promise
     const message = 'Send If-Match with the version of the provider that you read.';
     throw new ServiceFault('INVALID_REQUEST', message, { param: 'If-Match' });
   }
-  // The unchanged members come from this version, so the change may replace only this version.
+  // Members that do not change are those of `before`, so the change may replace no other version.
   checkVersion(call, before);
   if (before.version !== ifVersion) mustBeDone('changed', 'provider');
   const provider: TenantProvider = {
@@ -471,7 +471,7 @@ async function save(
   return { status: isNew ? 201 : 200, body: providerWire(next) };
 }
 
-/** Refuses the service's own keys: the provider would be the service, and its requests would come back. */
+/** Refuses a secret that is a key of this service: the provider would be the service, and requests would come back. */
 async function refuseOwnKeys(
   { parts }: ConsoleCall,
   { credential, custom_headers: headers = [], custom_query: query = [] }: Draft['asked'],
@@ -488,7 +488,7 @@ async function refuseOwnKeys(
   }
 }
 
-/** Makes the error for two providers that clash. It names both, because the user has to change one of them. */
+/** Makes the error for two providers with the same model. It names both, because the user has to change one. */
 async function clashOf(call: ConsoleCall, provider: TenantProvider): Promise<ServiceFault> {
   const clash = findClash(provider, await storeOf(call).listProviders());
   const { other, entry } = clash ?? { other: provider, entry: '' };

@@ -47,7 +47,7 @@ export const tenantUpdate = closed(
 
 const rate = orNull(integer(1, 1_000_000_000));
 
-/** Limits of a plan. A limit that is left out is not enforced. */
+/** The limits of a plan in a body. A limit that is left out is not enforced. */
 const limitsShape = closed(
   {},
   {
@@ -71,7 +71,7 @@ export const planUpdate = closed({ limits: limitsShape });
 const TENANT: ArgumentRow = {
   flags: '<id>',
   about: 'the id of the tenant',
-  // The id is used in the path of a call, so it must be a valid id.
+  // The id becomes a part of the call's path.
   pattern: /^[\w-]{1,63}$/,
   problem: ['This is not the id of a tenant.', 'See: svc-service tenants list'],
 };
@@ -274,7 +274,7 @@ async function createPlan(
   return putPlan(call, { name, limits: { ...NO_LIMITS, ...given }, createdAt: call.now }, true);
 }
 
-/** Replaces all limits of a plan. A limit that is missing in the call is removed. */
+/** Replaces all limits of a plan. A limit that the call does not name is removed. */
 async function updatePlan(
   call: ConsoleCall,
   { limits: given }: Infer<typeof planUpdate>,

@@ -24,7 +24,7 @@ import {
   writes,
 } from './operation.ts';
 
-/** The vault's master keys and the signing keys, for operators. No answer contains a key. */
+/** Operations on the vault's master keys and on signing keys, for operators. No answer contains a private key. */
 
 /** The body to add a master key. The settings must name a source for its id. */
 export const masterKeyAdd = closed({ key_id: text({ pattern: MASTER_KEY_ID }) });
@@ -138,7 +138,7 @@ export const vaultOperations: readonly ConsoleOperation[] = [
   ),
 ];
 
-/** Says how many secrets were processed, and which of them cannot be opened. */
+/** Says how many secrets were encrypted or tried, and which of them cannot be decrypted. */
 function walkShown(
   { secrets, unreadable }: Readonly<Record<string, unknown>>,
   { count, line }: Say,

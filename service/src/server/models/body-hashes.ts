@@ -2,12 +2,10 @@ import type { AnswerWatcher, BodyWatch, KnownHashes } from '../../../../src/prox
 import { createHash, hash } from 'node:crypto';
 import type { Completes } from '../../../../src/core/answer/answer-reader.ts';
 
-/** Hashes the bodies of one request, in hex. A receipt contains the hashes; the texts are stored nowhere. */
+/** Hashes the bodies of one request for its receipt: SHA-256 in hex. */
 export class BodyHashes implements BodyWatch {
   readonly #request: Uint8Array | undefined;
-  /**
-   * The request's body, with the default model if the client named none. It is forwarded if svc changes nothing else.
-   */
+  /** The request's body, with the default model added if the client named none. */
   #own: Uint8Array | undefined;
   #forwarded: { readonly pieces: readonly Uint8Array[] | undefined } | undefined;
   #requestHash: string | undefined;
@@ -25,12 +23,12 @@ export class BodyHashes implements BodyWatch {
     this.#own = own;
   }
 
-  /** Notes the body that was sent, in pieces; undefined means the request's own body. */
+  /** Sets the body that was sent, in pieces. Undefined: the body of `routed`, or the request's own. */
   forwarded(pieces: readonly Uint8Array[] | undefined): void {
     this.#forwarded = { pieces };
   }
 
-  /** Hashes the forwarded body once. A megabyte takes a millisecond. */
+  /** Hashes the request's and the forwarded body once. A megabyte takes a millisecond. */
   #count(): void {
     if (this.#forwarded === undefined) return;
     const { pieces } = this.#forwarded;
@@ -98,7 +96,7 @@ class HashingWatch implements AnswerWatcher {
     return this.#ask((inner) => inner.beforeLast(), true);
   }
 
-  /** Asks the inner watcher and catches its errors: the relay would drop this watcher and the hash too. */
+  /** Asks the inner watcher and catches its errors: otherwise the relay would drop this watcher with the hash. */
   #ask<Result>(question: (inner: AnswerWatcher) => Result, otherwise: Result): Result {
     if (this.#inner === undefined) return otherwise;
     try {

@@ -30,14 +30,14 @@ import { BodyHashes } from './body-hashes.ts';
 import type { ProviderChoice } from './provider-choice.ts';
 
 /**
- * Keeps one handler for each key. A handler's caches are found by the text of a conversation, and two tenants may
+ * Makes one handler for each key. A handler finds what it cached by the text of a conversation, and two tenants may
  * send the same text, so two keys never share a handler. All handlers share one budget of bytes and one limit on
  * background work.
  */
 
 /**
- * The share of the thread for background work of all keys together. Requests lose a twentieth of the thread, and a
- * node that is never idle still stores history.
+ * The share of the thread's time for background work of all keys together. Requests lose a twentieth of the time, and a
+ * node that is never idle still does this work.
  */
 const BACKGROUND = { paceMs: 20, share: 0.05 };
 
@@ -179,14 +179,14 @@ export class KeyHandler implements ShelvedHandler {
 
   async #choose(asked: UpstreamQuestion) {
     const call = this.#callOf(asked.request);
-    // Determine the model before any refusal, because the receipt of a refused request names it too.
+    // Read the model before anything is refused, because the receipt of a refused request names it too.
     call.model = this.#choice.modelOf(asked);
     call.chosen = await this.#choice.choose(call.caller.key, asked, call.model);
     return call.chosen;
   }
 
   async #admit(facts: KnownFacts): Promise<void> {
-    // The answer may take minutes, and its conversation uses memory from now on.
+    // Weigh the handler now: the answer may take minutes, and the conversation uses memory from here on.
     this.#changed();
     const call = this.#callOf(facts.request);
     const { caller, receiptId: callId } = call;
@@ -230,8 +230,8 @@ export interface Served {
 }
 
 /**
- * Returns the provider's own count, or an estimate if it did not count, as in streamed Chat Completions without
- * include_usage. 'unused' if the request cost nothing. Undefined if unknown: then the estimate at admission counts.
+ * Returns the tokens that a request cost: the provider's own count, or an estimate if there is none, as in streamed
+ * Chat Completions without include_usage. 'unused' if it cost nothing. Undefined if nothing is known.
  */
 function spentOf({ kind, inputTokens }: ModelCall, facts: RequestFacts) {
   const { head, answer } = facts;
@@ -250,7 +250,7 @@ function spentOf({ kind, inputTokens }: ModelCall, facts: RequestFacts) {
 
 const FREE: ReadonlySet<string> = new Set(['count_tokens', 'input_tokens']);
 const NO_BYTES = Buffer.alloc(0);
-/** Bytes of text for each token, about. A relayed request is not parsed, so its tokens are estimated. */
+/** Bytes for each token, to estimate the tokens of a request that svc does not parse. */
 const BYTES_A_TOKEN = 4;
 
 function estimateBytes(body: Buffer): number {
@@ -266,8 +266,8 @@ function objectsUrlOf(publicUrl: string | undefined): string | undefined {
 }
 
 /**
- * Says whether the sender of a request reaches the public address. A loopback address is out of reach for a client of a
- * balancer on this machine, which shows by the Host or by the header that names the client.
+ * Says whether the sender of a request reaches the service's public address. A loopback address is reached only from
+ * this machine. A client elsewhere, behind a load balancer here, shows by its Host or by x-forwarded-for.
  */
 function reachesObjects({ headers }: ClientRequest, publicUrl: string | undefined): boolean {
   if (publicUrl === undefined) return false;
@@ -278,17 +278,16 @@ function reachesObjects({ headers }: ClientRequest, publicUrl: string | undefine
 }
 
 /**
- * Returns the space that the key may use. If svc only derived the space, another one may be used; if the caller
- * named it, only that one.
+ * Returns the space that a request uses; undefined if none. If the key may not use the space, a space that svc derived
+ * is replaced by the default one, and a space that the caller named is refused. Throws ServiceFault SPACE_DENIED.
  */
 function placeIn(key: StoredKey, space: string, isNamed: boolean): string | undefined {
   if (mayUse(key, space)) return space;
-  // A plain SDK names no space, so it gets the default space, or no memory.
   if (!isNamed) return mayUse(key, DEFAULT_SPACE) ? DEFAULT_SPACE : undefined;
   throw new ServiceFault('SPACE_DENIED', 'The key may not use this space.');
 }
 
-/** Derives the key of a tenant's recalled blocks, so that no other tenant can forge a block. */
+/** Derives the key that signs a tenant's recalled blocks, so that no other tenant can forge one. */
 function blockKeyOf(pepper: Uint8Array, tenant: string): string {
   return createHmac('sha256', pepper).update(`svc-block/1|${tenant}`).digest('base64url');
 }

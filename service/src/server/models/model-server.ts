@@ -60,7 +60,7 @@ import { ProviderChoice } from './provider-choice.ts';
  * proxy. Errors are answered in the dialect of the path.
  */
 
-/** A request of a model route, with the facts for its log row. */
+/** A request of a model route, with the facts for its row in the log. */
 export interface ModelExchange {
   readonly incoming: IncomingMessage;
   readonly outgoing: ServerResponse;
@@ -68,7 +68,7 @@ export interface ModelExchange {
   readonly isStopping: boolean;
   /** The start by the monotonic clock, in milliseconds. */
   readonly startedAt: number;
-  /** Empty until the key is known, and then the id of the receipt. An error without a key gets a new id. */
+  /** '' until the key is checked, then the id of the receipt. An error before that gets a new id. */
   requestId: string;
   operation?: string;
   keyId?: string;
@@ -82,11 +82,11 @@ export interface ModelEnding {
 
 /** The status in the log of a request whose client disconnected before the answer. */
 const CLIENT_GONE = 499;
-/** The deadline for checking the key. If the store is slower, its last answer for this key counts. */
+/** Deadline of looking up the key. If the store is slower, the cached caller of the key is used. */
 const KEY_MS = 2_000;
 /**
- * The maximum number of running requests of a tenant: half of the connections of a process. So neither a tenant with
- * many clients nor a loop through a gateway uses up all connections.
+ * The maximum number of running requests of a tenant: half of a process's connections, so that a tenant with many
+ * clients, or whose requests come back in a loop, does not use up all.
  */
 const RUNNING_MAX = 2_048;
 /** The path of the list of models; a longer path names one model. */
@@ -118,7 +118,7 @@ export class ModelServer {
     this.#bodies = new RequestBodies(parts.models.decode, () => MODEL_BODY_BYTES.decoded);
   }
 
-  /** Marks that the service itself cuts the answers that break off from now on. */
+  /** Marks that from now on the service itself ends answers early, and not their clients. */
   cut(): void {
     this.#shutdown.isCutting = true;
   }
@@ -170,7 +170,7 @@ export class ModelServer {
   ): Promise<void> {
     const { outgoing, startedAt } = exchange;
     const { socket } = exchange.incoming;
-    // A model may be silent for minutes, so the socket's timeout, which is meant for callers, is switched off.
+    // The socket's timeout is for silent clients. A model may be silent for minutes, so switch it off meanwhile.
     const silence = socket.timeout ?? 0;
     socket.setTimeout(0);
     outgoing.once('close', () => {
@@ -207,7 +207,7 @@ export class ModelServer {
     };
   }
 
-  /** Checks the caller by its key, then the route: a caller without a key learns nothing about paths. */
+  /** Checks the key, and only then the route, so that a caller without a key learns nothing about paths. */
   async #admit(stage: Stage, { presented, entry, route, kind }: ModelHead): Promise<ModelCall> {
     const { exchange, head } = stage;
     const { clock, admission } = this.#parts;
@@ -230,10 +230,10 @@ export class ModelServer {
       shutdown: this.#shutdown,
     };
     exchange.operation = kind;
-    // From here on the tenant is known, so a refusal has a receipt.
+    // The tenant is known now, so every refusal from here on has a receipt.
     refuseSuspended(caller);
     if (exchange.isStopping) throw new ProxyError('SHUTTING_DOWN', 'The service is stopping.');
-    // Count the call before its route is checked: a call for an unknown path counts too.
+    // Count the call before its route is checked, because a call of an unknown path counts too.
     const entering = clock.monotonic();
     await admission.enter(caller);
     stage.call.enterMs = clock.monotonic() - entering;
@@ -328,7 +328,7 @@ const GONE = {
 } as const;
 const LISTED = { status: 'completed', errorCode: null, errorSource: null } as const;
 
-/** Tells whether a path is a model route, or so similar that the caller means one. */
+/** Says whether a path is a model route, or so similar that the caller expects errors of a model API. */
 export function isModelPath(path: string): boolean {
   const entry = findPath({ path, isAnthropic: false, relayPaths: [] });
   if (entry?.route.kind === 'model' || entry?.route.kind === 'relay') return true;
@@ -362,8 +362,6 @@ function evidenceOf({ headers }: RequestHead, call: ModelCall): readonly string[
   return call.kind === 'model' ? unreadEvidence(facts) : relayedEvidence(facts);
 }
 
-/** The facts that the head of a model request states. */
-
 export interface ModelHead {
   readonly presented: Presented;
   readonly isAnthropic: boolean;
@@ -373,11 +371,11 @@ export interface ModelHead {
   readonly kind: ReceiptKind;
   /** The headers as received, without Content-Length, because the body has its own length. */
   readonly headers: RawHeaders;
-  /** Makes the checks that need a known caller. Throws ProxyError. */
+  /** Checks the modes and the body's headers; call it once the caller is known. Throws ProxyError. */
   form(): BodyForm;
 }
 
-/** Reads the parts of a head that an unknown caller may use. Throws ProxyError, and what `present` throws. */
+/** Reads the head of a model request, before the caller is known. Throws ProxyError, and what `present` throws. */
 export function readModelHead(
   head: RequestHead,
   bodies: BodyPolicy,

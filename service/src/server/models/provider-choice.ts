@@ -10,8 +10,8 @@ import type { ServingParts } from '../parts.ts';
 import { openSettings } from './provider-settings.ts';
 
 /**
- * Finds the provider of a request and opens its secrets. A credential is decrypted once for each
- * list of providers that was read, and dropped with it.
+ * Finds the provider of a request and decrypts its secrets. Decrypted secrets are cached as long as the list of
+ * providers with which they were read.
  */
 
 export interface ProviderChoiceMade {
@@ -22,7 +22,7 @@ export interface ProviderChoiceMade {
   readonly body?: Buffer;
 }
 
-/** Up to this size a body that svc did not read is parsed whole, to see whether it is JSON. It takes 5 ms. */
+/** Bound on a body that is parsed only to see whether it is JSON, which takes 5 ms. */
 const PARSED_BYTES_MAX = 1 << 20;
 /** The maximum number of names in a message; the rest is only counted. */
 const NAMES_MAX = 20;
@@ -30,7 +30,7 @@ const NAMES_MAX = 20;
 export class ProviderChoice {
   readonly #parts: ServingParts;
   readonly #lists: Confirmed<readonly TenantProvider[]>;
-  /** Keyed by the object in the provider list, so a list that is read again has new entries. */
+  /** By the provider's object in the list, so a list that is read again starts without entries. */
   readonly #opened = new WeakMap<TenantProvider, Promise<ConfiguredUpstream>>();
   readonly #named = new WeakMap<Shell, NamedModel>();
 
@@ -47,7 +47,7 @@ export class ProviderChoice {
     return modelIn(body === undefined ? { kind: 'unreadable' } : this.#read(body, read));
   }
 
-  /** Chooses the provider, before anything is sent. `model`: the result of `modelOf`. Throws ServiceFault. */
+  /** Chooses the provider of a request. `model`: the result of `modelOf`. Throws ServiceFault. */
   async choose(
     { tenant, allowedModels }: Pick<StoredKey, 'tenant' | 'allowedModels'>,
     { request: { route, body } }: UpstreamQuestion,

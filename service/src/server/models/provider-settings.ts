@@ -45,9 +45,7 @@ async function refuseOwnKeys(parts: OpeningParts, texts: readonly string[]): Pro
   }
 }
 
-/**
- * The deadline for opening secrets: it covers the store, and the program that prints the master key if there is one.
- */
+/** Deadline of decrypting a secret, with the query and the program that prints the master key, if there is one. */
 const OPEN_MS = 5_000;
 
 async function openSecret(
@@ -70,17 +68,15 @@ async function openSecret(
   );
 }
 
-/**
- * Detects a provider that is this service itself, under any name and also behind a load balancer. Only a key of this
- * service opens its model routes, so a provider whose credential contains such a key leads back here. So no provider
- * needs to get an extra header.
- */
-
+/** Matches keys of a service in a text. */
 const KEYS = /svc_live_[0-9A-Za-z_]+/g;
 
 type Needs = Pick<ServiceParts, 'store' | 'pepper'>;
 
-/** Tells whether a text contains a key of this service, of any tenant. */
+/**
+ * Says whether a text contains a key of this service, of any tenant. Only such a key opens the service's model routes.
+ * So a provider whose secret contains one is this service, under whatever address.
+ */
 export async function holdsOwnKey({ store, pepper }: Needs, text: string): Promise<boolean> {
   for (const [key] of text.matchAll(KEYS)) {
     const { publicId } = parseServiceKey(key) ?? {};

@@ -22,8 +22,7 @@ import { refusalOf } from '../fault.ts';
 import type { ServingParts } from '../parts.ts';
 import type { ProviderChoiceMade } from './provider-choice.ts';
 
-/** Makes the opening of a request's receipt. */
-
+/** Makes the opening of the receipt of a request that its handler has read. */
 export function openingOf(call: ModelCall, facts: KnownFacts): ReceiptOpening {
   const { place, isStreamed, modes } = facts;
   const { provider, model = call.model } = call.chosen ?? {};
@@ -42,6 +41,7 @@ function providerOf({ providerId: id, kind, baseUrl }: TenantProvider): ReceiptP
   return { id, kind, host: new URL(baseUrl).hostname };
 }
 
+/** Makes the opening of the receipt of a request that never reached its handler. */
 export function refusedOpening(call: ModelCall): ReceiptOpening {
   const unknown = { streamed: false, space: null, sessionId: null, model: null, provider: null };
   return { ...headOf(call), ...unknown, decided: NOTHING_DECIDED };
@@ -106,7 +106,7 @@ export function closingOf(call: ModelCall, facts: RequestFacts): ReceiptClosing 
   };
 }
 
-/** Returns how a request failed. If the service cut the answer itself, the client did not disconnect. */
+/** Returns how a request failed. If the service ended the answer early at its stop, that is the failure. */
 function failureIn({ shutdown }: ModelCall, { row, error }: RequestFacts): Failure | undefined {
   if (row.end === 'client-gone' && shutdown.isCutting) {
     return { code: 'SHUTTING_DOWN', status: row.status };
@@ -114,7 +114,7 @@ function failureIn({ shutdown }: ModelCall, { row, error }: RequestFacts): Failu
   return error === undefined ? undefined : refusalOf(error);
 }
 
-/** Returns 'deferred' for a captured exchange: it is in the journal now, and in the store a moment later. */
+/** Returns the state of the capture. 'deferred': the exchange is in the outbox, and in the store a moment later. */
 function captureStateOf({ modes, captured }: RequestFacts): ReceiptClosing['captureState'] {
   if (modes?.writes !== true) return 'off';
   if (captured === 'failed') return captured;
@@ -126,7 +126,7 @@ export interface Failure {
   readonly status: number;
 }
 
-/** Makes the closing for a request with a valid key that never reached its handler. */
+/** Makes the closing of the receipt of a request that never reached its handler. */
 export function refusedClosing(call: ModelCall, failure: Failure, totalMs: number): ReceiptClosing {
   return {
     status: failure.code === 'INTERNAL' ? 'internal_error' : 'rejected',
@@ -180,15 +180,14 @@ function requestIdIn(headers: readonly string[]): string | undefined {
   return headerOf(headers, 'request-id') ?? headerOf(headers, 'x-request-id');
 }
 
-/**
- * Writes receipts of requests that reach no provider: refusals, and lists of models. A client in a loop sends
- * hundreds of these per second, and receipts are kept for months. Above a rate for each tenant they get only a log
- * row and a metric.
- */
-
-/** Rate of receipts for refused requests: above what an experimenting user needs; at most 200 MB a day. */
+/** The rate of these receipts for each tenant: more than a user needs who tries things; at most 200 MB a day. */
 const RATE = { perMinute: 60, burst: 120 };
 
+/**
+ * Writes receipts of requests that reach no provider: refusals, and lists of models. A client in a loop sends
+ * hundreds of these per second, and receipts are kept for months. Requests above a tenant's rate get no receipt, but
+ * count in the log and the metrics.
+ */
 export class UnforwardedReceipts {
   readonly #parts: Pick<ServingParts, 'receipts' | 'clock'>;
   readonly #buckets = new Buckets(RATE);
@@ -216,7 +215,7 @@ export class UnforwardedReceipts {
   }
 }
 
-/** One model request of a caller, from the check of its key on. Its parts share these facts. */
+/** The facts of one model request from the check of its key on. */
 export interface ModelCall {
   readonly receiptId: string;
   /** Milliseconds since 1970: the time in the id. */
@@ -226,8 +225,9 @@ export interface ModelCall {
   readonly route: Route;
   /** Milliseconds that checking the key took. */
   readonly authMs: number;
-  /** Milliseconds that counting the call took, before its tokens were checked. */
+  /** Milliseconds that the limiter took to count the call, without its check of tokens. */
   enterMs?: number;
+  /** `isCutting`: true once the service ends open answers early, because it stops. */
   readonly shutdown: Readonly<{ isCutting: boolean }>;
   /** True once the handler has the request; then the handler writes the receipt. */
   isHandled: boolean;

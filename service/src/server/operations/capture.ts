@@ -36,11 +36,11 @@ import { keepLease, LEASE_MS } from '../leases.ts';
 import { staleGeneration } from './recall.ts';
 
 /**
- * Stores records: each is checked by its digest, stored once and synced to disk, and the next recall finds it. Small
- * transactions keep the wait of a recall short, and a deadline leaves whole items undone but none half done.
+ * Stores records: each is checked by its digest, stored once and synced to disk, and the next recall finds it. A call
+ * is stored in small transactions, so that a recall waits only shortly, and a deadline leaves only whole records out.
  */
 
-/** The limits of one transaction: 16 typed prompts or one long answer take 2 to 4 ms and one sync of the disk. */
+/** The bounds of one transaction: 16 typed prompts or one long answer take 2 to 4 ms and one sync of the disk. */
 const BATCHES = {
   countMax: 16,
   sizeMax: 32_768,
@@ -58,7 +58,7 @@ export const capture: Operation = async (call, service) => {
   return once({ call, service, idempotencyKey }, () => take(call, asked));
 };
 
-/** Repeats the first answer for the same Idempotency-Key and body; refuses the same key with another body. */
+/** Does the work of a call with an Idempotency-Key, or repeats the answer of an earlier call with key and body. */
 async function once(
   { call, service, idempotencyKey }: { call: Call; service: ServiceState; idempotencyKey: string },
   work: () => Promise<CaptureAnswer>,
@@ -146,7 +146,7 @@ async function storeAll(
   return { state, isLate: false };
 }
 
-/** Marks records as deferred. They may be stored all the same: then the client's next try gets 'duplicate'. */
+/** Marks records without a result as deferred. If they were stored after all, the next attempt gets 'duplicate'. */
 function leaveOut(
   taken: readonly Taken[],
   results: CaptureResult[],
@@ -185,11 +185,7 @@ function priorityOf({ item }: Taken): number {
   return item.priority ?? PRIORITY_FALLBACK;
 }
 
-/**
- * Handles an Idempotency-Key: a repeated call gets the first answer, also from another node. Of two calls at the
- * same moment, one does the work.
- */
-
+/** When a client may repeat a call whose first one still runs. */
 const IN_PROGRESS_MS = 500;
 
 export interface AskedOnce {
@@ -208,7 +204,10 @@ export interface OnceDone<Result> {
   readonly kept: { readonly body: string; readonly at: number } | undefined;
 }
 
-/** Returns the body stored by an earlier call, or the result of the work. Throws ServiceFault. */
+/**
+ * Does work once for an Idempotency-Key, over all nodes. Returns the result, or the body that an earlier call stored.
+ * Throws ServiceFault if a call with the key still runs, or if the earlier call was another one.
+ */
 export async function answeredOnce<Result>(
   asked: AskedOnce,
   work: () => Promise<OnceDone<Result>>,
@@ -237,7 +236,7 @@ export async function answeredOnce<Result>(
   }
 }
 
-/** Begins the work. If the caller disconnects meanwhile, the work is ended again. */
+/** Begins the work. If the call's deadline passes before the store answers, it ends the work again. */
 async function begin(
   { store, key, holder, signal }: AskedOnce,
   begun: BegunAnswer,

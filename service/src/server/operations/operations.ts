@@ -25,9 +25,6 @@ import { getObject, listItems, listPurges, listSources, retrieve } from './readi
 import { createPurge, deleteItem, getPurge } from './purges.ts';
 import { recall } from './recall.ts';
 import { getReceipt, listReceiptHeads, listReceipts } from './receipts.ts';
-
-/** The operations for keys: one row each, with its route, its scope and its handler. */
-
 export interface KeyOperation extends Route {
   readonly name: string;
   /** The scope that a key needs; undefined means any valid key. */
@@ -38,11 +35,12 @@ export interface KeyOperation extends Route {
 }
 
 export const KEY_START = '/v1/svc/';
-/** The prefix of paths whose calls count as calls of the memory. */
+/** Calls of paths that begin with this count against the plan's `memory_calls_per_minute`. */
 export const MEMORY_START = `${KEY_START}memory/`;
 
 const bytes = REQUEST_BYTES_MAX;
 
+/** The operations for keys, each with its route, scope, handler and bound on the body. */
 export const KEY_OPERATIONS = new RouteTable<KeyOperation>([
   row('whoami', 'GET whoami', undefined, whoami),
   row('recall', 'POST memory/recall', 'read', recall, bytes.recall),
@@ -70,7 +68,7 @@ function row(
   return { name, ...routeOf(route), scope, bodyBytesMax, run };
 }
 
-/** The features of this service, so that a client need not find them by trial. */
+/** The features that a client may use: see docs/memory-api.yaml. */
 const FEATURES = [PROOF_FEATURE, 'capture.deadline.v1', 'retrieve.lines.v1', 'purge.signed.v1'];
 
 async function whoami(call: Call, { parts }: ServiceState): Promise<Reply> {

@@ -20,13 +20,9 @@ import {
 import { ServiceFault } from '../fault.ts';
 import { erase } from '../jobs.ts';
 
-/**
- * Purges: the answer comes when nothing is left, or says that the purge is still running. After a crash another
- * process continues it.
- */
-
-const LOOK_MS = 100;
-/** How long a call waits for its purge. A longer one continues, for example while a backup reads the file. */
+/** The pause between two attempts to erase, for example while a backup reads the file. */
+const RETRY_MS = 100;
+/** How long a call waits for its purge. A purge that takes longer continues in the background. */
 const ANSWER_MS = 5000;
 
 export const createPurge: Operation = async (call, service) => {
@@ -97,10 +93,10 @@ async function waitUntilErased(
 ): Promise<void> {
   const until = clock.monotonic() + ANSWER_MS;
   for (;;) {
-    // oxlint-disable-next-line no-await-in-loop -- Looked at again until it is erased.
+    // oxlint-disable-next-line no-await-in-loop -- Tries again until all is erased.
     const erasedAt = await erase({ store, clock, randomBytes }, purgeId);
     if (erasedAt !== undefined || clock.monotonic() > until) return;
     // oxlint-disable-next-line no-await-in-loop
-    await sleep(LOOK_MS);
+    await sleep(RETRY_MS);
   }
 }

@@ -27,11 +27,11 @@ import { ServiceFault } from '../fault.ts';
 
 /** The operations that read: whole records, one record as text, and pages of items, sources and purges. */
 
-/** Bytes of an answer if the call names no bound: the contract's default. */
+/** Bound on the bytes of records in an answer, if the call names none: the contract's default. */
 const BYTES_FALLBACK = 1_048_576;
 /**
- * Bytes of an answer that are reserved for what surrounds its records, such as references, digests and provenance:
- * 1 kB for each of at most 256 records.
+ * Bytes of an answer for what surrounds its records, such as references, digests and provenance: 1 kB for each of at
+ * most 256 records.
  */
 const AROUND_BYTES = 256 * 1024;
 const LINES_MAX = 20_000;
@@ -117,7 +117,7 @@ export function numberIn(
 // Pages: a cursor holds the number of elements before the page.
 
 const LIMIT_FALLBACK = 20;
-/** Bytes reserved for the rest of a page, in addition to its elements. */
+/** Bytes of a page for what surrounds its elements. */
 const PAGE_AROUND_BYTES = 64 * 1024;
 
 export const listItems: Operation = async (call) => {
@@ -188,7 +188,7 @@ function pageOf(call: Call, space: string | undefined): PageFilter {
   return { spaces: chooseSpaces(call.key, space), limit, offset: Number(after) };
 }
 
-/** Parses the query into the types of the shapes: numbers and lists. */
+/** Returns the query with the types that the shape `itemsQuery` expects: a number and a list. */
 function queryOf({ head: { query } }: Call): Record<string, unknown> {
   const fields: Record<string, unknown> = Object.fromEntries(query);
   const { limit, refs } = fields;

@@ -21,11 +21,11 @@ import { mayUse } from '../../../../src/core/memory-api/keys.ts';
 import { isoTime } from '../../../../src/core/memory/times.ts';
 import { MemoryError } from '../../../../src/core/errors.ts';
 
-/** Items of an answer if the call names no bound: the contract's default. */
+/** Bound on the items of an answer, if the call names none: the contract's default. */
 const ITEMS_FALLBACK = 20;
-/** How long results stay available. The contract promises 24 hours; no record here expires by itself. */
+/** How long the records of an answer stay available. The contract promises 24 hours; here no record expires. */
 const HOLD_MS = 24 * 3600 * 1000;
-/** Time before the deadline that is reserved for writing the answer. */
+/** Time before the deadline for writing the answer. */
 const ANSWER_MS = 5;
 
 export const recall: Operation = async (call) => {
@@ -78,7 +78,7 @@ function questionOf(call: Call, asked: RecallRequest): ServiceQuestion {
     nonce: Buffer.from(asked.nonce ?? '', 'base64url'),
     ifGeneration: asked.if_generation,
     deadlineAt: call.deadlineAt - ANSWER_MS,
-    // svc derived these spaces itself, so spaces that the key may not use are left out silently.
+    // The client derived these spaces and no user named them, so those that the key may not use are left out.
     olderSpaces: (asked.older_spaces ?? []).filter((space) => mayUse(call.key, space)),
     ...(asked.agent === undefined ? {} : { agent: agentOf(asked.agent) }),
     now: asked.asked_at === undefined ? call.now : Date.parse(asked.asked_at),

@@ -16,8 +16,6 @@ import { listBody, type Operation, readValue, replyJson } from '../call.ts';
 import { ServiceFault } from '../fault.ts';
 import type { Signer } from '../signer.ts';
 
-/** Receipts of requests: a list, one receipt, and the heads of the nodes. */
-
 export const listReceipts: Operation = async ({ store, head, signal }) =>
   replyJson(await receiptPage({ store, query: head.query, signal }));
 
@@ -47,7 +45,7 @@ export async function receiptPage(asked: Asked & { readonly signal: AbortSignal 
   // One receipt more than asked for shows whether there is another page.
   const found = await asked.store.listReceipts(filterOf(query, limit + 1), asked.signal);
   const hasMore = found.length > limit;
-  // A page before a receipt is read in reverse, so the extra row comes first.
+  // For a page before a receipt, the row that is too many comes first.
   const shown = query.before === undefined ? found.slice(0, limit) : found.slice(-limit);
   return listBody({
     data: shown.map(({ body }) => parseJson(body)),
@@ -80,7 +78,7 @@ export interface OneAsked {
   readonly now: number;
 }
 
-/** The age below which a missing receipt may still be on its way to the store. */
+/** Age below which a receipt that is not found may still be on its way to the store. */
 const YOUNG_MS = 600_000;
 const RETRY_MS = 1000;
 
@@ -99,11 +97,11 @@ export interface HeadsAsked extends Asked {
   readonly now: number;
 }
 
-/** Returns a page of heads. A head that is not closed is signed with its present number. */
+/** Returns a page of a tenant's heads, and its total. A head that is not closed is signed with its present number. */
 export async function headPage({ tenant, store, query, signer, now }: HeadsAsked) {
   const { limit = 100, after } = readValue(queryFields(query), headsQuery);
-  // Counted before the heads are read, so a receipt that is stored meanwhile appears only in a head, which is
-  // harmless.
+  // Count before the heads are read. So a receipt that is stored meanwhile makes a head larger, never the total, and
+  // no audit finds one missing.
   const receipts = await countReceipts(store);
   const found = await store.listHeads({ limit: limit + 1, after });
   const shown = found.slice(0, limit);
@@ -128,8 +126,6 @@ async function countReceipts(store: TenantStore): Promise<number> {
   });
   return days.reduce((sum, { requests }) => sum + requests, 0);
 }
-
-/** Checks the queries for receipts by service/docs/hosted-api.yaml. An unknown filter is refused. */
 
 const receiptId = text({ pattern: RECEIPT_ID });
 

@@ -1,6 +1,6 @@
 import { MEMORY, SPACE_NAMED } from '../../memory/statements.ts';
 
-/** The statements of captures, of the index and of the signals, which only PostgreSQL has. */
+/** PostgreSQL's own statements of captures, of the index, and of the signals of prompts. */
 export const INDEX = {
   lockSpace: `SELECT (SELECT e.value FROM service_meta e WHERE e.name = 'epoch') AS epoch, id, counter, seq,
       records, bytes, next_passage, next_text, next_conversation
@@ -12,7 +12,7 @@ export const INDEX = {
       passages = passages + $5, terms = terms + $6, next_passage = next_passage + $5,
       next_text = next_text + $7, next_conversation = next_conversation + $8
     WHERE tenant_id = $1 AND id = $2`,
-  /** Counts of words would still reveal purged words, so a purge drops them. */
+  /** A purge drops the counts of words, because they would still reveal purged words. */
   dropCounts: `DELETE FROM word_counts WHERE tenant_id = $1 AND space_id = $2`,
   known: `${MEMORY.known}
     UNION ALL SELECT 'conversation', v.key, v.id FROM conversations v
@@ -25,7 +25,7 @@ export const INDEX = {
       records = sources.records + excluded.records, bytes = sources.bytes + excluded.bytes,
       first_seen = least(sources.first_seen, excluded.first_seen),
       last_seen = greatest(sources.last_seen, excluded.last_seen)`,
-  /** Uses the sources that addSources has made. */
+  /** Refers to the sources that addSources has made. */
   addRecords: `INSERT INTO objects (tenant_id, space_id, digest, ref, kind, text_digest, text_ref,
       source_id, observed_at, created_at, position, fingerprint, branch, dialect, tool_name,
       redactions, seq, size, bytes)
@@ -52,7 +52,7 @@ export const INDEX = {
     FROM unnest($3::bigint[], $4::text[], $5::integer[], $6::text[], $7::text[], $8::text[], $9::text[],
       $10::bigint[], $11::bigint[], $12::text[], $13::text[], $14::integer[]) AS n(n, record, message, digest, ref,
       role, session, conversation_id, at, branch, source, last_from)`,
-  /** The keys of all passages are in one array: a passage has the next n.words of them. */
+  /** $10 has the keys of all passages, one passage after the other; `words` is the number of keys of each. */
   addPassages: `INSERT INTO passages (tenant_id, space_id, n, text_n, conversation_id, position,
       start_at, end_at, keys)
     SELECT $1, $2, n.n, n.text_n, n.conversation_id, n.position, n.start_at, n.end_at,

@@ -2,16 +2,16 @@ import { shapeOf } from '../../control/tables.ts';
 import type { MovedTable } from '../../service-store/move-source.ts';
 
 /**
- * The statements of a move from a file. Each row contains its tenant, so the statements do not name one. Each may be
- * sent again after a kill.
+ * The statements of a move from a file. They name no tenant, because each row contains its own. Each may run again
+ * after a kill.
  */
 
-/** Columns of a space that are counted again from its records. */
+/** Columns of a space that are not copied, because captures of its records count them again. */
 const COUNTED = new Set(['counter', 'seq', 'records', 'bytes']);
 
 /**
- * Writes a statement that adds rows of a table of both engines. An existing row, from an earlier attempt or a new
- * database, is replaced.
+ * Writes a statement that adds rows to a table that SQLite has too. It replaces existing rows, such as those of an
+ * earlier attempt.
  */
 export function adding(table: MovedTable): string {
   const { key, columns: all } = shapeOf(table);
@@ -26,7 +26,7 @@ export function adding(table: MovedTable): string {
 export const counting = (table: MovedTable): string => `SELECT count(*) AS count FROM ${table}`;
 
 export const MOVE = {
-  /** Whether the database has anything that only a used service has. */
+  /** Returns true if a service has used the database. */
   isUsed: `SELECT EXISTS (SELECT FROM service_keys) OR EXISTS (SELECT FROM tenant_spaces)
     OR EXISTS (SELECT FROM admins) OR EXISTS (SELECT FROM receipts) AS used`,
   records: `SELECT r.digest, r.bytes FROM objects r

@@ -1,26 +1,26 @@
 import { POSITIONS_PER_EXCHANGE } from '../../../../../src/adapters/store/schema.ts';
 
 /**
- * The SQL statements of a recall. Passages with a word are found by the word's key: a 64-bit hash that differs by
- * tenant and space. Statements name tenant and space all the same, because two of 10^9 keys may be equal.
+ * The SQL statements of a recall. They find passages with a word by the word's key: a 64-bit hash that differs by
+ * tenant and space. They name tenant and space all the same, because two keys may be equal by chance.
  */
 
-/** Bound on passages that are read per part of an exchange; the same as in the file's store. */
+/** Bound on passages that are read per part of an exchange, as on SQLite. */
 const PASSAGES_PER_RECORD = 64;
-/** Bound on the newest passages with a word, from which the user's are selected; the same as in the file's store. */
+/** Bound on the newest passages with a word, of which saidWith selects the user's, as on SQLite. */
 const SAID_WITH_LOOKED_MAX = 512;
 
 /**
- * Selects passages of space $2 with the word e.key. The sum keeps the planner from using an index on the space,
- * which would read all its passages again for each word.
+ * Selects passages of space $2 with the word e.key. With `+ 0` the planner uses no index on the space, which would
+ * read all passages of the space for each word.
  */
 const WITH_WORD = `p.space_id + 0 = $2 AND p.keys @> ARRAY[e.key]`;
 /** Joins the numbers of passages to a text such as "3,17,256". */
 const LIST = `coalesce(array_to_string(array_agg(p.n), ','), '')`;
 
 /**
- * Writes a look-up of single rows, in the written order. For a join the planner considers every order: with six
- * tables that took four milliseconds, and this takes half a millisecond.
+ * Writes a look-up of one row as a subquery. The planner runs subqueries in the written order. Of a join it considers
+ * every order: with six tables that took four milliseconds instead of half of one.
  */
 function lookUp(columns: string, table: string, where: string): string {
   return `(SELECT ${columns} FROM ${table} WHERE ${where} LIMIT 1)`;
@@ -42,7 +42,7 @@ const RECORD = `r.kind, r.created_at, r.digest, r.ref, r.text_digest, r.source_i
   (SELECT m.source FROM texts m WHERE m.tenant_id = $1 AND m.space_id = r.space_id
     AND m.record_id = r.id ORDER BY m.n LIMIT 1) AS mark`;
 
-/** Returns columns and tables for the text `number`, its record and origin. Only one row per record has the bytes. */
+/** Returns columns and tables for the text with this number, its record and origin. One row per record has bytes. */
 function said(number: string): { readonly columns: string; readonly from: string } {
   const columns = `e.space_id, t.said_ref, t.said_digest, t.role, t.at, t.said_source, t.last_from, t.message,
     t.record_id, r.kind, r.created_at, r.digest, r.ref, r.text_digest, r.source, r.observed_at,
@@ -64,11 +64,12 @@ const OF_FOUND = said('e.text_n');
 
 const NEIGHBOUR = 'p.n, p.text_n, p.position, p.end_at - p.start_at AS chars, p.keys';
 const AROUND = `p.tenant_id = $1 AND p.space_id = e.space_id AND p.conversation_id = c.conversation_id`;
-/** True in the first row with a passage. Neighbours of several passages are sent once. */
+/** True in the first row with a passage. A passage may be near several others, but its words are sent once. */
 const IS_FIRST = `row_number() OVER (PARTITION BY e.space_id, near.n) = 1`;
 
 const QUARTER = POSITIONS_PER_EXCHANGE / 4;
 
+/** Selects passages of a part of exchange x: of the positions between two quarters of it. */
 function partOf(place: number, from: number, to: number): string {
   return `(SELECT ${place} AS part, p.text_n, p.n, p.position, p.end_at - p.start_at AS chars,
       array_send(p.keys) AS keys
@@ -84,8 +85,8 @@ export const RECALL = {
     FROM tenant_spaces
     WHERE tenant_id = $1 AND name = ANY($2::text[])`,
   /**
-   * Returns each word's number of passages, and the passages if they are fewer than $4. A stored count is valid
-   * until the space has grown by a tenth ($5: its present passages).
+   * Returns the number of passages with each word, and the passages if they are fewer than $4. A stored count is
+   * valid until the number of the space's passages ($5) has changed by more than a tenth.
    */
   countTerms: `SELECT e.place, w.found AS known, f.found, f.places
     FROM unnest($3::bigint[]) WITH ORDINALITY AS e(key, place)
@@ -110,7 +111,7 @@ export const RECALL = {
   passagesOf: `SELECT t.digest, t.n AS text_n, p.n FROM texts t
     JOIN passages p ON p.tenant_id = $1 AND p.space_id = $2 AND p.text_n = t.n
     WHERE t.tenant_id = $1 AND t.space_id = $2 AND t.digest = ANY($3::text[])`,
-  /** Returns passages with their neighbours: their words, and when they were said. */
+  /** Returns passages and their neighbours in the conversation, with their words and times. */
   windows: `SELECT e.place, e.space_id, near.n, near.text_n, near.position, near.chars,
       CASE WHEN ${IS_FIRST} THEN array_send(near.keys) END AS keys,
       CASE WHEN ${IS_FIRST} THEN (SELECT t.at FROM texts t WHERE t.tenant_id = $1

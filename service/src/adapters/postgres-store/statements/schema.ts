@@ -1,16 +1,17 @@
 import { TABLES } from '../../control/tables.ts';
 
 /**
- * The tables that only PostgreSQL has, and the migrations. A released migration is never edited, because its
- * checksum is in databases. Only features are used that poolers, managed offers and a sharded PostgreSQL support: no
- * extension, trigger, function, advisory lock, notification or foreign key.
+ * The tables that only PostgreSQL has, and the migrations. A released migration is never edited, because databases
+ * contain its checksum. The SQL uses only features that poolers, managed databases and a sharded PostgreSQL support:
+ * no extension, trigger, function, advisory lock, notification or foreign key.
  */
 
-/** Number of partitions of `passages`, the largest table: one fits into memory where the table does not. */
+/** Number of partitions of `passages`, the largest table. A partition fits into memory even if the table does not. */
 const PASSAGE_PARTS = 32;
 
-// A receipt's id begins with its time, so a range of ids is a day: see keepDays. A row of a day without a table goes
-// to the default table. Passages contain offsets in texts, and keyed hashes of the words.
+// Receipts and audit events have a table for each day, see keepDays, and a default table for days without one. A
+// receipt's id begins with its time, so a day is a range of ids. Passages contain offsets in texts, and keyed hashes of
+// the words.
 const VERSION_1: readonly string[] = [
   `CREATE SEQUENCE ids`,
   ...TABLES,
@@ -72,12 +73,12 @@ const VERSION_1: readonly string[] = [
   `CREATE INDEX passages_by_text ON passages (tenant_id, space_id, text_n)`,
   `CREATE INDEX passages_by_position
     ON passages (tenant_id, space_id, conversation_id, position, n)`,
-  // New passages wait in a pending list per partition until it has half a megabyte, and are then indexed together, so
-  // a common word is looked up once. Questions read the list too. A capture of 16 records took 35 ms of the server's
-  // CPU time without it, and takes 15; a question reads 0.7 ms longer.
+  // PostgreSQL puts new passages into a pending list for each partition, and indexes them together once the list has
+  // half a megabyte. A search reads the list too. With the list a capture of 16 records takes 15 ms of the server's
+  // CPU time instead of 35, and a search takes 0.7 ms longer.
   `CREATE INDEX passages_by_key ON passages USING gin (keys)
     WITH (fastupdate = on, gin_pending_list_limit = 512)`,
-  // Counting the passages of a frequent word takes milliseconds, so the count is stored for all nodes and restarts.
+  // Counting the passages of a frequent word takes milliseconds, so the counts are stored.
   `CREATE TABLE word_counts (
     tenant_id text COLLATE "C" NOT NULL,
     space_id integer NOT NULL,
@@ -111,9 +112,9 @@ export const SCHEMA = {
   putMeta: `INSERT INTO service_meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`,
   getMeta: `SELECT value FROM service_meta WHERE name = $1`,
   setMeta: `UPDATE service_meta SET value = $2 WHERE name = $1`,
-  /** Raises the number of changes beyond any number that a node can have read. */
+  /** Leaves a gap in the numbers of changes, so that every node notices missing changes and drops its caches. */
   skipChanges: `UPDATE service_meta SET value = (value::bigint + 1000000)::text WHERE name = 'changes'`,
-  /** One node runs migrations at a time: the others wait for this row. */
+  /** Locks a row, so that one node at a time runs migrations. */
   lockMeta: `SELECT value FROM service_meta WHERE name = 'epoch' FOR UPDATE`,
   hasMeta: `SELECT count(*) AS found FROM pg_class WHERE relname IN ('service_meta', 'migrations')`,
   meta: `SELECT name, value FROM service_meta`,

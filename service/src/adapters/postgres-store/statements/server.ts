@@ -1,6 +1,6 @@
 /** The statements about the server itself. They read no table of svc, so they name no tenant. */
 
-/** SQL for the number of the timeline: the first eight digits of the WAL file's name. */
+/** SQL for the server's timeline: the first eight digits of the name of its write-ahead log file. */
 const TIMELINE = `CASE WHEN pg_is_in_recovery() THEN NULL
   ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END AS timeline`;
 
@@ -22,10 +22,11 @@ export const SERVER = {
       current_setting('synchronous_standby_names') <> ''
         AND current_setting('synchronous_commit') NOT IN ('off', 'local') AS synchronous`,
   /**
-   * Sent at the beginning of each transaction, because a pooler may have changed the server. $1: the time limit of
-   * its statements in milliseconds.
+   * Sent at the beginning of each transaction, because a pooler may have connected another server. $1: the deadline of
+   * each statement in milliseconds.
    */
   stillWrites: `SELECT ${STATEMENT_TIMEOUT}, pg_is_in_recovery() AS standby, ${TIMELINE}`,
+  /** The same for a server that does not report its timeline. */
   stillWritesUntold: `SELECT ${STATEMENT_TIMEOUT}, pg_is_in_recovery() AS standby, '' AS timeline`,
   size: `SELECT current_setting('server_version') AS version,
       pg_database_size(current_database()) AS bytes`,

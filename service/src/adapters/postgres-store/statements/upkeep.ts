@@ -2,11 +2,11 @@
 
 export type DayTable = 'receipts' | 'audit';
 
-/** Match the names from dayOf, and bounds that are receipt ids or milliseconds. */
+/** Match a day in a table's name, and bounds of a day: receipt ids, or milliseconds. */
 const DAY = /^\d{8}$/;
 const BOUND = /^(?:rcpt_[0-9a-z]{26}|\d{1,15})$/;
 
-/** Writes the statement for the table of a `day` (20261120). The bounds are its first value and the next day's. */
+/** Writes the statement for the table of a day such as 20261120, from its first value to that of the next day. */
 export function makeDay(
   table: DayTable,
   day: string,
@@ -30,8 +30,6 @@ export const DAYS = {
       AND c.relname ~ '_[0-9]{8}$' ORDER BY 1`,
 } as const;
 
-/** Statements that update the planner's statistics of svc's own tables. */
-
 /** Matches the names of svc's tables and partitions, which need no quotes. */
 const TABLE = /^[a-z][a-z0-9_]{0,62}$/;
 
@@ -45,7 +43,7 @@ export function analyze(table: string): string {
 }
 
 export const STATISTICS = {
-  /** Returns tables and partitions that have more than doubled since the planner's last statistics. */
+  /** Returns tables and partitions that have more than doubled, by $2 pages at least, since their last statistics. */
   outgrown: `SELECT l.relname::text AS name
     FROM unnest($1::text[]) AS n(name)
     JOIN pg_class c ON c.oid = to_regclass(n.name)
