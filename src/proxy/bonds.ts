@@ -1,5 +1,4 @@
 import { bindsThinking } from '../core/conversation/binding-models.ts';
-import { isModelWork } from '../core/conversation/exchanges.ts';
 import type { Item, RequestView } from '../core/conversation/view.ts';
 import type { Answer } from '../core/dialects/answer.ts';
 import type { AddressOf, FoundEntries, ThoughtFact } from '../core/ledger/entries.ts';
@@ -58,15 +57,15 @@ export class Bonds {
 
   /**
    * Finds the bond when the client has left its thinking out, as many do when a new prompt begins. Nothing is bound
-   * to the blocks then, but a block that stayed away in front of the newest answer must not come back: the
+   * to the blocks then, but a block that stayed away in front of a known answer must not come back: the
    * provider's cache has that prefix without it.
    */
   async #lookBehind(reading: Reading, { msLeft }: Deadline): Promise<Bond> {
-    const answerAt = reading.view.items.findLastIndex(isModelWork);
-    return this.#boundBehind(reading, answerAt === -1 ? [] : [answerAt], msLeft / 2);
+    const newest = finalAnswers(reading.view.items).slice(-ANSWERS_MAX);
+    return this.#boundBehind(reading, newest, msLeft / 2);
   }
 
-  /** Finds the bond of a conversation without thinking that counts, from the newest known of these answers. */
+  /** Finds the bond of a conversation without thinking that counts, from the newest known one of these answers. */
   async #boundBehind(reading: Reading, answers: readonly number[], ms: number): Promise<Bond> {
     const places = answers.map((at) => ({ at, ...answerPlace(reading, at) }));
     const addresses = places.map(({ said }) => said);
@@ -95,11 +94,7 @@ export class Bonds {
       if (known === undefined) return { ...FOREIGN, thoughtAt: index };
       if (known.behind === thought.behind) return bondOf(known, index);
     }
-    const { items } = reading.view;
-    const ends = items.flatMap((item, at) =>
-      !isGiven(item) && isGiven(items[at + 1]) ? [at] : [],
-    );
-    return this.#boundBehind(reading, ends, LOOK_MS);
+    return this.#boundBehind(reading, finalAnswers(reading.view.items), LOOK_MS);
   }
 
   /**
@@ -175,6 +170,9 @@ function bondOf({ isBound, blocks, ...fact }: ThoughtFact, thoughtAt: number): B
   return { isBound: true, thoughtAt, placed: blocks, batches, whole };
 }
 
+/** How many answers are looked up to find the newest known one: a client may have changed the last ones. */
+const ANSWERS_MAX = 4;
+
 /** Deadline for reading the bond, longer than a recall's: without it a conversation loses its thinking. */
 const LOOK_MS = 2_000;
 
@@ -233,6 +231,14 @@ const GIVEN: ReadonlySet<unknown> = new Set(['user', 'tool', 'system']);
 
 function isGiven(item: Item | undefined): boolean {
   return GIVEN.has(item?.role);
+}
+
+/** Returns the last item of each answer that calls no tools, as an index. */
+function finalAnswers(items: readonly Item[]): readonly number[] {
+  return items.flatMap((item, at) => {
+    const next = items[at + 1];
+    return !isGiven(item) && isGiven(next) && next?.toolResultIds.length === 0 ? [at] : [];
+  });
 }
 
 /** Names an answer by its visible words and its place. The prefix keeps it apart from every thoughtId. */

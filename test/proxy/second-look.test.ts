@@ -147,6 +147,49 @@ test('a look that stayed away does not come back when the client edits a prompt 
   expect(await send(asks('Thank you.'), 'gpt-6.2', STATED)).toBe(1);
 });
 
+// Its thinking is left out when a prompt begins, as many clients do. So only its visible words say which answer it is.
+test.each([
+  ['calls a tool instead of the words that were relayed', true],
+  ['calls a tool', false],
+])(
+  'a refused block does not come back in a tool loop without thinking: the client %s',
+  async (_, isOther) => {
+    const provider = await startRecordingProvider();
+    const story = await startStory({ provider });
+    const place = { space: 'default', conversation: 'earlier' };
+    const fact = recordOf('Marta owns the billing dashboard and its Grafana alerts.', place);
+    await story.memory.capture([fact], AbortSignal.timeout(30_000));
+    const pair = new StrictPair({ account: 'new', isStrictest: false });
+    provider.reply = (request) => pair.reply(request);
+    const dialect = 'anthropic_messages';
+    const tools = [{ name: 'shell', input_schema: { type: 'object' } }];
+    let items = [said('user', 'Who owns the billing dashboard and its Grafana alerts?')];
+    /** Returns the number of blocks. */
+    const send = async (more: readonly WireItem[], model = 'claude-fable-5-2'): Promise<number> => {
+      items = [...items, ...more];
+      const json = requestWith(dialect, items, { model, tools });
+      pair.expect({ dialect, isCount: false, betas: [], json }, { text: 'Done.' });
+      expect((await story.send(dialect, json)).status).toBe(200);
+      return (provider.seen.at(-1)?.body.toString() ?? '').split('<svc-memory ').length - 1;
+    };
+    const asks = (text: string) => [said('assistant', 'Done.'), said('user', text)];
+    expect(await send([], 'gemini-2.5-pro')).toBe(1);
+    expect(await send(asks('And the other one?'))).toBe(1);
+    pair.fail(413);
+    expect(await send(asks('Is that all?'))).toBe(0);
+    pair.fail();
+    expect(await send(asks('What is left?'))).toBe(0);
+    for (const call of ['call_1', 'call_2', 'call_3']) {
+      const [answer, ...rest] = toolRound(dialect, call, 'Nothing.', {
+        file_path: '/home/ada/a.ts',
+      });
+      const calls: readonly unknown[] = Array.isArray(answer?.['content']) ? answer['content'] : [];
+      const words = isOther ? [] : [{ type: 'text', text: 'Done.' }];
+      expect(await send([said('assistant', [...words, ...calls]), ...rest])).toBe(0);
+    }
+  },
+);
+
 // The client changes its own prefix where the reasoning was. svc must not change it further on, by a block that moves.
 test('a block stays at its result when the client leaves reasoning out in the tool loop', async () => {
   const given = await startTaught();
