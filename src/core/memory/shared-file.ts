@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { SpeakerRole } from './record.ts';
-import { isTime } from './times.ts';
+import { isoDay, isTime } from './times.ts';
 
 /**
  * The file of memories that is committed with a repository (`.svc/memory.md`). People review it, so each entry is
@@ -69,9 +69,10 @@ export function writeSharedFile(entries: readonly SharedEntry[]): string {
       ([aId, a], [bId, b]) => orderOf(a) - orderOf(b) || a.at - b.at || (aId < bId ? -1 : 1),
     )
     .map(([id, { kind, role, at, client, text }]) => {
-      const day = new Date(at).toISOString().slice(0, 10);
       const quoted = text.split('\n').map((line) => (line === '' ? '>' : `> ${line}`));
-      return [`**${kind}** ${day}, ${SPEAKERS[role]}, ${client} (${id})`, ...quoted].join('\n');
+      return [`**${kind}** ${isoDay(at)}, ${SPEAKERS[role]}, ${client} (${id})`, ...quoted].join(
+        '\n',
+      );
     });
   return `${[TITLE, INTRODUCTION, ...paragraphs].join('\n\n')}\n`;
 }
@@ -83,7 +84,6 @@ export function readSharedFile(file: string): SharedFile {
   const entries = new Map<string, SharedEntry>();
   const problems: string[] = [];
   for (const [number, paragraph] of paragraphsOf(kept)) {
-    if (paragraph[0] === TITLE || paragraph[0] === INTRODUCTION) continue;
     const read = entryOf(paragraph);
     if (typeof read === 'string') problems.push(`Entry ${number}: ${read}`);
     else if (entries.size < SHARED_ENTRIES_MAX) entries.set(sharedId(read), read);
@@ -142,8 +142,7 @@ function normalized(entry: SharedEntry): SharedEntry {
     .join('\n')
     .trim();
   const client = entry.client.replaceAll(/[^\w.-]/g, '-').slice(0, 64) || 'unknown';
-  const day = new Date(entry.at).toISOString().slice(0, 10);
-  return { ...entry, text, client, at: Date.parse(day) };
+  return { ...entry, text, client, at: Date.parse(isoDay(entry.at)) };
 }
 
 function orderOf({ kind }: SharedEntry): number {

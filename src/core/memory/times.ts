@@ -13,22 +13,10 @@ export function isTime(value: unknown): value is number {
 
 /** Returns the time in ISO 8601. An invalid time becomes the beginning of 1970, so that everything else is newer. */
 export function isoTime(at: number): string {
-  const time = isTime(at) ? at : 0;
-  const second = Math.floor(time / 1000) * 1000;
-  if (second !== lastSecond) {
-    lastText = new Date(second).toISOString().slice(0, -MS_CHARS);
-    lastSecond = second;
-  }
-  return `${lastText}${String(time - second).padStart(3, '0')}Z`;
+  return new Date(isTime(at) ? at : 0).toISOString();
 }
 
 /** Returns the day in UTC: `2026-11-20`. */
 export function isoDay(at: number): string {
   return isoTime(at).slice(0, 'YYYY-MM-DD'.length);
 }
-
-/** Length of `000Z`. */
-const MS_CHARS = 4;
-/** Cache of the last second's text: consecutive times are mostly in the same second. */
-let lastSecond = 0;
-let lastText = '1970-01-01T00:00:00.';

@@ -1,5 +1,6 @@
 import { estimateTextTokens } from '../bytes/tokens.ts';
 import type { RecalledExchange, RecalledSession } from './agent-facts.ts';
+import { isoDay } from '../memory/times.ts';
 import { isUnanswered, plainLine } from './conclusions.ts';
 import { SESSIONS_LINE } from './own-blocks.ts';
 import type { Said } from './rules-in-force.ts';
@@ -203,7 +204,7 @@ function briefLines(memories: AgentMemories, { limits, earlier }: BriefGiven): B
   for (const { text: said, at } of memories.standing) {
     const text = plainLine(said);
     const plain = lineOf({ role: 'user', text });
-    const line = limits.isLook === true ? `- ${dayOf(at)}, the user: ${quoteOf(text)}` : plain;
+    const line = limits.isLook === true ? `- ${isoDay(at)}, the user: ${quoteOf(text)}` : plain;
     if (earlier.some((block) => block.includes(quoteOf(text)))) continue;
     if (estimateTextTokens(written([...kept, line])) <= limits.tokensMax) kept.push(line);
   }
@@ -226,7 +227,7 @@ function sessionLines(sessions: readonly AgentSession[]): string[] {
   const shown = sessions
     .toSorted((a, b) => b.at - a.at)
     .map(({ at, title }) => ({ at, ...readTitle(title) }));
-  const days = shown.map(({ at }) => dayOf(at));
+  const days = shown.map(({ at }) => isoDay(at));
   // State each day once, because a day costs as much as a short title.
   const lines = shown.map(({ text }, place) =>
     days[place] === days[place - 1] ? `- ${quoteOf(text)}` : `- ${days[place]}: ${quoteOf(text)}`,
@@ -260,15 +261,11 @@ function exchangeLines(exchanges: readonly AgentExchange[]): string[] {
   return exchanges
     .toSorted((a, b) => a.at - b.at)
     .flatMap(({ ref, space, at, isOutgrown, quotes }) => {
-      const day = dayOf(at);
+      const day = isoDay(at);
       const where =
         space === 'global' ? `${ref} (global):` : `${ref}${isOutgrown ? OUTGROWN : ''}:`;
       const head = day === lastDay ? where : `${day} ${where}`;
       lastDay = day;
       return [head, ...quotes.map(lineOf)];
     });
-}
-
-function dayOf(at: number): string {
-  return new Date(at).toISOString().slice(0, 10);
 }

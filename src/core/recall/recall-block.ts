@@ -1,6 +1,6 @@
 import { tokensAtMost } from './block-tokens.ts';
 import { estimateTextTokens } from '../bytes/tokens.ts';
-import { isoTime } from '../memory/times.ts';
+import { isoDay } from '../memory/times.ts';
 
 /**
  * Writes recalled passages as the block that goes into the prompt. An earlier session stored the text, so a stranger
@@ -112,7 +112,7 @@ export function lineOf({
 }
 
 function sourceOf({ at, client, space }: BlockPassage): string {
-  const day = isoTime(at).slice(0, 10);
+  const day = isoDay(at);
   const notes = [client === 'unknown' ? '' : quoteOf(client), space === 'global' ? 'global' : ''];
   const source = notes.filter((note) => note !== '').join(', ');
   return source === '' ? `${day}:` : `${day} (${source}):`;
