@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { groupBy } from '../bytes/batches.ts';
 import { asRecord, asText, type Fields } from '../bytes/json-fields.ts';
 import type { Answer } from '../dialects/answer.ts';
 import type { PlanLimit } from './quota-words.ts';
@@ -288,13 +289,7 @@ const GONE_READINGS = 3;
 
 /** Returns one report per login, newest first. `rows`: in the order in which they were written. */
 export function reportQuota(rows: readonly QuotaRow[], now: number): readonly QuotaReport[] {
-  const series = new Map<string, QuotaRow[]>();
-  for (const row of rows) {
-    const key = `${row.reading.provider} ${row.login}`;
-    const own = series.get(key) ?? [];
-    own.push(row);
-    series.set(key, own);
-  }
+  const series = groupBy(rows, ({ reading, login }) => `${reading.provider} ${login}`);
   const reports = [...series.values()].flatMap((own) => {
     const newest = own.at(-1);
     if (newest === undefined) return [];
