@@ -4,6 +4,7 @@ import type { Item, RequestView, Shell } from '../conversation/view.ts';
 import { textsOf } from '../dialects/system-text.ts';
 import { hasLongCache } from '../shortening/pricing.ts';
 import { isOmitted } from '../shortening/omissions.ts';
+import { MONTH_NAMES } from '../recall/dates.ts';
 import type { Placement } from '../recall/injections.ts';
 import type { Plan } from '../plan/plan.ts';
 
@@ -52,7 +53,7 @@ interface ItemSketch {
   readonly tokens: number;
   /** A lower bound of the item's blocks: a provider searches backwards from a cache mark by blocks. */
   readonly blocks: number;
-  /** True if the item has a cache mark; true if it has an image. Both only for providers that cache by marks. */
+  /** True if the item has a cache mark. This and `hasImage` are true only for providers that cache by marks. */
   readonly isMarked: boolean;
   readonly hasImage: boolean;
   /** A sketch of the text; only for the first items, in which clients put their environment. */
@@ -82,13 +83,13 @@ export function sketchOf(view: RequestView): PrefixSketch {
   return { shell, items, lastMark: isMarked ? lastMark : undefined };
 }
 
-/** Cache by shell, which never changes. It saves about a millisecond for 100 kB of tools. */
+/** Caches the sketch of each shell, which never changes. It saves about a millisecond for 100 kB of tools. */
 const SHELLS = new WeakMap<Shell, ShellSketch>();
-/** Cache by item, which never changes. It saves some 50 us per request of a long conversation. */
+/** Caches the sketch of each item, which never changes. It saves 50 us or more per request of a long conversation. */
 const ITEMS = new WeakMap<Item, ItemSketch>();
 
 const MARK = /,?"cache_control":\{[^}]*\}/g;
-/** Bound on items with text: a client's environment is in the first messages. */
+/** Number of first items whose text is sketched: there clients describe their environment, with its date. */
 const TEXT_ITEMS_MAX = 4;
 /** Bound on a text: a longer one is a file, and a date inside a file explains nothing. */
 const TEXT_BYTES_MAX = 1 << 16;
@@ -156,6 +157,7 @@ function sketchOfShell(shell: Shell): ShellSketch {
     return hash('sha256', json ?? '', 'base64url');
   };
   const system = value['system'] ?? value['instructions'];
+  // The digest is not used: this only finds cache marks in the system prompt.
   digestOf(system);
   const sketch = {
     model: asText(value['model']),
@@ -197,8 +199,7 @@ function toolName(tool: Fields): string {
   return (found ?? label ?? asText(type)).slice(0, NAME_CHARS_MAX);
 }
 
-const MONTHS =
-  '(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)';
+const MONTHS = `(?:${MONTH_NAMES})`;
 const DATE = new RegExp(
   [
     String.raw`\b\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?`,
@@ -397,7 +398,10 @@ function firstUnequal<Part>(
   return undefined;
 }
 
-/** Says whether a provider binds thinking to the change. `isThoughtBehind`: it binds to all earlier items. */
+/**
+ * Says whether the provider binds thinking to the part that changed. `isThoughtBehind`: true if new thinking follows
+ * the changed item, because thinking is bound to all earlier items.
+ */
 export function isBoundTo(
   { place, index, name = '' }: Difference,
   isThoughtBehind: boolean,

@@ -92,7 +92,8 @@ export function wasIn({ from, to }: Span, at: number): boolean {
   return at >= from && at < to + TOLD_WITHIN_DAYS * DAY_MS;
 }
 
-const MONTH_NAMES =
+/** A pattern of English names of months and their abbreviations, in lower case. */
+export const MONTH_NAMES =
   'jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?';
 const MONTH_STARTS = 'jan feb mar apr may jun jul aug sep oct nov dec'.split(' ');
 const NUMBERS = ['one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten'];
