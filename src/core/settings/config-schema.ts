@@ -57,7 +57,7 @@ export function parseConfig(
   findings.warnings.push(...ofMemory.warnings);
   const upstreams = readUpstreams(file['upstreams'], environment, findings);
   const localToken = readLocalToken(file['localToken'], environment, findings);
-  const ui = readUi(file['ui'], findings);
+  const ui = findings.flag('ui', file['ui'], true);
   if (upstreams.some(({ providerKey }) => providerKey === localToken)) {
     refuseOwnToken(file['upstreams'], { environment, localToken }, findings);
   }
@@ -147,12 +147,6 @@ function readRoot(value: unknown, findings: Findings): Readonly<Record<string, u
   return value;
 }
 
-function readUi(value: unknown, findings: Findings): boolean {
-  if (value === undefined || typeof value === 'boolean') return value ?? true;
-  findings.problem('ui', value, 'true or false');
-  return true;
-}
-
 function readMemory(
   value: unknown,
   environment: Environment,
@@ -178,15 +172,12 @@ function readHostedMemory(
   findings: Findings,
 ): MemorySettings | undefined {
   findings.warnUnknown('memory', value, ['kind', 'baseUrl', 'serviceKey', 'allowPrivate', 'proxy']);
-  const stated = value['allowPrivate'];
-  if (stated !== undefined && typeof stated !== 'boolean') {
-    findings.problem('memory.allowPrivate', stated, 'true or false');
-  }
-  const baseUrl = parseServiceUrl(value['baseUrl'], stated === true);
+  const isAllowed = findings.flag('memory.allowPrivate', value['allowPrivate'], false);
+  const baseUrl = parseServiceUrl(value['baseUrl'], isAllowed);
   if ('allowed' in baseUrl) findings.problem('memory.baseUrl', value['baseUrl'], baseUrl.allowed);
   const serviceKey = readServiceKey(value['serviceKey'], environment, findings);
   if ('allowed' in baseUrl || serviceKey === undefined) return undefined;
-  const allowPrivate = stated === true || isOwnMachineUrl(baseUrl.url);
+  const allowPrivate = isAllowed || isOwnMachineUrl(baseUrl.url);
   const place = { path: 'memory', item: value, environment, findings };
   const proxy = readNetworkProxy(place, baseUrl.url);
   const own = { kind: 'hosted' as const, baseUrl: baseUrl.url, serviceKey, allowPrivate };

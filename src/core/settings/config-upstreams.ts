@@ -95,7 +95,8 @@ export function defaultAuth(apiStyle: Dialect): DialectApi['defaultAuth'] {
 function readUpstream(place: Place): UpstreamSettings | undefined {
   const name = readName(place);
   const apiStyle = readChoice(place, { key: 'apiStyle', values: DIALECTS });
-  const allowPrivate = readAllowPrivate(place);
+  const { path, item, findings } = place;
+  const allowPrivate = findings.flag(`${path}.allowPrivate`, item['allowPrivate'], false);
   const baseUrl = readBaseUrl(place, allowPrivate);
   const auth = readAuth(place, apiStyle);
   const providerKey = readProviderKey(place, auth);
@@ -182,14 +183,6 @@ function readChoice<T extends string>(
     findings.problem(`${path}.${key}`, item[key], `one of ${values.join(', ')}`);
   }
   return chosen;
-}
-
-function readAllowPrivate({ path, item, findings }: Place): boolean {
-  const value = item['allowPrivate'];
-  if (value !== undefined && typeof value !== 'boolean') {
-    findings.problem(`${path}.allowPrivate`, value, 'true or false');
-  }
-  return value === true;
 }
 
 function readAuth(place: Place, apiStyle: Dialect | undefined): UpstreamAuth | undefined {

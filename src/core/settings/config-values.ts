@@ -38,6 +38,13 @@ export class Findings {
     this.problems.push({ path, found: describe(value), allowed });
   }
 
+  /** Returns a setting that is true or false; `fallback` if it is missing or invalid. */
+  flag(path: string, value: unknown, fallback: boolean): boolean {
+    if (typeof value === 'boolean') return value;
+    if (value !== undefined) this.problem(path, value, 'true or false');
+    return fallback;
+  }
+
   /** Notes that the value is valid, but the content of the variable that it names is not. */
   variableProblem(
     path: string,
