@@ -446,3 +446,7 @@ test('a password of three characters is masked where nothing but a password can 
     'sshpass -p [masked: password] ssh anna@host',
   );
 });
+
+test('a password behind an arrow is masked to its end, with every sign in it', () => {
+  expect(maskSecrets('admin pw -> Tr0ub4dor&3').text).toBe('admin pw -> [masked: secret]');
+});

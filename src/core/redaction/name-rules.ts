@@ -77,6 +77,7 @@ const NO_FIELD =
   '(?!(?:input|button|label|select|textarea|option|a|form|meta|field)\\b)[\\w:.-]{1,40}';
 /** Matches `setApiKey("…")` after the name. */
 const SETTER = '(?<=(?:set|with)_?(?:\\w{0,16}_)?[\\w]{0,40})\\([ \\t]{0,4}(?=["\'`])';
+/** Matches all that may join a name and its value in code and data. */
 const GIVEN = `(?:${ASSIGN}|${PROPERTY}|${ARGUMENT}|${NAMED_VALUE}|${NESTED_VALUE}|${DEFAULT_VALUE}|${SETTER})`;
 
 /** Matches a line so far without a call: in a call, `password=` may be an argument with a variable. */
@@ -240,16 +241,6 @@ export const NAME_RULES: readonly SecretRule[] = [
       !isPlaceholder(secret) &&
       (looksMade(secret) ||
         (IS_CHOSEN.test(context) && (isSimplePassword(secret) || isChosen(secret)))),
-  }),
-  named('A note with an arrow or a dash: "admin password -> …"', {
-    pattern: after(
-      `(?:${PASSWORDS})${OF_PLACE} (?:->|→|=>|–|—) ${QUOTE_MARKS}${TO_CLAUSE_END}`,
-      '"\'`(),;&|*',
-      6,
-    ),
-    rest: BARE_REST,
-    accepts: ({ secret }) =>
-      isSimplePassword(secret) && !MEMBER_ACCESS.test(secret) && !VARIABLE.test(secret),
   }),
   named('A note: "password for prod: …"', {
     pattern: after(
