@@ -51,7 +51,7 @@ type AnswerText = RecordText & Pick<MemoryRecord, 'lastFrom'>;
 /** Returns the index at which the last text begins in the stored text; 0 if the stored text does not end with it. */
 function lastFromIn(text: string, lastText: string, heard: Heard): number {
   const clean = cleanAnswer(lastText, heard);
-  // A short remark stays if it is the whole text, and goes from between other paragraphs.
+  // cleanAnswer() keeps a short remark that is the whole text, but removes one that has other paragraphs beside it.
   for (const kept of [clean, withoutShortRemarks(clean)]) {
     const last = withoutEchoes(kept, heard);
     if (text.endsWith(last) && (last !== '' || kept === '')) return text.length - last.length;

@@ -8,7 +8,7 @@ import { type Call, callsOf, commandIn, pathIn } from '../dialects/dialects.ts';
  * machine's disk, and which memories are about the same files. They are not stored as memories.
  */
 
-/** Bound on the bytes of calls that are parsed, from the end of the exchange: some 10 ms. */
+/** Bound on the bytes of calls that are parsed, from the end of the exchange. Parsing them takes some 10 ms. */
 const BYTES_MAX = 1024 * 1024;
 const CALLS_MAX = 256;
 /** Bound on names from a single call. */
@@ -42,7 +42,7 @@ export function concernedFiles(
   return [...new Set(concerned)].slice(0, NAMES_MAX);
 }
 
-/** Bounds for a prompt that waits for its recall: 64 calls show what a session works on. */
+/** Bounds for filesOfSession(), for which a prompt waits: 64 calls show what a session works on. */
 const SESSION_LIMITS = { calls: 64, bytes: 128 * 1024 };
 const SESSION_FILES_MAX = 24;
 

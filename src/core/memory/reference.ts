@@ -10,7 +10,7 @@ import { createHash, hash } from 'node:crypto';
 
 export type TextRole = 'user' | 'assistant' | 'tool';
 
-/** The place that an output's record has: an output has no place of its own in a conversation. */
+/** The role and place in the record of each tool output, which has no place of its own in a conversation. */
 export const OUTPUT_PLACE = { role: 'tool', fingerprint: '', exchange: 0 } as const;
 
 /** Returns the digest of a text: base64url SHA-256 over the role, a line feed and the text. */
@@ -70,8 +70,8 @@ const SHORT = /^m_[a-z2-7]{4,15}$/;
 const WHOLE = /^m_[a-z2-7]{16}$/;
 
 /**
- * Longest text that is returned whole by its reference, in tokens: half of a typical left-out output of a real
- * session, with room for the median function.
+ * Longest text, in tokens, that svc returns whole for its reference. It is half of a typical output that svc leaves
+ * out, and longer than the median function.
  */
 export const EXCERPT_TOKENS_MAX = 1_500;
 
@@ -101,7 +101,7 @@ export function contentReference(kind: ContentKind, digest: string): string {
   return REFERENCE_STARTS[kind] + base32Of(digest.slice(DIGEST_START.length));
 }
 
-/** A reusable buffer for the usual length; a longer text gets its own. */
+/** A reusable buffer for base32(); a longer text gets a buffer of its own. */
 const SCRATCH = Buffer.alloc(64);
 
 /**

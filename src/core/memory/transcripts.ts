@@ -48,9 +48,9 @@ export class TranscriptReader {
   readonly #client: TranscriptClient;
   readonly #own: OwnBlocks;
   #entries: Entry[] = [];
-  /** Entries from before the user went back: each list is a conversation of its own, from the entry `from` on. */
+  /** The conversations that the user left by going back. Those entries of each from index `from` on are in no other. */
   #abandoned: { readonly entries: readonly Entry[]; readonly from: number }[] = [];
-  /** For each line id, the number of entries after that line. */
+  /** For each id of a line, the number of entries up to and including that line. */
   readonly #entriesAt = new Map([['', 0]]);
   readonly #openingBlocks: string[] = [];
   #session = '';
@@ -98,7 +98,7 @@ export class TranscriptReader {
     return this.#entries.findLast(({ blocks }) => blocks === undefined);
   }
 
-  /** Says whether the transcript already has the last answer. `answer`: '' if the client does not name it. */
+  /** Says whether the transcript has the last answer already. `answer`: its text; '' if the client does not say it. */
   endsWith(answer: string): boolean {
     const last = this.#last;
     const said = last?.item.assistantText.trim() ?? '';
@@ -107,8 +107,8 @@ export class TranscriptReader {
   }
 
   /**
-   * Adds the last answer, if the client reports it before writing it: then the answer is whole. Returns false if
-   * something before it is missing too: its prompt, or the result of a tool.
+   * Adds the last answer, which a client may report to a hook before it writes it to the transcript. Returns false if
+   * something before the answer is missing too: its prompt, or the result of a tool.
    */
   end(answer: string, at: number): boolean {
     const last = this.#last;

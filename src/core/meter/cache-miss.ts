@@ -76,9 +76,9 @@ export interface Comparison {
 /** Bound on parallel threads of one conversation: an agent, and sub-agents without a name of their own. */
 const THREADS_MAX = 3;
 
-/** The number of items in a conversation's beginning: a prompt, with what the client adds before it. */
+/** Most items of a conversation's beginning: a prompt, with what the client adds before it. */
 const OPENING_ITEMS = 3;
-/** Bound on remembered ends; providers do not look further back. */
+/** Bound on the remembered `ends` of a SentPrefix; providers do not look further back. */
 const ENDS_MAX = 4;
 
 /** The latest requests of one conversation, as digests. */

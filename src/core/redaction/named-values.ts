@@ -458,7 +458,7 @@ const SETS =
   /\b(?:set|chang\w{1,3}|reset|updat\w{1,3}|rotat\w{1,3}|made|put|turn\w{0,2}) (?:\w{1,16} ){0,3}[\w.-]{0,24}$/i;
 const IS =
   /(?: \([^()\n]{1,24}\))?(?: (?:I|we|you|they) \w{1,12}(?: \w{1,12})?)?(?: (?:for|of|on|at) [\w. -]{1,32}?)? (?:(?:will|should|must) be|is|was|ist|war|lautet|est|es|è|é|jest|(?<=has[łl]o )to)(?: now| jetzt| still)?:? ["'`*]{0,3}/y;
-/** Matches words after a token that are no value: "the token is missing". */
+/** Matches a word of time after the value: "the password was … yesterday". */
 const WHEN = /^["'`*]{0,3} (?:yesterday|today|tonight|now|last|this|again|heute|gestern)\b/;
 
 function readSentence(named: Named): Stretch | undefined {
@@ -485,6 +485,7 @@ function readSentence(named: Named): Stretch | undefined {
     : undefined;
 }
 
+/** Matches words that say something of a token and are no value: "the token is missing". */
 const SAID_OF_TOKENS =
   /^(?:single|double|scoped|opaque|global|stale|cached|fresh|unique|bearer|static|active|inactive|optional|useless|temporary|permanent|available|unavailable|present|absent|current|longer|needed|enough|correct|stored|nowhere|everywhere|elsewhere|critical|special|primary|secondary|foreign|exactly|usually|anyone\w*|someone\w*|nobody|yours|theirs|mine|itself|myself|yourself|simply|lowercase|uppercase|numeric|alphanumeric|hexadecimal|base64|plaintext|cleartext|internal|external|allowed|blank|expire|rotate|continue|proceed|unlock|connect|authenticate|access|decrypt|encrypt|verify|confirm|cancel|login|log)$/i;
 

@@ -25,18 +25,18 @@ export function rememberOwnSecrets(secrets: readonly string[]): void {
   needles = [...new Set([...known].flatMap(formsOf))];
 }
 
-/** Returns the values, for another thread. */
+/** Returns the values, so that another thread can mask them too. */
 export function ownSecrets(): readonly string[] {
   return [...known];
 }
 
-/** Forgets them all. A program never does: the tests of one process do, between one file and the next. */
+/** Forgets all values. Only tests call this: one process runs several of their files. */
 export function forgetOwnSecrets(): void {
   known.clear();
   needles = [];
 }
 
-/** Finds these secrets in a text without escapes. */
+/** Finds svc's own secrets in a text whose escapes are decoded. */
 export function findOwnSecrets(view: string): readonly Stretch[] {
   const found: Stretch[] = [];
   for (const needle of needles) {

@@ -1,6 +1,6 @@
 /**
- * Removes secrets and private passages from a text before it is stored, indexed or sent to a memory. It never sees
- * what goes to the provider: that text stays the client's own.
+ * Removes secrets and private passages from a text before it is stored, indexed or sent to a memory. A text on its way
+ * to the provider is never changed.
  * Pure, one pass per rule, linear in the length of the text. Masking a masked text changes nothing:
  * - no rule can match a mask or across one, because no rule's characters include brackets;
  * - a secret is removed to the end of its run of letters and digits, so that no second secret can begin after the

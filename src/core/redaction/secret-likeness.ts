@@ -7,15 +7,18 @@ import { createHash } from 'node:crypto';
  */
 
 /**
- * Least length and variety of a random value. Random base36 of 14 characters has 11 different ones and 6 steps on
- * average; names have fewer.
+ * Least length of a random value, and its least numbers of different characters and of steps (see countNeighbours).
+ * Random base36 of 14 characters has 11 different ones and 6 steps on average; names have fewer.
  */
 const RANDOM_CHARS_MIN = 14;
 const RANDOM_DISTINCT_MIN = 8;
 const RANDOM_STEPS_MIN = 4;
 /** Pairs of adjacent capitals in a random value without digits; names seldom have any. */
 const RANDOM_CAPITAL_PAIRS_MIN = 2;
-/** Pairs of capitals that count as one more step. One in 5,000 random values of 24 has only three steps. */
+/**
+ * So many pairs of adjacent capitals count as one more step. One in 5,000 random values of 24 characters has only
+ * three steps without it.
+ */
 const CAPITAL_PAIRS_OF_A_STEP = 5;
 
 const PLACEHOLDER_WORD =
@@ -197,7 +200,7 @@ export function isMemberAccess(value: string): boolean {
   return /^[A-Za-z_$]{1,40}\d?(?:[?!]?\.[A-Za-z_$]{1,40}\d?){1,8}[,;)]?$/.test(value);
 }
 
-/** Matches amounts, times and references that settings hold without quotes. */
+/** Matches round amounts and Unix times, which settings have without quotes. */
 const BARE_PRIMITIVE = /^(?:\d{6,}0{3,}|1[5-9]\d{8}(?:\d{3})?)$/;
 const SENTENCE_END = /[.,;:!?)。，]+$/;
 
@@ -219,7 +222,7 @@ export function isChosen(secret: string): boolean {
   );
 }
 
-/** Matches scripts whose sentences have no spaces; passwords are typed in other scripts. */
+/** Matches Chinese, Japanese and Korean: passwords are typed in other scripts. */
 const IDEOGRAMS = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u;
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz';
 

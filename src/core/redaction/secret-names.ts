@@ -22,7 +22,7 @@ export const NAMES =
   'consumer|client|license|subscription|deploy|webhook|jwt|app|pre-?shared|integration)[_.-]?key|api key|' +
   "api[ -]?schl(?:ü|ue)ssel|clé (?:d['’])?api|clave (?:de )?api|chiave api|" +
   'connection[_-]?string|(?<=[a-z0-9])_(?:key|pat|dsn)(?![a-z])';
-/** Matches a weaker sign of a secret: with such a name, only a random value is a secret. */
+/** Matches an ending such as `_key`. It is a weaker sign: with such a name, only a random value is a secret. */
 export const WEAK_NAME = /^_/;
 
 /** Vendors whose keys have no recognisable form: a random value assigned to their name is a secret. */

@@ -49,7 +49,7 @@ function isSession(name: string, value: string): boolean {
   );
 }
 
-/** How far the data may be from `kind: Secret`: before it in sorted files, after it in others. */
+/** How many characters the data may be away from `kind: Secret`: before it in sorted files, after it in others. */
 const DATA_BEFORE_CHARS = 800;
 const DATA_AFTER_CHARS = 1600;
 const DATA_HEAD = /\b(?:data|stringData)["']?:[ \t]{0,4}\{?/g;

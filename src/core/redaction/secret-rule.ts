@@ -9,13 +9,13 @@ export interface SecretRule {
   /** A global pattern. The optional named group `keep` is context that stays in the text. */
   readonly pattern: RegExp;
   /**
-   * The rule runs only if the text contains one of these. For a format in an unbroken run: in the format's own case.
-   * For all others: in lower case, searched in the lower-cased text.
+   * The rule runs only if the text contains one of these. If `isRun` is true, they are in the format's own case.
+   * Otherwise they are in lower case, and are searched in the lower-cased text.
    */
   readonly keywords: readonly string[];
   /** True if the pattern is sticky and begins with a keyword (3 characters or more): it is tried only there. */
   readonly isAtKeyword?: boolean;
-  /** The matched beginning lies in an unbroken run of 14 characters or more. */
+  /** True if the matched beginning lies in an unbroken run of 14 characters or more; see redaction.ts. */
   readonly isRun?: boolean;
   /** A sticky pattern of one character class for the rest of a secret. Default: `[\w-]*`. */
   readonly rest?: RegExp;

@@ -2,7 +2,7 @@ import { isMadeUp, looksRandom } from './secret-likeness.ts';
 import { type Candidate, NO_REST, type SecretRule } from './secret-rule.ts';
 
 /**
- * Makes rules for keys that their form shows: a vendor's prefix and a known alphabet. Sources: the vendors'
+ * Makes rules for keys that are recognised by their form: a vendor's prefix and a known alphabet. Sources: the vendors'
  * documentation, and public rule sets of secret scanners.
  */
 
@@ -10,7 +10,7 @@ export const DOTTED_REST = /[\w.=-]*/y;
 
 type Form = Partial<SecretRule> & Pick<SecretRule, 'pattern'>;
 
-/** Makes a rule for one vendor's format. `keyword`: the part that never varies. */
+/** Makes a rule for one vendor's format. `keywords`: every key of the format has one of them. */
 export function format(
   kind: string,
   keywords: string | readonly string[],

@@ -48,12 +48,12 @@ export const PROXY_FLAG_NAMES = [
 
 const MIB = 1024 * 1024;
 
-// R5: a path is matched exactly, so a form that a server may rewrite is refused.
+// Matches paths that no server rewrites, because svc compares paths exactly.
 const RELAY_PATH = /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~!$&'()*+,;=:@-]+)+$/;
 const RELAY_PATHS_MAX = 100;
 
 const FIELDS: { readonly [Name in ProxySettingName]: Field<ProxySettings[Name]> } = {
-  // R1: only this machine can reach a loopback address.
+  // Only programs on this machine can reach a loopback address.
   host: oneOf(['127.0.0.1', '::1'], '127.0.0.1'),
   port: whole(8765, { min: 0, max: 65_535 }),
   memoryMode: oneOf<MemoryMode>(MEMORY_MODES, 'read-write'),
@@ -74,14 +74,13 @@ const FIELDS: { readonly [Name in ProxySettingName]: Field<ProxySettings[Name]> 
   // Off by default: svc adds something to a body only if the user wants it.
   cacheTtl: oneOf<CacheTtl>(CACHE_TTLS, 'client'),
   boundShortening: oneOf<BoundShortening>(BOUND_SHORTENINGS, 'off'),
-  // R10. A V8 string ends just below 512 MiB.
+  // The maximum is what V8 can hold in one string, just under 512 MiB.
   bodyBytesMax: whole(64 * MIB, { min: 1024, max: 511 * MIB }),
   zstdBytesMax: whole(16 * MIB, { min: 1024, max: 511 * MIB }),
-  // R23: deadline of a recall. With a hosted memory the default is 600.
+  // With a hosted memory the default is 600; see HOSTED_FALLBACKS.
   recallMs: whole(300, { min: 1, max: 10_000 }),
-  // R21: a reasoning model may think for ten minutes before its first byte.
+  // A reasoning model may think for ten minutes before its first byte.
   upstreamHeadersMs: whole(600_000, { min: 1000, max: 3_600_000 }),
-  // R33: how long a shutdown waits.
   drainMs: whole(10_000, { min: 0, max: 600_000 }),
   holdOut: flag(false),
   // By default svc keeps no body. Fifty of 1 MB are as many as a user can look through.

@@ -23,9 +23,9 @@ export function isOwnMachineUrl(text: string): boolean {
 type HostClass = 'public' | 'own' | 'never';
 
 /**
- * Classifies the host of a base URL by its text (R45), so that a host which svc would refuse to dial is refused in
- * the configuration. The addresses of a public name are classified when they are resolved. `hostname`: in URL's
- * form, so 0x7f.1 is already 127.0.0.1, and IPv6 is in brackets.
+ * Classifies the host of a base URL by its text, so that svc refuses a host already in the configuration and not only
+ * when it connects. The addresses of a public name are classified when they are resolved. `hostname`: in URL's form,
+ * so 0x7f.1 is already 127.0.0.1, and IPv6 is in brackets.
  */
 export function classOfHost(hostname: string): HostClass {
   if (hostname.startsWith('[')) return classOfV6(groupsOf(hostname.slice(1, -1)));

@@ -9,7 +9,7 @@ type Known = Partial<Pick<Settings, 'upstreams' | 'localToken'>> & {
   readonly memory?: MemorySettings;
 };
 
-/** Returns the secrets of a configuration, which must never be stored or sent, whatever they look like (R41). */
+/** Returns the secrets of a configuration, which svc masks by value in all texts that it stores or sends. */
 export function ownSecretsOf({ upstreams = [], memory, localToken }: Known): readonly string[] {
   const ofUpstreams = upstreams.flatMap(({ providerKey, headers, query, proxy }) => [
     providerKey,

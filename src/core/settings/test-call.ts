@@ -8,7 +8,7 @@ import { factsOfModel } from './model-facts.ts';
  * so that a second call should read it from there.
  */
 
-/** Lines of the request: the longest minimum of a provider's prompt cache is 4,096 tokens (Claude Haiku 4.5). */
+/** Number of lines in the request. The highest minimum of a prompt cache is 4,096 tokens (Claude Haiku 4.5). */
 const LINES = 440;
 /** Tokens of the request: svc estimates 4,350, and providers count some more. */
 export const TEST_CALL_TOKENS = 5000;
