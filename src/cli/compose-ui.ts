@@ -20,6 +20,7 @@ import type { Memory } from '../ports/memory.ts';
 import type { About, HealthAnswer, HealthCheck, StoreAnswer } from '../ports/ui-api.ts';
 import type { InFlight, KeptRequests } from '../proxy/in-flight.ts';
 import { CliError } from './cli-error.ts';
+import { scriptPath } from './context.ts';
 import { CodeChecker, findStale } from './memory/memory-code.ts';
 import { moveSpaceIn } from './memory/spaces.ts';
 import { systemClock } from './compose-common.ts';
@@ -85,7 +86,7 @@ const LIVE_MS = 140_000;
 
 async function checkHealth(isLive: boolean): Promise<HealthAnswer> {
   const checks = await runDoctor({
-    script: process.argv[1] ?? '',
+    script: scriptPath(),
     args: isLive ? ['--live', '--yes'] : [],
     environment: process.env,
     deadlineMs: isLive ? LIVE_MS : CHECK_MS,

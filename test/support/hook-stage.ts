@@ -39,13 +39,13 @@ export class HookStage {
   async run(client: string, event: string, input: object | string): Promise<string> {
     const text = typeof input === 'string' ? input : JSON.stringify(input);
     let printed = '';
+    process.argv[1] = BIN;
     await runHook(
       {
         client,
         event,
         stdin: Readable.from([Buffer.from(text)]),
         environment: this.environment,
-        script: BIN,
       },
       {
         openStore: (options) => this.openStore(options),

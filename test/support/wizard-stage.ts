@@ -34,6 +34,7 @@ const providers = providersOf(
 export function open(home: string, environment: Record<string, string> = {}): Session {
   // In a dumb terminal Node's readline knows no backspace.
   vi.stubEnv('TERM', 'xterm');
+  process.argv[1] = BIN;
   // What an earlier session left on the screen is no question of this one.
   prompts.clear();
   const { terminal, stdout, stderr } = screen();
@@ -44,7 +45,6 @@ export function open(home: string, environment: Record<string, string> = {}): Se
     openUpstream: offline,
     catalog,
     streams: {},
-    script: BIN,
   });
   const file = join(home, '.config/svc/config.json');
   return {

@@ -1,4 +1,4 @@
-import type { CommandContext } from '../context.ts';
+import { type CommandContext, scriptPath } from '../context.ts';
 import { loadAccess } from '../setup/load-config.ts';
 import { spawn } from 'node:child_process';
 import { connect } from 'node:net';
@@ -10,14 +10,10 @@ export interface TokenOptions {
   readonly start?: boolean;
 }
 
-/** Runs `svc config token`: prints the token and a line end, nothing else. `script`: the path of this program. */
-export async function printToken(
-  options: TokenOptions,
-  context: CommandContext,
-  script: string,
-): Promise<void> {
+/** Runs `svc config token`: prints the token and a line end, nothing else. */
+export async function printToken(options: TokenOptions, context: CommandContext): Promise<void> {
   const access = await loadAccess(context.environment);
-  if (options.start === true) await startForClient(access, context, script);
+  if (options.start === true) await startForClient(access, context);
   context.terminal.out(access.localToken);
 }
 
@@ -37,14 +33,13 @@ const START_MS = 4_500;
 async function startForClient(
   access: Access,
   { environment, terminal }: CommandContext,
-  script: string,
 ): Promise<void> {
   if (await isListening(access)) {
     const { runsOtherBuild } = await import('./running-access.ts');
     // `svc start --detach` replaces an older build of this program.
-    if (!(await runsOtherBuild(access, environment, script))) return;
+    if (!(await runsOtherBuild(access, environment))) return;
   }
-  const child = spawn(process.execPath, [script, 'start', '--detach', '--quiet'], {
+  const child = spawn(process.execPath, [scriptPath(), 'start', '--detach', '--quiet'], {
     env: { ...environment },
     // stdout must contain only the token.
     stdio: ['ignore', 'ignore', 'inherit'],

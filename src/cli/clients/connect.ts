@@ -8,7 +8,7 @@ import { withPathToken } from '../../core/http/local-token.ts';
 import { parseRecall } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
-import type { CommandContext, Confirm } from '../context.ts';
+import type { CommandContext } from '../context.ts';
 import {
   loadAccess,
   keyVariables,
@@ -35,7 +35,7 @@ import { CODEX, isBuiltInConfigurable, versionOf, CLAUDE, takesLogin } from './l
 import { builtInBlock, codexFile, profileIn, providerBlock } from './codex-file.ts';
 import { type JsonSetting, jsonSettings } from './json-settings.ts';
 import { factsOf } from './other-config.ts';
-import { codexName, noteProxy, requireOpenAi } from './print-config.ts';
+import { codexName, noteFor, noteProxy, requireOpenAi } from './print-config.ts';
 import { nameBound } from '../proxy/recent-trouble.ts';
 import { HOOKABLE, hookableOf } from './hook-files.ts';
 import { commandLine, holdsStart, ownCommand, START, TOKEN } from './own-command.ts';
@@ -57,12 +57,6 @@ export interface ConnectOptions {
   readonly hooks?: boolean;
 }
 
-interface ConnectParts {
-  readonly script: string;
-  /** Asks the user; undefined without a terminal. */
-  readonly confirm?: Confirm | undefined;
-}
-
 export interface ConnectableClient {
   /** The name as users type it. */
   readonly name: string;
@@ -82,7 +76,6 @@ export interface ConnectableClient {
 export interface PlanFacts {
   readonly options: ConnectOptions;
   readonly context: CommandContext;
-  readonly script: string;
 }
 
 /** What `connect` will write, and what it tells the user. */
@@ -153,16 +146,12 @@ export async function connect(
   name: string,
   options: ConnectOptions,
   context: CommandContext,
-  { script, confirm }: ConnectParts,
 ): Promise<ExitCode> {
-  if (options.hooks === true) return connectHooks(name, options, context, { script, confirm });
+  if (options.hooks === true) return connectHooks(name, options, context);
   const client = connectableOf(name);
-  const connection = await client.plan({ options, context, script });
-  const preview = await previewClientFile(connection.form, dataFolder(context.environment));
-  if (preview !== undefined && options.yes !== true) {
-    const message = `Change the settings of ${client.title}?`;
-    if (!(await isAgreed(preview, message, { context, confirm }))) return 130;
-  }
+  const connection = await client.plan({ options, context });
+  const message = `Change the settings of ${client.title}?`;
+  if (!(await isAgreed(connection.form, message, { options, context }))) return 130;
   await carryOut(client, connection, { context, options });
   return 0;
 }
@@ -171,7 +160,6 @@ export async function disconnect(
   name: string,
   options: Pick<ConnectOptions, 'yes' | 'quiet'>,
   context: CommandContext,
-  confirm: Confirm | undefined,
 ): Promise<ExitCode> {
   const { terminal, environment } = context;
   const { title, forms } = formsOf(name, environment);
@@ -183,7 +171,7 @@ export async function disconnect(
   if (changed !== '' && options.yes !== true) {
     terminal.note(`svc will remove its settings from ${changed}.`);
     const message = `Disconnect ${title} from svc?`;
-    if (!(await isConfirmed(message, context, confirm))) return 130;
+    if (!(await isConfirmed(message, context))) return 130;
   }
   // If no file has svc's settings, the report is about the first file.
   const own = found.filter(({ path }) => path !== undefined);
@@ -220,7 +208,6 @@ async function connectHooks(
   name: string,
   options: ConnectOptions,
   context: CommandContext,
-  { script, confirm }: ConnectParts,
 ): Promise<ExitCode> {
   const { terminal, environment } = context;
   const client = hookableOf(name);
@@ -233,13 +220,10 @@ async function connectHooks(
     );
   }
   const folder = dataFolder(environment);
-  const form = client.form(environment, ownCommand(environment, script, ['hook', name]));
-  const preview = await previewClientFile(form, folder);
+  const form = client.form(environment, ownCommand(environment, ['hook', name]));
   nameBound(folder, Date.now(), terminal);
-  if (preview !== undefined && options.yes !== true) {
-    const message = `Change the hooks of ${client.title}?`;
-    if (!(await isAgreed(preview, message, { context, confirm }))) return 130;
-  }
+  const message = `Change the hooks of ${client.title}?`;
+  if (!(await isAgreed(form, message, { options, context }))) return 130;
   const { path, outcome } = await writeClientFile(form, folder);
   if (options.quiet === true) return 0;
   terminal.note(outcome === 'written' ? `Changed ${path}.` : `${path} already has these hooks.`);
@@ -269,22 +253,21 @@ const OUTCOMES = {
   nothing: 'has no settings of svc.',
 } as const;
 
-/** Shows a change, and asks. */
+/** Shows what would change in the file, and asks. Does not ask if nothing would change, or with --yes. */
 async function isAgreed(
-  { path, change }: { readonly path: string; readonly change: Omit<ClientChange, 'hash'> },
+  form: ClientFileForm,
   message: string,
-  { context, confirm }: { readonly context: CommandContext; readonly confirm: Confirm | undefined },
+  { options, context }: PlanFacts,
 ): Promise<boolean> {
-  context.terminal.note(`svc will set in ${path}:`);
-  for (const line of previewLines(change)) context.terminal.note(`  ${line}`);
-  return isConfirmed(message, context, confirm);
+  const preview = await previewClientFile(form, dataFolder(context.environment));
+  if (preview === undefined || options.yes === true) return true;
+  context.terminal.note(`svc will set in ${preview.path}:`);
+  for (const line of previewLines(preview.change)) context.terminal.note(`  ${line}`);
+  return isConfirmed(message, context);
 }
 
-async function isConfirmed(
-  message: string,
-  { terminal }: CommandContext,
-  confirm: Confirm | undefined,
-): Promise<boolean> {
+async function isConfirmed(message: string, { terminal, asker }: CommandContext): Promise<boolean> {
+  const confirm = asker?.(true);
   if (confirm === undefined) {
     const why = 'Nothing was changed, because there is no terminal to ask on.';
     throw new CliError(why, 'To confirm, add --yes.', 2);
@@ -315,9 +298,8 @@ function previewLines({ toml, json = [], whole }: Omit<ClientChange, 'hash'>): r
 export async function connectNow(
   client: ConnectableClient,
   context: CommandContext,
-  script: string,
 ): Promise<boolean> {
-  const connection = await client.plan({ options: {}, context, script });
+  const connection = await client.plan({ options: {}, context });
   await carryOut(client, connection, { context, options: {} });
   return connection.startsProxy;
 }
@@ -325,13 +307,11 @@ export async function connectNow(
 async function carryOut(
   { name, title }: ConnectableClient,
   { form, baseUrl, startsProxy, command, warnings }: Connection,
-  { context, options }: Omit<PlanFacts, 'script'>,
+  { context, options }: PlanFacts,
 ): Promise<void> {
   const { environment, terminal } = context;
   const { path, outcome } = await writeClientFile(form, dataFolder(environment));
-  const note = (line: string): void => {
-    if (options.quiet !== true) terminal.note(line);
-  };
+  const note = noteFor(options, terminal);
   note(outcome === 'written' ? `Changed ${path}.` : `${path} already has these settings.`);
   note(`${title} now uses ${baseUrl} for every session.`);
   if (startsProxy) note('It starts the proxy if none runs.');
@@ -357,12 +337,12 @@ function claudeFile(environment: Environment, settings: readonly JsonSetting[]):
   return jsonSettings({ path, name: 'claude', settings, refusesComments: 'Claude Code' });
 }
 
-async function planClaude({ context: { environment }, script }: PlanFacts): Promise<Connection> {
+async function planClaude({ context: { environment } }: PlanFacts): Promise<Connection> {
   const access = await loadAccess(environment);
   const upstream = await storedUpstream(environment, 'anthropic_messages');
   const isLogin = takesLogin(upstream);
   const baseUrl = isLogin ? withPathToken(addressOf(access), access.localToken) : addressOf(access);
-  const command = ownCommand(environment, script, TOKEN);
+  const command = ownCommand(environment, TOKEN);
   const variables = [
     ['ANTHROPIC_BASE_URL', baseUrl],
     ['CLAUDE_CODE_GATEWAY_HINT_HEADERS', '1'],
@@ -373,7 +353,7 @@ async function planClaude({ context: { environment }, script }: PlanFacts): Prom
   ] as const;
   const settings: JsonSetting[] = [
     isLogin
-      ? startHook(ownCommand(environment, script, START))
+      ? startHook(ownCommand(environment, START))
       : { path: ['apiKeyHelper'], value: commandLine(command) },
     ...variables.map(([name, value]) => ({ path: ['env', name], value })),
     ...toolSearchVariables(upstream, environment).map(([name, value]): JsonSetting => {
@@ -400,7 +380,7 @@ function startHook(command: readonly string[]): JsonSetting {
  */
 const START_HOOK_SECONDS = 15;
 
-async function planCodex({ options, context, script }: PlanFacts): Promise<Connection> {
+async function planCodex({ options, context }: PlanFacts): Promise<Connection> {
   const { environment } = context;
   const access = await loadAccess(environment);
   const upstream = await storedUpstream(environment, 'openai_responses');
@@ -408,7 +388,7 @@ async function planCodex({ options, context, script }: PlanFacts): Promise<Conne
   const isLogin = takesLogin(upstream);
   const isNew = await isNewCodex(environment);
   const knowsCommand = !isLogin && isNew;
-  const command = ownCommand(environment, script, TOKEN);
+  const command = ownCommand(environment, TOKEN);
   const base = knowsCommand
     ? addressOf(access)
     : withPathToken(addressOf(access), access.localToken);
@@ -453,10 +433,10 @@ function otherClient(client: OtherClient): readonly ConnectableClient[] {
     const path = file.path(environment);
     return jsonSettings({ path, name, settings, ...(otherForm !== undefined && { otherForm }) });
   };
-  const plan = async ({ options, context, script }: PlanFacts) => {
+  const plan = async ({ options, context }: PlanFacts) => {
     const { environment } = context;
     const facts = await factsOf(client, options, context);
-    const command = ownCommand(environment, script, TOKEN);
+    const command = ownCommand(environment, TOKEN);
     const settings = file.settings({ ...facts, tokenCommand: commandLine(command) });
     return {
       form: formFor(environment, settings),

@@ -43,7 +43,6 @@ export interface LaunchFacts {
   readonly upstream: Draft | undefined;
   readonly upstreams: readonly Draft[];
   readonly args: readonly string[];
-  readonly script: string;
   /** Returns the output of `PROGRAM --version`; '' without output in time. */
   readonly version: () => Promise<string>;
 }

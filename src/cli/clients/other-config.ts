@@ -1,5 +1,5 @@
 import { urlForClient, withPathToken } from '../../core/http/local-token.ts';
-import type { CommandContext } from '../context.ts';
+import { type CommandContext, scriptPath } from '../context.ts';
 import { loadAccess, storedUpstreams } from '../setup/load-config.ts';
 import { addressOf, loopbackVariables } from './client-variables.ts';
 import { type ClientFacts, type OtherClient, modelIn } from './other-clients.ts';
@@ -65,7 +65,7 @@ export function launchedOther(client: OtherClient): readonly (readonly [string, 
 type Start = NonNullable<OtherClient['launch']>;
 
 function launch(client: OtherClient, start: Start, facts: LaunchFacts): Launch {
-  const { host, localToken, environment, upstreams, args, script } = facts;
+  const { host, localToken, environment, upstreams, args } = facts;
   const url = urlForClient(urlOf(facts), client.name);
   const { args: before, variables } = start({
     url,
@@ -75,7 +75,7 @@ function launch(client: OtherClient, start: Start, facts: LaunchFacts): Launch {
     model: modelIn(args),
     localToken,
     args,
-    scripts: dirname(realpathSync(script)),
+    scripts: dirname(realpathSync(scriptPath())),
   });
   return {
     args: before,

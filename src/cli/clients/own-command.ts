@@ -4,6 +4,7 @@ import { findProgram } from '../../adapters/foreign/client-files.ts';
 import { dataFolder, configFolder } from '../../adapters/files/own-folders.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { shellQuote } from '../../core/foreign/shell-quote.ts';
+import { scriptPath } from '../context.ts';
 import { clientHome } from './client-home.ts';
 
 /**
@@ -28,12 +29,8 @@ export function holdsStart(text: string): boolean {
  * Returns the command with which a client's settings, a hook or a model runs this program. The command uses the same
  * configuration and memory.
  */
-export function ownCommand(
-  environment: Environment,
-  script: string,
-  args: readonly string[],
-): readonly string[] {
-  const words = [...programOf(environment, script), ...args];
+export function ownCommand(environment: Environment, args: readonly string[]): readonly string[] {
+  const words = [...programOf(environment), ...args];
   const folders = ownFolders(environment);
   // On Windows, which has no `env`, the user must start the client with the same variables.
   if (folders.length === 0 || process.platform === 'win32') return words;
@@ -62,7 +59,8 @@ function dataVariable(environment: Environment, home: string): readonly string[]
 }
 
 /** Returns `svc` if that name starts this program: the name stays valid after an update of Node. */
-function programOf(environment: Environment, script: string): readonly string[] {
+function programOf(environment: Environment): readonly string[] {
+  const script = scriptPath();
   const found = findProgram(environment, 'svc');
   const isThis = found !== undefined && realpathOf(found) === realpathOf(script);
   return isThis || process.platform === 'win32' ? ['svc'] : [process.execPath, script];

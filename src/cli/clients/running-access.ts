@@ -5,6 +5,7 @@ import { listRunFiles, type RunFile } from '../../adapters/processes/run-files.t
 import type { Access } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { BUILD } from '../../core/version.ts';
+import { scriptPath } from '../context.ts';
 
 /**
  * Returns the address at which the proxy listens now. That is the configured port, unless the only running proxy has
@@ -29,7 +30,6 @@ export async function runningAccess(
 export async function runsOtherBuild(
   { host, port }: Access,
   environment: Environment,
-  script: string,
 ): Promise<boolean> {
   const runs = await runsOf(environment);
   return runs.some(
@@ -37,7 +37,7 @@ export async function runsOtherBuild(
       run.host === host &&
       run.port === port &&
       run.isDetached === true &&
-      run.script === script &&
+      run.script === scriptPath() &&
       run.build !== BUILD,
   );
 }

@@ -53,7 +53,7 @@ export async function answerFromStore(
   } else {
     const [said, output] = await Promise.all([
       setup.reads ? store.answer(request) : '',
-      cutOf({ client, event, setup, store }, call).catch(() => undefined),
+      cutOf({ client, event, setup, store }, call.environment).catch(() => undefined),
     ]);
     const answer =
       output === undefined ? said : withOutput(client, event, { answer: said, output });
@@ -80,7 +80,7 @@ interface Cutting {
  */
 async function cutOf(
   { client, event, setup, store }: Cutting,
-  { environment, script }: HookCall,
+  environment: Environment,
 ): Promise<unknown> {
   const isChosen = setup.settings.hookCut && setup.writes;
   const output = isChosen && event.tool ? shellOutputOf(client, event.tool) : undefined;
@@ -88,7 +88,7 @@ async function cutOf(
   if (output === undefined || cutOutput(output.text, '') === undefined) return undefined;
   const ref = await store.keepOutput(output.text, event, client.client);
   if (ref === undefined) return undefined;
-  const command = ownCommand(environment, script, ['memory', 'get', ref]);
+  const command = ownCommand(environment, ['memory', 'get', ref]);
   const text = cutOutput(output.text, commandLine(command));
   return text === undefined ? undefined : output.with(text);
 }

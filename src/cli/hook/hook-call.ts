@@ -10,7 +10,6 @@ export interface HookCall {
   readonly event: string;
   readonly stdin: Readable;
   readonly environment: Environment;
-  readonly script: string;
 }
 
 export interface HookParts {

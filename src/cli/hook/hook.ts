@@ -11,6 +11,7 @@ import type { HookRequest, TranscriptTail } from '../../core/hooks/hook-question
 import { HOOK_PATH } from '../../core/http/routes.ts';
 import { parseAccess } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
+import { scriptPath } from '../context.ts';
 import { type HookCall, type HookEnd, type HookParts, IN_BACKGROUND } from './hook-call.ts';
 
 /**
@@ -78,10 +79,10 @@ async function answerHook(
 
 /** Starts a background process that stores the new exchanges, however long another program holds the locks. */
 async function handOver(call: HookCall, input: unknown): Promise<void> {
-  const { script, client, event, environment } = call;
+  const { client, event, environment } = call;
   const { startBackground } = await import('../../adapters/processes/background.ts');
   const background = startBackground({
-    command: [script, 'hook', client, event, IN_BACKGROUND],
+    command: [scriptPath(), 'hook', client, event, IN_BACKGROUND],
     dataFolder: dataFolder(environment),
     environment,
     input: JSON.stringify(input),

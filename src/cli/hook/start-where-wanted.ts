@@ -3,6 +3,7 @@ import { startBackground } from '../../adapters/processes/background.ts';
 import { probeProxy } from '../../adapters/processes/local-calls.ts';
 import type { Access } from '../../core/settings/config-schema.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { scriptPath } from '../context.ts';
 import type { HookCall } from './hook-call.ts';
 
 /**
@@ -26,7 +27,7 @@ export async function startWhereWanted(
   const isThere = async (): Promise<boolean> =>
     (await probeProxy(access, access.localToken)).listener !== 'nobody';
   if (await isThere()) return;
-  const command = [call.script, 'start', '--quiet'];
+  const command = [scriptPath(), 'start', '--quiet'];
   startBackground({ command, dataFolder, environment: call.environment }).release();
   const end = performance.now() + START_MS;
   while (performance.now() < end && !(await isThere())) await sleep(POLL_MS);

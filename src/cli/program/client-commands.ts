@@ -1,6 +1,6 @@
 import type { TokenOptions } from '../clients/config-token.ts';
 import type { ClaudeOptions, CodexOptions } from '../clients/print-config.ts';
-import { type Call, scriptPath } from '../context.ts';
+import type { Call } from '../context.ts';
 import type { CliCommand } from './program.ts';
 
 /**
@@ -70,7 +70,7 @@ export const CLIENT_COMMANDS: readonly CliCommand[] = [
     examples: ['export SVC_LOCAL_PROXY_TOKEN="$(svc config token)"'],
     async run({ options, context }: Call<TokenOptions>) {
       const { printToken } = await import('../clients/config-token.ts');
-      await printToken(options, context, scriptPath());
+      await printToken(options, context);
     },
   },
 ];

@@ -4,7 +4,7 @@ import type { OtherOptions } from '../clients/other-config.ts';
 import { OTHER_CLIENTS } from '../clients/other-clients.ts';
 import type { SetupOptions } from '../setup/setup.ts';
 import { CLIENT_COMMANDS } from './client-commands.ts';
-import { type Call, scriptPath } from '../context.ts';
+import type { Call } from '../context.ts';
 import type { CliCommand } from './program.ts';
 import { flagsOf, PROXY_OPTIONS, type RawFlags, START_COMMAND } from './start-command.ts';
 import type { McpOptions } from '../memory/mcp.ts';
@@ -149,9 +149,8 @@ async function runSetup({
       await import('../../adapters/network/undici-upstream.ts');
     const streams = { input: process.stdin, output: process.stderr };
     const catalog = await openCatalog({ ...place, open: openUpstream });
-    const script = scriptPath();
     try {
-      return await wizard(context, { openUpstream, catalog, streams, script });
+      return await wizard(context, { openUpstream, catalog, streams });
     } finally {
       await catalog.close();
     }
@@ -191,8 +190,7 @@ See: svc help hooks`,
   ],
   async run({ args: [name = ''], options, context }: Call<ConnectOptions>) {
     const { connect } = await import('../clients/connect.ts');
-    const parts = { script: scriptPath(), confirm: context.asker?.(true) };
-    return connect(name, options, context, parts);
+    return connect(name, options, context);
   },
 };
 
@@ -210,7 +208,7 @@ svc go.`,
   examples: ['svc disconnect claude'],
   async run({ args: [name = ''], options, context }: Call<ConnectOptions>) {
     const { disconnect } = await import('../clients/connect.ts');
-    return disconnect(name, options, context, context.asker?.(true));
+    return disconnect(name, options, context);
   },
 };
 

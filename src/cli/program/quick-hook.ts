@@ -11,7 +11,7 @@ const BACKGROUND_MS = 60_000;
 export function run([client = '', event = '', way]: readonly string[]): Promise<void> {
   const { env: environment, stdin, stdout } = process;
   return runHook(
-    { client, event, stdin, environment, script: process.argv[1] ?? '' },
+    { client, event, stdin, environment },
     {
       ...(way === IN_BACKGROUND && { wholeMs: BACKGROUND_MS }),
       print: (answer) => new Promise((done) => stdout.write(`${answer}\n`, () => done())),

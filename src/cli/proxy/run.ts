@@ -15,7 +15,7 @@ import { launchedOther } from '../clients/other-config.ts';
 import { OTHER_CLIENTS } from '../clients/other-clients.ts';
 import { ensureProxy } from './proxy-process.ts';
 import { prepareConfig } from './start.ts';
-import { type Call, scriptPath } from '../context.ts';
+import type { Call } from '../context.ts';
 
 /**
  * Runs `svc run CLIENT`: starts the client with the proxy's address in its environment and arguments. It changes no
@@ -69,7 +69,6 @@ export async function runClient({ args: [name = '', ...given], context }: Call):
     upstream,
     upstreams,
     args,
-    script: scriptPath(),
     version: () => versionOf(program, environment),
   });
   for (const note of launch.notes) terminal.note(note);

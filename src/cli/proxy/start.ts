@@ -21,7 +21,7 @@ import { BUILD, VERSION } from '../../core/version.ts';
 import { urlOf } from '../listing.ts';
 import { CliError, type ExitCode, reportError } from '../cli-error.ts';
 import type { RunningProxy, startProxy } from '../compose.ts';
-import type { CommandContext } from '../context.ts';
+import { type CommandContext, scriptPath } from '../context.ts';
 import { listenError, type SignalSource, waitForStop } from './listener.ts';
 import { requireConfigFile, settingsOf, warnOf } from '../setup/load-config.ts';
 import { rowPrinter } from '../requests/request-lines.ts';
@@ -83,7 +83,7 @@ export async function start(
     version: VERSION,
     startedAt: Date.now(),
     build: BUILD,
-    script: process.argv[1] ?? '',
+    script: scriptPath(),
     isDetached: environment[DETACHED] === '1',
     flags: options.flags,
   };

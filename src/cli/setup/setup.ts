@@ -48,10 +48,9 @@ export async function setup(options: SetupOptions, sources: UpstreamSources): Pr
   const { context } = sources;
   const { environment, terminal } = context;
   if (options.yes !== true) {
-    throw new CliError(
+    throw usage(
       'setup asks questions only on a terminal. Without a terminal, give options and --yes.',
       EXAMPLES,
-      2,
     );
   }
   const folder = configFolder(environment);
@@ -61,11 +60,7 @@ export async function setup(options: SetupOptions, sources: UpstreamSources): Pr
   for (const path of await repairModes(folder)) terminal.note(`Made private: ${path}`);
   const draft = isRecord(before?.value) ? before.value : undefined;
   if (options.keyStdin === true && options.serviceKeyStdin === true) {
-    throw new CliError(
-      'stdin can hold only one key. Give the other key with its variable.',
-      EXAMPLES,
-      2,
-    );
+    throw usage('stdin can hold only one key. Give the other key with its variable.', EXAMPLES);
   }
   const upstreams = await chosenUpstreams(options, draft, sources);
   const memory = await chooseMemory(options, draft ?? {}, context);
@@ -106,11 +101,7 @@ async function chosenUpstreams(
   const { context } = sources;
   if (options.upstream !== undefined) return chooseUpstreams(options, draft ?? {}, sources);
   if (OF_A_PROVIDER.some((name) => options[name] !== undefined)) {
-    throw new CliError(
-      'Which provider are these options for? Name it with --upstream.',
-      EXAMPLES,
-      2,
-    );
+    throw usage('Which provider are these options for? Name it with --upstream.', EXAMPLES);
   }
   // The first setup without an upstream uses the keys in the environment, as `svc start` does.
   return draft === undefined ? upstreamsFromEnvironment(context.environment) : [];
@@ -210,15 +201,12 @@ export async function setupLogin(options: LoginOptions, context: CommandContext)
   // Without a terminal the answer is read from stdin.
   const confirm = context.asker?.();
   const known = Object.values(LOGINS).find(({ login }) => login === name);
-  if (known === undefined) {
-    throw new CliError('--login: expected claude or codex.', 'See: svc setup --help', 2);
-  }
+  if (known === undefined) throw usage('--login: expected claude or codex.');
   const { login } = known;
   if (NOT_FOR_LOGINS.some((option) => options[option] !== undefined)) {
-    throw new CliError(
+    throw usage(
       'With --login, setup changes no other provider and no place of memories.',
       'Give these options to a second svc setup --yes',
-      2,
     );
   }
   const settings = proxyChanges(flags);

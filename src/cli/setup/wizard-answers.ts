@@ -27,8 +27,6 @@ export interface WizardDependencies {
   readonly catalog: Pick<OpenCatalog, 'providers'>;
   /** The streams of the questions; stdout stays free for the output of commands. */
   readonly streams: PromptStreams;
-  /** The path of svc's script, with which clients ask for the token. */
-  readonly script: string;
 }
 
 /** The answers so far. Nothing has been written yet. */

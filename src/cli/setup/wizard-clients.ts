@@ -79,7 +79,6 @@ function isServed({ dialects, hasLogin }: ConnectableClient, draft: Draft): bool
 export async function wireClients(
   { chosen, hooked }: Pick<Answers, 'hooked'> & Pick<Wiring, 'chosen'>,
   context: CommandContext,
-  script: string,
 ): Promise<{ readonly wired: readonly StartedClient[]; readonly failed: number }> {
   const wired: StartedClient[] = [];
   let failed = 0;
@@ -88,9 +87,9 @@ export async function wireClients(
     try {
       const startsProxy = hasHooks(client)
         ? // oxlint-disable-next-line no-await-in-loop -- Their records share one lock.
-          (await connect(client.name, { hooks: true, yes: true }, context, { script })) === 0
+          (await connect(client.name, { hooks: true, yes: true }, context)) === 0
         : // oxlint-disable-next-line no-await-in-loop -- As above.
-          await connectNow(client, context, script);
+          await connectNow(client, context);
       wired.push({ program: client.program, startsProxy });
     } catch (error) {
       failed += 1;

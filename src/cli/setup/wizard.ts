@@ -134,11 +134,10 @@ function plannedText({ wiring, hooked, imports = [] }: Answers): readonly string
 }
 
 async function carryOut(answers: Answers): Promise<ExitCode> {
-  const { context, dependencies, changes, wiring, hooked, imports = [] } = answers;
-  const { script } = dependencies;
+  const { context, changes, wiring, hooked, imports = [] } = answers;
   const saved = await saveConfig({ ...changes, hooksAlone: hooked.length > 0 }, context);
   const chosen = wiring ?? { offered: [], chosen: [] };
-  const { wired, failed } = await wireClients({ ...chosen, hooked }, context, script);
+  const { wired, failed } = await wireClients({ ...chosen, hooked }, context);
   for (const client of imports) {
     // oxlint-disable-next-line no-await-in-loop -- One store, one writer.
     await importTranscripts({ client, options: { yes: true } }, context);
