@@ -139,9 +139,7 @@ function checkCodex({
   hooked,
 }: ClientsQuestion): readonly Check[] {
   const subject = 'Codex';
-  const toml = parseToml(
-    readClientFile(environment, CODEX_FOLDER, 'config.toml').replace(/^\ufeff/, ''),
-  );
+  const toml = parseToml(readClientFile(environment, CODEX_FOLDER, 'config.toml'));
   if (toml === undefined) {
     const fix = `Correct ${environment[CODEX_FOLDER.variable] || '~/.codex'}/config.toml`;
     return [{ level: 'warning', subject, found: 'its config.toml is not valid TOML', fix }];

@@ -139,7 +139,7 @@ const PLUGIN_FILES: Readonly<Record<string, (hooks: string) => unknown>> = {
   claude: (hooks) => asRecord(parseJson(readSmall(hooks)))['enabledPlugins'],
   // `codex plugin add` writes [plugins."NAME@MARKETPLACE"] with `enabled` (2026-11-24).
   codex: (hooks) => {
-    const toml = parseToml(readSmall(join(hooks, '..', 'config.toml')).replace(/^\ufeff/, ''));
+    const toml = parseToml(readSmall(join(hooks, '..', 'config.toml')));
     return asRecord(toml)['plugins'];
   },
 };
@@ -191,7 +191,7 @@ function untrusted({ title, path, hasPlugin }: Installed): readonly Check[] {
 function trustedHooks(folder: string): ReadonlySet<string> | undefined {
   const texts = configsIn(folder)?.map((name) => readSmall(join(folder, name)));
   if (texts === undefined || texts.includes('')) return undefined;
-  const tables = texts.map((text) => parseToml(text.replace(/^\ufeff/, '')));
+  const tables = texts.map((text) => parseToml(text));
   if (tables.includes(undefined)) return undefined;
   const states = tables.flatMap((one) =>
     Object.entries(asRecord(asRecord(one?.['hooks'])['state'])),

@@ -111,7 +111,7 @@ async function memories(
   { desk, memory, stale }: MemoryCallParts,
   { query }: ApiCall,
 ): Promise<MemoriesAnswer> {
-  const filter = filterOf((name, charsMax) => optionalTextIn(query, name, charsMax));
+  const filter = filterOf(query);
   const since = query.has('since') ? numberIn(query, 'since', TIME) : undefined;
   const until = query.has('until') ? numberIn(query, 'until', TIME) : undefined;
   const paged = {
@@ -135,9 +135,8 @@ async function memories(
 
 const TIME = { fallback: 0, max: 8.64e15 };
 
-function filterOf(
-  member: (name: string, charsMax: number) => string | undefined,
-): Omit<DeskFilter, 'limit'> {
+function filterOf(query: URLSearchParams): Omit<DeskFilter, 'limit'> {
+  const member = (name: string, charsMax: number) => optionalTextIn(query, name, charsMax);
   const texts = {
     space: member('space', SPACE_CHARS),
     words: member('words', 4096),

@@ -43,10 +43,6 @@ export function hrefOf(view: ViewName, words: Words = {}): string {
   return pathOf(`#/${view}`, words);
 }
 
-export function goTo(view: ViewName, words: Words = {}): void {
-  location.hash = hrefOf(view, words);
-}
-
 /** Returns the address of the open view with some values changed. */
 export function hrefWith(changes: Words): string {
   const { view, query } = route.value;

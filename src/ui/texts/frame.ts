@@ -60,5 +60,4 @@ export const FAILURES = {
   unreachable: 'The proxy does not answer.',
   internal: 'svc failed on this call.',
   no_session: 'This page has ended.',
-  memory_away: 'The memory cannot answer now. Check it with: svc doctor',
 } as Readonly<Record<string, string>>;

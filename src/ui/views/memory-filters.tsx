@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { Shelf } from '../../ports/memory-desk.ts';
 import type { DaysAnswer } from '../../ports/ui-api.ts';
 import { post } from '../client/api.ts';
-import { goTo, hrefOf, hrefWith, route } from '../client/router.ts';
+import { hrefOf, hrefWith, route } from '../client/router.ts';
 import { isUnplaced } from '../../core/request/space-names.ts';
 import { shortSpace } from '../client/space-names.ts';
 import { useGet } from '../client/use-load.ts';
@@ -157,7 +157,7 @@ function ProjectActs({ shelves, space, reload }: Omit<RailProps, 'version'>) {
       return WORDS.done.renamed;
     });
     if (!isDone) return;
-    goTo('memory', { space: to });
+    location.hash = hrefOf('memory', { space: to });
     reload();
   };
   return (

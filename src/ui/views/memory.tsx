@@ -159,14 +159,12 @@ interface Asked {
   readonly limit: number;
 }
 
+const FILTERS = ['role', 'client', 'kind', 'source', 'session'] as const;
+
 function asked({ space, query, limit }: Asked): Words {
   return {
     space,
-    role: query.get('role') ?? '',
-    client: query.get('client') ?? '',
-    kind: query.get('kind') ?? '',
-    source: query.get('source') ?? '',
-    session: query.get('session') ?? '',
+    ...Object.fromEntries(FILTERS.map((name) => [name, query.get(name) ?? ''])),
     words: query.get('q') ?? '',
     ...daySpan(dayIn(query, 'day')),
     limit,
