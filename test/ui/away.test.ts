@@ -42,6 +42,15 @@ describe.skipIf(missing !== undefined)('a store that is away', () => {
     expect(await page.locator('#off').innerText()).toContain('others may use this memory too');
     expect(await axeViolations(page)).toEqual([]);
 
+    // What a service has forgotten cannot be restored, so no question says that it can.
+    await page.locator('.tick input').check();
+    const chosen = page.getByRole('group', { name: '1 memory chosen' });
+    await chosen.getByRole('button', { name: 'Forget 1 memory' }).click();
+    expect(await chosen.locator('span').innerText()).toBe(
+      'Forget 1 memory? That cannot be undone.',
+    );
+    await chosen.getByRole('button', { name: 'Clear selection' }).click();
+
     await service.stop();
     await page.goto(`${page.url()}&role=user`);
     await page.locator('.shelf [role=alert]').waitFor();

@@ -118,6 +118,8 @@ export const MEMORY = {
     forget: (number: number) => `Forget ${count(number, 'memory', 'memories')}`,
     confirm: (number: number) =>
       `Forget ${count(number, 'memory', 'memories')}? You can undo that for a minute.`,
+    confirmHosted: (number: number) =>
+      `Forget ${count(number, 'memory', 'memories')}? That cannot be undone.`,
     confirmFinal: (number: number) =>
       `Forget ${count(number, 'memory', 'memories')}? You cannot undo this for so many.`,
     clear: 'Clear selection',

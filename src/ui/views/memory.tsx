@@ -142,7 +142,7 @@ function List({ space, isHosted, version, reload }: ListProps) {
               </h2>
             </div>
             {records.length === 0 && <Empty>{WORDS.empty}</Empty>}
-            <Records records={records} space={space} reload={reload} />
+            <Records records={records} space={space} isHosted={isHosted} reload={reload} />
             {records.length < total && limit < 2 * PAGE && (
               <More show={() => setLimit(limit + PAGE)} />
             )}
@@ -174,9 +174,12 @@ function asked({ space, query, limit }: Asked): Words {
 function Records(props: {
   readonly records: readonly DeskRecord[];
   readonly space: string;
+  readonly isHosted: boolean;
   readonly reload: () => void;
 }) {
   const { records, reload } = props;
+  const { confirm, confirmHosted } = WORDS.many;
+  const question = props.isHosted ? confirmHosted : confirm;
   const rows = useRows(records);
   const [chosen, setChosen] = useState<readonly string[]>([]);
   const [isAsked, setAsked] = useState(false);
@@ -189,9 +192,7 @@ function Records(props: {
     <>
       {shown.length > 0 && (
         <p class="notice" role="group" aria-label={WORDS.many.chosen(shown.length)}>
-          <span>
-            {isAsked ? WORDS.many.confirm(shown.length) : WORDS.many.chosen(shown.length)}
-          </span>
+          <span>{isAsked ? question(shown.length) : WORDS.many.chosen(shown.length)}</span>
           <button
             type="button"
             class="risky"
