@@ -195,6 +195,14 @@ test('R42: a model reads its own project and global; more only where the person 
       expect(/otter-nine|a log of/.test(text)).toBe(isAllowed);
       if (!isAllowed) expect(text).toContain('svc mcp --space');
     }
+    // oxlint-disable-next-line no-await-in-loop
+    const everywhere = await ask('memory_search', { query: 'staging host' });
+    expect(
+      everywhere.content
+        .map((it) => it.text)
+        .join('\n')
+        .match(/otter-nine/g) ?? [],
+    ).toHaveLength(isAllowed ? 1 : 0);
     // What two projects hold is read in the own one.
     const shared = referenceOf(said('Shared words.', 'global').digest);
     // oxlint-disable-next-line no-await-in-loop

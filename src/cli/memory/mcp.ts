@@ -307,10 +307,7 @@ interface SearchRequest {
   readonly space?: string | undefined;
 }
 
-/**
- * Answers memory_search. Without a space it searches the allowed ones, the project first; if all are allowed, only the
- * project and the global space.
- */
+/** Answers memory_search. Without a space it searches all that the model may read, the project first. */
 async function searchForModel(
   memory: Pick<Memory, 'list'>,
   request: SearchRequest & {
@@ -324,15 +321,21 @@ async function searchForModel(
   if (space !== undefined && allowed?.includes(space) === false) {
     return failure(moreSpaces(allowed));
   }
-  const spaces = space === undefined ? (allowed ?? [project, GLOBAL_SPACE]) : [space];
+  const spaces: readonly (string | undefined)[] =
+    space === undefined ? (allowed ?? [project, GLOBAL_SPACE, undefined]) : [space];
   const found = await Promise.all(
-    spaces.map((name) => memory.list({ words: query, limit, space: name }, signal)),
+    spaces.map((name) =>
+      memory.list({ words: query, limit, ...(name !== undefined && { space: name }) }, signal),
+    ),
   );
-  const shown = found.flat().slice(0, limit);
+  // A search in all spaces finds the memories of the project again.
+  const unique = new Map(found.flat().map((record) => [`${record.ref} ${record.space}`, record]));
+  const shown = [...unique.values()].slice(0, limit);
   const remarks = await Promise.all(shown.map(({ ref }) => changes.remark(ref)));
   const texts = shown.map((record, at) => foundText(record, remarks[at]));
   if (texts.length > 0) return { texts };
-  return { texts: [`Nothing found in ${spaces.join(' and ')}.`] };
+  const where = spaces.includes(undefined) ? 'any space' : spaces.join(' and ');
+  return { texts: [`Nothing found in ${where}.`] };
 }
 
 function foundText(
