@@ -13,6 +13,7 @@ import { FakeMemory } from '../support/fake-memory.ts';
 import { recordOf } from '../support/records.ts';
 import { requestRow } from '../support/request-row.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { withNews } from '../../src/ui/views/activity.ts';
 
 /** Lists and sums stay small and cheap, however long the request log is. */
 
@@ -147,4 +148,13 @@ test('a session of a memory service that is too long to be read to its beginning
   expect(await titles?.({ query: new URLSearchParams(), body })).toEqual({
     titles: { s1: 'Prompt 0 of s1.', s2: '' },
   });
+});
+
+test('a request that ends while the page loads the list is in it once', () => {
+  const [old, ended, next] = [1, 2, 3].map((number) => requestRow({ id: `req_${number}` }));
+  const loaded = { open: [], recent: [ended, old].flatMap((row) => row ?? []) };
+  // The event comes a quarter of a second after the end of a request, so after the list.
+  const finished = [ended, next].flatMap((row) => row ?? []);
+  const { recent } = withNews(loaded, { open: [], finished });
+  expect(recent.map(({ id }) => id)).toEqual(['req_3', 'req_2', 'req_1']);
 });

@@ -1,6 +1,7 @@
 import { cacheShare } from '../../core/meter/figures.ts';
 import { groupBy } from '../../core/bytes/batches.ts';
 import type { RequestRow } from '../../ports/request-log.ts';
+import type { NewsEvent, NowAnswer } from '../../ports/ui-api.ts';
 
 /** Computes sums of the requests of conversations. */
 
@@ -21,6 +22,12 @@ export interface Conversation {
   readonly cost: number | undefined;
   readonly isDegraded: boolean;
   readonly hasFailed: boolean;
+}
+
+/** Returns the rows after an event. A request that the page has loaded before the event's arrival is not added again. */
+export function withNews({ recent }: NowAnswer, { open, finished }: NewsEvent): NowAnswer {
+  const known = new Set(recent.map(({ id }) => id));
+  return { open, recent: [...finished.filter(({ id }) => !known.has(id)).toReversed(), ...recent] };
 }
 
 /**

@@ -16,7 +16,7 @@ import { Empty, Shown } from '../parts/states.tsx';
 import { Section } from '../parts/section.tsx';
 import { VIEWS } from '../texts/frame.ts';
 import { NOW } from '../texts/now.ts';
-import { type Conversation, conversationsOf } from './activity.ts';
+import { type Conversation, conversationsOf, withNews } from './activity.ts';
 import { ConversationDetails, Cost, sizeText } from './conversation.tsx';
 
 /** Draws the first view: sums of today, open requests, and the last conversations. */
@@ -41,13 +41,7 @@ function Live({ first }: { readonly first: NowAnswer }) {
   const [rows, setRows] = useState(first);
   const now = useTick();
   useEffect(() => setRows(first), [first]);
-  useEffect(
-    () =>
-      onNews(({ open, finished }) => {
-        setRows(({ recent }) => ({ open, recent: [...finished.toReversed(), ...recent] }));
-      }),
-    [],
-  );
+  useEffect(() => onNews((news) => setRows((known) => withNews(known, news))), []);
   const since = Math.floor(now / MINUTE_MS) * MINUTE_MS - HOUR_MS;
   const conversations = useMemo(() => {
     const all = conversationsOf(rows.open, rows.recent);
