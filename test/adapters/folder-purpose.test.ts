@@ -103,7 +103,14 @@ test('R40: start keeps nothing in a folder that many use, and says what to do', 
 });
 
 test('R28: each file of svc in the data folder that others may read is found and tightened', async () => {
-  const files = ['memory.db', 'hosted_held_0.journal', 'proxy.log', 'projects.json', 'forgotten'];
+  const files = [
+    'memory.db',
+    'hosted_held_0.journal',
+    'hook.key',
+    'proxy.log',
+    'projects.json',
+    'forgotten',
+  ];
   const folder = folderWith(0o700, ...files, 'thesis.odt');
   for (const name of ['outputs', 'client-files']) mkdirSync(join(folder, name), { mode: 0o755 });
   const own = [...files, 'outputs', 'client-files'].map((name) => join(folder, name)).toSorted();

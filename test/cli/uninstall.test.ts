@@ -10,6 +10,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { hookKey } from '../../src/adapters/files/hook-key.ts';
 import { runCli, tempFolder } from '../support/cli.ts';
 import { freePort } from '../support/free-port.ts';
 import { treeOf } from '../support/used-home.ts';
@@ -86,6 +87,7 @@ test('uninstall alone leaves nothing of a store either, though it looks into the
     'The harbor opens at seven.',
   );
   expect(added.code).toBe(0);
+  expect(hookKey(join(person.home, '.local/share/svc'))).toEqual(expect.any(String));
   const removed = await person.run('uninstall', '--yes');
   expect(removed.code).toBe(0);
   expect(treeOf(person.home)).toEqual(before);

@@ -13,13 +13,14 @@ const CONFIG = 'config\\.(?:json|lock)';
 /** Folders in which the configuration is written; see config-writer.ts. */
 const STAGED = '\\.writing-.*';
 const CACHE = 'catalog\\.json';
-/** Files of the data folder that `svc uninstall --keep-memory` keeps: memories, and captures that wait to be stored. */
-const MEMORY = '(?:memory\\.db|state\\.db|hosted_|projects\\.json).*|forgotten|replaced';
+/** Files of the data folder that `svc uninstall --keep-memory` keeps: memories, waiting captures, the hook key. */
+const MEMORY =
+  '(?:memory\\.db|state\\.db|hosted_|projects\\.json).*|forgotten|replaced|hook\\.key(?:-\\d+)?';
 const DATA = '(?:ledger|outbox)-.*|proxy(?:-\\d+\\.json|\\.log)|ui-open\\.html';
 const FOLDERS = 'outputs|client-files|cache';
 /** Files of a memory service. They contain other people's data, so `svc uninstall` does not remove them. */
 const SERVICE =
-  'service(?:\\.(?:json|db.*))?|lock\\.db.*|pepper|running\\.json|.*\\.key|receipts_.*|restoring-.*';
+  'service(?:\\.(?:json|db.*))?|lock\\.db.*|pepper|running\\.json|(?!hook\\.).*\\.key|receipts_.*|restoring-.*';
 
 /** The ending of a temporary file: the new content of a file (replace-file.ts), or a stale lock (file-lock.ts). */
 export const DRAFT = '\\.(?:[0-9a-f]{8}){1,2}';
