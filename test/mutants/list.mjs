@@ -282,14 +282,6 @@ export const MUTANTS = [
     test: PROXY,
     only: 'bypassed_provider_state',
   },
-  {
-    name: 'a deletion of the own process is not noticed',
-    file: 'src/adapters/store/database.ts',
-    from: 'if (changes > 0 && TAKES_TEXTS.test(sql)) ',
-    to: 'if (sql === "") ',
-    test: 'test/adapters/store-possessions.test.ts',
-    only: 'in turn',
-  },
   ...EXCHANGE_MUTANTS,
   {
     name: 'a batch is not remembered',

@@ -23,13 +23,6 @@ import { isPrivate } from '../files/private-folder.ts';
  * replaced by a new one; it is never deleted or repaired.
  */
 
-/**
- * Matches statements after which a text that was read may be deleted or changed. The excluded tables hold no texts,
- * and nearly every write deletes rows from them. A text that is said again only gets a new time. A space increments
- * its counter when a purge begins.
- */
-const TAKES_TEXTS =
-  /^\s*(?:DELETE(?! FROM (?:signals|ledger|tenant_ledger|requests)\b)|UPDATE (?:outputs|records(?! SET at = \?)|tenant_spaces SET counter))\b/i;
 /** Largest file that is checked when it is opened: 16 MiB take about 50 ms. Larger files are not checked then. */
 const CHECKED_BYTES_MAX = 16 * 1024 * 1024;
 /** How long a connection waits for a lock. On a slow disk another process's transaction may take seconds. */
@@ -55,7 +48,6 @@ export interface OpenOptions {
 
 export class Database {
   readonly #rows: Statements;
-  #deletions = 0;
   /** Counts writes to the database file itself, by a checkpoint or another program. */
   #writings = 0;
   readonly #file: OpenedFile;
@@ -138,9 +130,7 @@ export class Database {
   }
 
   run(sql: string, ...values: SqlValue[]): number {
-    const changes = this.#rows.run(sql, ...values);
-    if (changes > 0 && TAKES_TEXTS.test(sql)) this.#deletions += 1;
-    return changes;
+    return this.#rows.run(sql, ...values);
   }
 
   exec(sql: string): void {
@@ -148,13 +138,12 @@ export class Database {
   }
 
   /**
-   * Returns a value that changes as soon as a text that was read may have been deleted: after each commit of another
-   * connection (when SQLite drops its cached pages too), after each deletion by this one, and after each write to
-   * the file that `look` saw.
+   * Returns a value that changes as soon as a text that was read may have been deleted or changed. The table `removals`
+   * counts that for all connections. After a write by another program, which look() counts, it may be another table.
    */
   generation(): string {
-    const commits = this.get<{ data_version: number }>('PRAGMA data_version')?.data_version ?? 0;
-    return `${commits} ${this.#writings} ${this.#deletions}`;
+    const row = this.get<{ id: number; count: number }>('SELECT id, count FROM removals');
+    return `${row?.id} ${row?.count} ${this.#writings}`;
   }
 
   /** Runs `work` in a transaction: all or nothing, on disk when it returns. */
@@ -172,16 +161,6 @@ export class Database {
       this.transaction(work);
     } finally {
       this.#rows.exec('PRAGMA synchronous = FULL');
-    }
-  }
-
-  /** Runs reads in one transaction, so that all see the same state of the database. */
-  snapshot<Result>(read: () => Result): Result {
-    this.#rows.exec('BEGIN');
-    try {
-      return read();
-    } finally {
-      this.#rows.exec('COMMIT');
     }
   }
 
