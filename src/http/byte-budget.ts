@@ -15,14 +15,6 @@ export class ByteBudget {
   readonly #waiting: Waiting[] = [];
   /** The number of bodies that each owner holds. */
   readonly #held = new Map<string, number>();
-  readonly #account: Account = {
-    takeMore: (bytes, owner) => {
-      if (!this.#fits(bytes, owner, 1)) throw tooBusy();
-      this.#free -= bytes;
-    },
-    giveBack: (bytes) => this.#giveBack(bytes),
-    end: (owner) => this.#count(owner, -1),
-  };
   #bytesMax: number;
   #free: number;
 
@@ -66,7 +58,23 @@ export class ByteBudget {
   #lease(bytes: number, owner: string | undefined): Lease {
     this.#free -= bytes;
     this.#count(owner, 1);
-    return new Lease(bytes, owner, this.#account);
+    let held = bytes;
+    let isReleased = false;
+    const resize = (next: number): void => {
+      const more = next - held;
+      if (more > 0) {
+        if (!this.#fits(more, owner, 1)) throw tooBusy();
+        this.#free -= more;
+      }
+      held = next;
+      if (more < 0) this.#giveBack(-more);
+    };
+    const release = (): void => {
+      if (!isReleased) this.#count(owner, -1);
+      isReleased = true;
+      resize(0);
+    };
+    return { resize, release };
   }
 
   #count(owner: string | undefined, more: 1 | -1): void {
@@ -133,38 +141,11 @@ interface Asked {
   readonly reject: (reason: unknown) => void;
 }
 
-interface Account {
-  readonly takeMore: (bytes: number, owner: string | undefined) => void;
-  readonly giveBack: (bytes: number) => void;
-  readonly end: (owner: string | undefined) => void;
-}
-
 /** The bytes that one body takes from the budget, until it is released. */
-export class Lease {
-  readonly #owner: string | undefined;
-  readonly #account: Account;
-  #bytes: number;
-  #isReleased = false;
-
-  constructor(bytes: number, owner: string | undefined, account: Account) {
-    this.#bytes = bytes;
-    this.#owner = owner;
-    this.#account = account;
-  }
-
+export interface Lease {
   /** Changes the number of bytes. If more do not fit, throws ProxyError TOO_BUSY and keeps the earlier number. */
-  resize(bytes: number): void {
-    const more = bytes - this.#bytes;
-    if (more > 0) this.#account.takeMore(more, this.#owner);
-    this.#bytes = bytes;
-    if (more < 0) this.#account.giveBack(-more);
-  }
-
-  release(): void {
-    if (!this.#isReleased) this.#account.end(this.#owner);
-    this.#isReleased = true;
-    this.resize(0);
-  }
+  readonly resize: (bytes: number) => void;
+  readonly release: () => void;
 }
 
 function tooBusy(): ProxyError {

@@ -97,7 +97,7 @@ export const LIMITS = [
   {
     name: 'a body that grows takes room that is not there',
     file: 'src/http/byte-budget.ts',
-    from: 'if (!this.#fits(bytes, owner, 1)) throw tooBusy();',
+    from: 'if (!this.#fits(more, owner, 1)) throw tooBusy();',
     to: '',
     test: BUDGET,
   },
