@@ -68,17 +68,18 @@ WHERE row ->> '$.kind' NOT IN ('relayed', 'count')
 /** Returns the sums; undefined if the log cannot be read. */
 export function runTotals(folder: string, since: number, client: string): RunTotals | undefined {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The columns of that very query.
-  const [totals] = readRows(folder, RUN_SQL, since, client) as RunTotals[];
+  const [totals] = readState(folder, RUN_SQL, since, client) as RunTotals[];
   return totals;
 }
 
-/** Returns rows, newest first; none if the log cannot be read, so that a command can still report other facts. */
+/** Returns rows, newest first; none if the log cannot be read. */
 export function recentRequests(folder: string, since: number): readonly RecentRequest[] {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The columns of that very query.
-  return readRows(folder, SQL, since) as RecentRequest[];
+  return readState(folder, SQL, since) as RecentRequest[];
 }
 
-function readRows(folder: string, sql: string, ...values: (number | string)[]): unknown[] {
+/** Runs a query on `state.db`. Returns no rows if the file cannot be read, so that a command can report other facts. */
+export function readState(folder: string, sql: string, ...values: (number | string)[]): unknown[] {
   try {
     return withLog(folder, BUSY_MS, (log) => log.prepare(sql).all(...values)) ?? [];
   } catch {
