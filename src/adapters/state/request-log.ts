@@ -13,6 +13,7 @@ import {
   type TrialConversation,
 } from '../../core/meter/trial-report.ts';
 import { type QuotaReport, type QuotaRow, reportQuota } from '../../core/meter/quota.ts';
+import type { StoreCaller } from '../store/steady-client.ts';
 import type { StateWriter } from './state-writer.ts';
 import { shortReference } from '../../core/memory/reference.ts';
 import { PROBE_SPACE } from '../../core/request/space.ts';
@@ -31,26 +32,16 @@ const SAME_QUOTA_MS = 5 * 60_000;
 /** Rows between two prunings, which take 11 ms. */
 const ROWS_PER_PRUNE = 256;
 
-export interface RequestReader {
-  listRequests(filter: RequestList): Promise<readonly RequestRow[]>;
-  findRequests(filter: RequestFilter): Promise<readonly RequestRow[]>;
-  conversationRequests(filter: ConversationFilter): Promise<readonly RequestRow[]>;
-  sumRequests(filter: SumFilter): Promise<readonly RequestSum[]>;
-  quota(now: number): Promise<readonly QuotaReport[]>;
-  trial(since: number): Promise<TrialReport>;
-  /** Deletes the oldest rows of the ledger and the request log. */
-  pruneState(): Promise<void>;
-}
-
 export class StateRequestLog implements RequestLog {
   readonly #writer: StateWriter;
-  readonly #reader: RequestReader;
+  readonly #call: StoreCaller['call'];
   #added = 0;
   #lastQuota: { readonly said: string; readonly at: number } | undefined;
 
-  constructor(writer: StateWriter, reader: RequestReader) {
+  /** `call`: calls the store's thread; see StoreCalls. */
+  constructor(writer: StateWriter, call: StoreCaller['call']) {
     this.#writer = writer;
-    this.#reader = reader;
+    this.#call = call;
   }
 
   add(row: RequestRow): void {
@@ -61,7 +52,8 @@ export class StateRequestLog implements RequestLog {
     });
     this.#added += 1;
     // Ignore a failure: the log is then only longer.
-    if (this.#added % ROWS_PER_PRUNE === 1) void this.#reader.pruneState().catch(() => undefined);
+    if (this.#added % ROWS_PER_PRUNE === 1)
+      void this.#call('pruneState', undefined).catch(() => undefined);
   }
 
   /** Adds a reading of a plan, unless it repeats a recent one. In a tool loop there is one a second. */
@@ -76,34 +68,35 @@ export class StateRequestLog implements RequestLog {
     });
   }
 
-  async quota(now: number): Promise<readonly QuotaReport[]> {
-    await this.#writer.caughtUp(WRITE_MS);
-    return this.#reader.quota(now);
+  quota(now: number): Promise<readonly QuotaReport[]> {
+    return this.#ask('quota', now);
   }
 
-  async trial(since: number): Promise<TrialReport> {
-    await this.#writer.caughtUp(WRITE_MS);
-    return this.#reader.trial(since);
+  trial(since: number): Promise<TrialReport> {
+    return this.#ask('trial', since);
   }
 
-  async list(filter: RequestList): Promise<readonly RequestRow[]> {
-    await this.#writer.caughtUp(WRITE_MS);
-    return this.#reader.listRequests(filter);
+  list(filter: RequestList): Promise<readonly RequestRow[]> {
+    return this.#ask('listRequests', filter);
   }
 
-  async find(filter: RequestFilter): Promise<readonly RequestRow[]> {
-    await this.#writer.caughtUp(WRITE_MS);
-    return this.#reader.findRequests(filter);
+  find(filter: RequestFilter): Promise<readonly RequestRow[]> {
+    return this.#ask('findRequests', filter);
   }
 
   conversation(filter: ConversationFilter): Promise<readonly RequestRow[]> {
-    return this.#reader.conversationRequests(filter);
+    return this.#call('conversationRequests', filter);
   }
 
-  async sum(filter: SumFilter): Promise<readonly RequestSum[]> {
-    await this.#writer.caughtUp(WRITE_MS);
-    return this.#reader.sumRequests(filter);
+  sum(filter: SumFilter): Promise<readonly RequestSum[]> {
+    return this.#ask('sumRequests', filter);
   }
+
+  /** Calls the store's thread after the rows that were added so far are written. */
+  readonly #ask: StoreCaller['call'] = async (name, input) => {
+    await this.#writer.caughtUp(WRITE_MS);
+    return this.#call(name, input);
+  };
 }
 
 const ROWS_MAX = 100_000;

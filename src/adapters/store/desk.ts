@@ -34,7 +34,7 @@ import type { AgentLook } from '../../core/recall/agent-facts.ts';
 import { strengthNeeded } from '../../core/recall/relevance.ts';
 import { GLOBAL_SPACE } from '../../core/request/space.ts';
 import type { ForgetFilter, RecalledPassage, RecallQuestion } from '../../ports/memory.ts';
-import type { StoreCalls } from './protocol.ts';
+import type { DeskCalls } from './protocol.ts';
 import { FileSearch } from './file-search.ts';
 import { type Signals, silent } from './signals.ts';
 
@@ -301,18 +301,6 @@ const TAKE_BACK = `DELETE FROM tombstones WHERE digest = ? AND is_moved = 1
 const UNBURY = `DELETE FROM tombstones WHERE digest = ?
   AND space = (SELECT id FROM spaces WHERE name = ?)`;
 
-type DeskCallName =
-  | 'shelves'
-  | 'days'
-  | 'browse'
-  | 'look'
-  | 'beginnings'
-  | 'rules'
-  | 'markRule'
-  | 'pin'
-  | 'edit'
-  | 'restore';
-
 interface DeskParts {
   readonly database: Database;
   readonly records: Records;
@@ -330,7 +318,7 @@ const PROJECTS_MAX = 6;
 const FROM_OTHERS_MAX = 2;
 
 /** Implements the calls with which a user manages memories. */
-export function deskCalls(parts: DeskParts): Pick<StoreCalls, DeskCallName> {
+export function deskCalls(parts: DeskParts): Omit<DeskCalls, 'sightings'> {
   const { database, records } = parts;
   const desk = new Desk(database);
   const look = new Look(parts, desk);

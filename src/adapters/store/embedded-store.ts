@@ -3,7 +3,7 @@ import type { LocalStore } from '../../ports/local-store.ts';
 import type { ProvenanceStore } from '../../ports/provenance.ts';
 import type { StateLedger, PlacedRecords } from '../state/ledger.ts';
 import { type StateOutbox, STORE_TARGET } from '../state/outbox.ts';
-import { type RequestReader, StateRequestLog } from '../state/request-log.ts';
+import { StateRequestLog } from '../state/request-log.ts';
 import { openState, type State } from '../state/state.ts';
 import { ProofState } from './proof-state.ts';
 import type { StoreClientOptions } from './client.ts';
@@ -140,7 +140,10 @@ export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore 
     ledger: state.ledger,
     outbox,
     state,
-    requestLog: new StateRequestLog(state.writer, requestReader(state, client)),
+    requestLog: new StateRequestLog(state.writer, (name, input, signal) => {
+      state.open();
+      return client.call(name, input, signal);
+    }),
     provenance: {
       keep: async (notes) => void (await client.call('keepProvenance', notes)),
       list: (filter) => client.call('listProvenance', filter),
@@ -150,22 +153,6 @@ export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore 
     warm: () => warm(client).catch(() => undefined),
     isWhole: () => client.call('isWhole', undefined),
     close,
-  };
-}
-
-function requestReader(state: State, client: StoreCaller): RequestReader {
-  const call: StoreCaller['call'] = (name, input, signal) => {
-    state.open();
-    return client.call(name, input, signal);
-  };
-  return {
-    listRequests: (filter) => call('listRequests', filter),
-    findRequests: (filter) => call('findRequests', filter),
-    conversationRequests: (filter) => call('conversationRequests', filter),
-    sumRequests: (filter) => call('sumRequests', filter),
-    trial: (since) => call('trial', since),
-    quota: (now) => call('quota', now),
-    pruneState: () => call('pruneState', undefined),
   };
 }
 

@@ -1,65 +1,30 @@
-import type { TrialReport } from '../../core/meter/trial-report.ts';
-import type { QuotaReport } from '../../core/meter/quota.ts';
-import type {
-  CaptureState,
-  ForgetFilter,
-  Holding,
-  HoldQuestion,
-  ListFilter,
-  MemoryRecord,
-  PageFilter,
-  RecallAnswer,
-  RecallQuestion,
-  RecordKey,
-  RecordPage,
-  SpaceMove,
-  SpaceMoved,
-  SpokenRecord,
-  StoredRecord,
-} from '../../ports/memory.ts';
-import type {
-  ConversationFilter,
-  RequestFilter,
-  RequestList,
-  RequestRow,
-  RequestSum,
-  SumFilter,
-} from '../../ports/request-log.ts';
+import type { CaptureState, ForgetFilter, Memory, MemoryRecord } from '../../ports/memory.ts';
+import type { RequestLog } from '../../ports/request-log.ts';
 import type { PlacedRecords } from '../state/ledger.ts';
-import type {
-  ConversationPlace,
-  DeskEdit,
-  DeskFilter,
-  DeskPage,
-  DeskRecord,
-  DeskRule,
-  EditState,
-  PinChange,
-  RecallLook,
-  RuleChange,
-  RulesFilter,
-  Shelf,
-  ShelfDay,
-  Sighting,
-} from '../../ports/memory-desk.ts';
-import type { StoreHealth } from '../../ports/local-store.ts';
-import type { HeldProvenance, ProvenanceFilter, ProvenanceNote } from '../../ports/provenance.ts';
+import type { MemoryDesk } from '../../ports/memory-desk.ts';
+import type { LocalStore } from '../../ports/local-store.ts';
+import type { ProvenanceNote, ProvenanceStore } from '../../ports/provenance.ts';
 import type { MemoryFailure } from '../../core/errors.ts';
 
-/** The calls that the main thread sends to the store's worker. Their parameters and results are plain data. */
+/** A method of a port as a call of the store's thread: it gets the first parameter, and returns the result at once. */
+type AtOnce<Method extends (input: never, ...rest: never[]) => Promise<unknown>> = (
+  input: Parameters<Method>[0],
+) => Awaited<ReturnType<Method>>;
 
-export interface StoreCalls {
-  recall(question: RecallQuestion): RecallAnswer;
+type FromMemory = 'recall' | 'retrieve' | 'list' | 'page' | 'references' | 'moveSome' | 'hold';
+
+type MemoryCalls = { readonly [Name in FromMemory]: AtOnce<Required<Memory>[Name]> };
+
+export type DeskCalls = { readonly [Name in keyof MemoryDesk]: AtOnce<MemoryDesk[Name]> };
+
+/** The calls that the main thread sends to the store's worker. Their parameters and results are plain data. */
+export interface StoreCalls extends DeskCalls, MemoryCalls {
   warm(): void;
   /** `ownSecrets`: the secrets of svc's configuration, which no stored output may contain. */
   capture(given: {
     readonly records: readonly MemoryRecord[];
     readonly ownSecrets: readonly string[];
   }): readonly CaptureState[];
-  retrieve(key: RecordKey): StoredRecord | undefined;
-  list(filter: ListFilter): readonly SpokenRecord[];
-  page(filter: PageFilter): RecordPage;
-  references(start: string): readonly string[];
   /**
    * Deletes outputs, and marks the records that are to be deleted. Returns the number of both. Then call `forgetSome`,
    * `emptyForgotten` and `eraseForgotten`.
@@ -67,7 +32,6 @@ export interface StoreCalls {
   beginForget(filter: ForgetFilter): number;
   /** Deletes some of the marked records. Returns their number; 0 if none is left. */
   forgetSome(): number;
-  moveSome(move: SpaceMove): SpaceMoved;
   /** Returns the state of an unfinished forgetting, which changes with each step of it; '' if there is none. */
   unended(): string;
   /** Empties the blocks that quote forgotten texts. Returns the number of the last note; 0 if there is none. */
@@ -81,7 +45,6 @@ export interface StoreCalls {
   placed(input: undefined): PlacedRecords;
   /** Empties the blocks that quote one of these records. Returns their number. Call `eraseForgotten` afterwards. */
   forgetPlaced(forgotten: ForgottenElsewhere): number;
-  hold(question: HoldQuestion): readonly Holding[];
   /** Returns those of the references that name a stored output. */
   heldOutputs(refs: readonly string[]): readonly string[];
   /**
@@ -97,28 +60,16 @@ export interface StoreCalls {
   pruneState(): void;
   /** Moves the write-ahead log of `state.db` into the file. */
   checkpointState(): void;
-  listRequests(filter: RequestList): readonly RequestRow[];
-  findRequests(filter: RequestFilter): readonly RequestRow[];
-  conversationRequests(filter: ConversationFilter): readonly RequestRow[];
-  sumRequests(filter: SumFilter): readonly RequestSum[];
-  quota(now: number): readonly QuotaReport[];
-  trial(since: number): TrialReport;
-  shelves(): readonly Shelf[];
-  days(space: string): readonly ShelfDay[];
-  browse(filter: DeskFilter): DeskPage;
-  look(question: RecallQuestion): RecallLook;
-  beginnings(conversations: readonly ConversationPlace[]): readonly string[];
-  sightings(refs: readonly string[]): readonly Sighting[];
-  rules(filter: RulesFilter): readonly DeskRule[];
-  markRule(change: RuleChange): boolean;
-  pin(change: PinChange): boolean;
-  edit(change: DeskEdit): EditState;
-  restore(records: readonly DeskRecord[]): number;
+  listRequests: AtOnce<RequestLog['list']>;
+  findRequests: AtOnce<RequestLog['find']>;
+  conversationRequests: AtOnce<RequestLog['conversation']>;
+  sumRequests: AtOnce<RequestLog['sum']>;
+  quota: AtOnce<RequestLog['quota']>;
+  trial: AtOnce<RequestLog['trial']>;
   keepProvenance(notes: readonly ProvenanceNote[]): number;
-  listProvenance(filter: ProvenanceFilter): readonly HeldProvenance[];
-  health(): StoreHealth;
-  /** Reads the whole file and returns false if it is inconsistent. */
-  isWhole(): boolean;
+  listProvenance: AtOnce<ProvenanceStore['list']>;
+  health: AtOnce<LocalStore['health']>;
+  isWhole: AtOnce<LocalStore['isWhole']>;
   close(): void;
 }
 
