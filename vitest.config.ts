@@ -58,7 +58,7 @@ export default defineConfig({
           pool: { name: 'shared-process', createPoolWorker: (asked) => new SharedProcess(asked) },
           include: ['test/**/*.test.ts', 'service/test/**/*.test.ts'],
           exclude: ['test/clients/**', ...LONG],
-          setupFiles: ['test/support/every-file.ts'],
+          setupFiles: ['test/support/every-file.ts', 'test/support/same-thread.ts'],
           // Limits find what hangs, and measure nothing: a machine that runs much else is no failure.
           testTimeout: 60_000,
           hookTimeout: 60_000,

@@ -11,6 +11,9 @@ import { openHostedScene, patience } from '../support/hosted.ts';
 import { startMemoryService } from '../../service/test/support/memory-service.ts';
 import { outputRecordOf, recordOf } from '../support/records.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { keepThreads } from '../support/same-thread.ts';
+
+keepThreads();
 
 /** What lies near at hand of a service's outputs, when another machine has them forgotten. */
 

@@ -6,6 +6,9 @@ import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { buildChild } from '../support/build-child.ts';
 import { recordOf } from '../support/records.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { keepThreads } from '../support/same-thread.ts';
+
+keepThreads();
 
 /** How a store ends: its files, and the process that holds it. */
 

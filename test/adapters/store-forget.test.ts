@@ -21,6 +21,9 @@ import { blockEntry, foundBlock } from '../support/ledger-entries.ts';
 import { FACTS, outputRecordOf, questionOf, recordOf } from '../support/records.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { MemoryError } from '../../src/core/errors.ts';
+import { keepThreads } from '../support/same-thread.ts';
+
+keepThreads();
 
 const patience = (): AbortSignal => AbortSignal.timeout(30_000);
 

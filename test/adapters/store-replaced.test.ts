@@ -21,6 +21,9 @@ import type { Holding } from '../../src/ports/memory.ts';
 import { blockEntry, foundBlock } from '../support/ledger-entries.ts';
 import { outputRecordOf, recordOf } from '../support/records.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { keepThreads } from '../support/same-thread.ts';
+
+keepThreads();
 
 const patience = (): AbortSignal => AbortSignal.timeout(30_000);
 const [EARLIER, LATER] = [outputRecordOf('the first log'), outputRecordOf('the second log')];

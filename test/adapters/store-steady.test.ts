@@ -19,6 +19,9 @@ import { collectGarbage } from '../support/collect-garbage.ts';
 import { blockEntry, foundBlock, foundBlocks } from '../support/ledger-entries.ts';
 import { FACTS, outputRecordOf, questionOf, recordOf } from '../support/records.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { keepThreads } from '../support/same-thread.ts';
+
+keepThreads();
 
 const patience = (): AbortSignal => AbortSignal.timeout(30_000);
 const OUTPUT = outputRecordOf('what the build said');

@@ -18,6 +18,9 @@ import { blockAddress, blockEntry, foundBlock } from '../support/ledger-entries.
 import { FACTS, outputRecordOf, questionOf, recordOf } from '../support/records.ts';
 import { requestRow } from '../support/request-row.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { keepThreads } from '../support/same-thread.ts';
+
+keepThreads();
 
 const patience = (): AbortSignal => AbortSignal.timeout(30_000);
 

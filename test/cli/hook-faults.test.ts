@@ -9,6 +9,9 @@ import { runCli } from '../support/cli.ts';
 import { HookStage } from '../support/hook-stage.ts';
 import { freePort } from '../support/free-port.ts';
 import { validConfig } from '../support/config.ts';
+import { keepThreads } from '../support/same-thread.ts';
+
+keepThreads();
 
 /** Whatever is broken around a hook, the client goes on: code 0, at most 1,500 bytes, and an end. */
 

@@ -14,6 +14,9 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { BIN, runCli, runHere, runServiceCli } from '../support/cli.ts';
 import { validConfig } from '../support/config.ts';
 import { homeWith } from '../support/home.ts';
+import { keepThreads } from '../support/same-thread.ts';
+
+keepThreads();
 
 // Many processes on a machine that may be busy.
 vi.setConfig({ testTimeout: 60_000 });

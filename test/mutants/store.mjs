@@ -187,7 +187,7 @@ export const STORE = [
   {
     name: 'a thread that ends closes its descriptors, and with them the locks of the others',
     file: 'src/adapters/store/client.ts',
-    from: '      trackUnmanagedFds: false,\n',
+    from: '    trackUnmanagedFds: false,\n',
     to: '',
     test: STEADY,
     only: 'leaves the other ones',

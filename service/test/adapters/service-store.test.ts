@@ -23,6 +23,9 @@ import { itemsOf, objectOf, SPACE } from '../support/service-objects.ts';
 import { rowOfReceipt } from '../support/receipt-facts.ts';
 import { holdersOf, plantIn } from '../../../test/support/forgotten-bytes.ts';
 import { tempFolder } from '../../../test/support/temp-folder.ts';
+import { keepThreads } from '../../../test/support/same-thread.ts';
+
+keepThreads();
 
 const patience = (): AbortSignal => AbortSignal.timeout(30_000);
 

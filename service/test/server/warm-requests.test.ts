@@ -4,6 +4,9 @@ import { asRecord } from '../../../src/core/bytes/json-fields.ts';
 import { promptOf } from '../../../test/support/dialect-wire.ts';
 import { keyIdOf } from '../support/memory-service.ts';
 import { openModelService } from '../support/model-service.ts';
+import { keepThreads } from '../../../test/support/same-thread.ts';
+
+keepThreads();
 
 /** A model request whose key, providers and settings are known asks the store for none of them. */
 

@@ -1,4 +1,9 @@
-import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import {
+  type MessagePort,
+  parentPort,
+  receiveMessageOnPort,
+  workerData,
+} from 'node:worker_threads';
 import { IdleCollector } from '../processes/heap-bound.ts';
 import { CallQueue } from './call-queue.ts';
 import { Descriptors } from './descriptors.ts';
@@ -37,33 +42,55 @@ export interface LoopOptions {
   readonly urgent: ReadonlySet<string>;
 }
 
-export function serveCalls({ makeStore, urgent }: LoopOptions): void {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only the client starts a worker.
-  const input = workerData as WorkerInput;
+/** Where a store answers. */
+export interface Place {
+  /** The port to the client. */
+  readonly port: MessagePort;
+  readonly input: WorkerInput;
+  /** Called when the store has nothing to do. */
+  idle(): void;
+  /** Ends the store's thread. Never resolves. */
+  leave(): Promise<never>;
+}
+
+/** Answers calls in a worker thread; tests give another place. */
+export function serveCalls({ makeStore, urgent }: LoopOptions, place = ownThread()): void {
+  const { input, port } = place;
   const store = makeStore({
     folder: input.folder,
     extra: input.extra,
     descriptors: new Descriptors(input.descriptors),
-    report: (line) => send({ kind: 'report', line }),
+    report: (line) => send(port, { kind: 'report', line }),
   });
-  new CallLoop(store, input, urgent).start();
+  new CallLoop(store, place, urgent).start();
+}
+
+function ownThread(): Place {
+  if (parentPort === null) throw new Error('A store answers in a worker thread.');
+  const collector = new IdleCollector();
+  return {
+    port: parentPort,
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only the client starts a worker.
+    input: workerData as WorkerInput,
+    idle: () => collector.note(),
+    leave: () => process.exit(),
+  };
 }
 
 class CallLoop {
   readonly #store: ServedStore;
-  readonly #input: WorkerInput;
+  readonly #place: Place;
   readonly #queue: CallQueue;
-  readonly #idle = new IdleCollector();
   #isWorking = true;
 
-  constructor(store: ServedStore, input: WorkerInput, urgent: ReadonlySet<string>) {
+  constructor(store: ServedStore, place: Place, urgent: ReadonlySet<string>) {
     this.#store = store;
-    this.#input = input;
+    this.#place = place;
     this.#queue = new CallQueue(urgent);
   }
 
   start(): void {
-    parentPort?.on('message', (request: StoreRequest) => {
+    this.#place.port.on('message', (request: StoreRequest) => {
       this.#queue.add(request);
       if (!this.#isWorking) void this.#answerAll();
     });
@@ -80,14 +107,13 @@ class CallLoop {
       await this.#whileBusy(() => this.#answer(request));
     }
     this.#isWorking = false;
-    this.#idle.note();
+    this.#place.idle();
   }
 
   /** Takes the calls that have arrived meanwhile. As events they would arrive only when the event loop runs again. */
   #receiveAll(): void {
-    if (parentPort === null) return;
     for (;;) {
-      const received = receiveMessageOnPort(parentPort);
+      const received = receiveMessageOnPort(this.#place.port);
       if (received === undefined) return;
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only the client sends.
       this.#queue.add(received.message as StoreRequest);
@@ -95,7 +121,7 @@ class CallLoop {
   }
 
   async #whileBusy(work: () => Promise<void>): Promise<void> {
-    const { control } = this.#input;
+    const { control } = this.#place.input;
     Atomics.store(control, BUSY, 1);
     try {
       if (Atomics.load(control, STOPPING) === 0) await work();
@@ -106,28 +132,29 @@ class CallLoop {
   }
 
   async #answer({ number, name, input }: StoreRequest): Promise<void> {
-    const { aborted } = this.#input;
+    const {
+      input: { aborted },
+      port,
+    } = this.#place;
     const isAborted = Atomics.load(aborted, number % aborted.length) === number;
     if (isAborted) return;
     try {
-      send({ kind: 'answer', number, value: await this.#store.call(name, input) });
+      send(port, { kind: 'answer', number, value: await this.#store.call(name, input) });
     } catch (error) {
-      if (error instanceof FileReplacedError) leave();
+      if (error instanceof FileReplacedError) {
+        // The client sends unanswered calls to the next worker.
+        send(port, { kind: 'replaced' });
+        await this.#place.leave();
+      }
       const reason = error instanceof MemoryError ? error.reason : 'unavailable';
       const message = error instanceof MemoryError ? error.message : 'The memory failed.';
-      send({ kind: 'failure', number, reason, message });
+      send(port, { kind: 'failure', number, reason, message });
     }
-    if (name === 'close') parentPort?.close();
+    if (name === 'close') port.close();
   }
 }
 
-/** Ends the worker. The client sends the unanswered calls to the next worker. Never returns. */
-function leave(): never {
-  send({ kind: 'replaced' });
-  process.exit();
-}
-
-function send(response: StoreResponse): void {
+function send(port: MessagePort, response: StoreResponse): void {
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- That is a window's.
-  parentPort?.postMessage(response);
+  port.postMessage(response);
 }

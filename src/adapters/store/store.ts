@@ -14,7 +14,13 @@ import { isBeingWritten } from './opened-file.ts';
 import { isSpoken, readRecord } from '../../core/memory/record.ts';
 import { rememberOwnSecrets } from '../../core/redaction/own-secrets.ts';
 import type { StoreHealth } from '../../ports/local-store.ts';
-import type { ForgottenElsewhere, StoreCallName, StoreCalls } from './protocol.ts';
+import type { LoopOptions } from './call-loop.ts';
+import {
+  type ForgottenElsewhere,
+  HELPER,
+  type StoreCallName,
+  type StoreCalls,
+} from './protocol.ts';
 import { emptyBlocks, placedRecords, pruneLedger, retireBlocks } from '../state/ledger.ts';
 import { RequestTable } from '../state/request-log.ts';
 import { STATE_VERSION, StateFile } from '../state/state-file.ts';
@@ -421,3 +427,9 @@ function matcherOf(filter: ForgetFilter): (record: MemoryRecord) => boolean {
     return terms.every((term) => held.has(term));
   };
 }
+
+/** How the store's worker answers. Requests wait for recalls and proofs. */
+export const STORE_LOOP: LoopOptions = {
+  makeStore: (options) => new Store({ ...options, isHelper: options.extra === HELPER }),
+  urgent: new Set<StoreCallName>(['recall', 'hold']),
+};

@@ -1,12 +1,8 @@
 import { serveCalls } from './call-loop.ts';
-import { HELPER } from './protocol.ts';
-import { Store } from './store.ts';
+import { STORE_LOOP } from './store.ts';
 
 /**
  * The entry point of the store's worker thread. SQLite's calls are synchronous, so on the main thread a query of 20 ms
  * would block every stream for 20 ms.
  */
-serveCalls({
-  makeStore: (options) => new Store({ ...options, isHelper: options.extra === HELPER }),
-  urgent: new Set(['recall', 'hold']),
-});
+serveCalls(STORE_LOOP);

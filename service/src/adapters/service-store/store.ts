@@ -1,5 +1,6 @@
 import { MemoryError } from '../../../../src/core/errors.ts';
 import { databaseBytes } from '../../../../src/adapters/files/database-file.ts';
+import type { LoopOptions } from '../../../../src/adapters/store/call-loop.ts';
 import type { Database } from '../../../../src/adapters/store/database.ts';
 import type { Descriptors } from '../../../../src/adapters/store/descriptors.ts';
 import { type Connection, failureText, loadDriver } from '../../../../src/adapters/store/driver.ts';
@@ -180,3 +181,11 @@ function whatOf(error: unknown): string {
   if (error instanceof SchemaTooNewError) return 'was made by a later version of svc';
   return failureText(error);
 }
+
+/** How the store's worker answers. Urgent calls run before others: requests and clients wait for them. */
+export const STORE_LOOP: LoopOptions = {
+  makeStore: ({ folder, extra, descriptors }) =>
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only sqlite-service-store.ts starts the worker.
+    new WorkerStore({ folder, descriptors, ...(extra as ServiceStoreExtra) }),
+  urgent: new Set(['findCaller', 'findAdmin', 'spaceState', 'recall', 'findAnswer']),
+};
