@@ -368,6 +368,18 @@ export class World {
     this.#branches[at] = { ...next, sent };
   }
 
+  /** Forks without an id are one conversation to svc, so what one had refused goes from all of them. */
+  #forgetAlike({ session, kind, items }: Branch): void {
+    if (session !== undefined) return;
+    const opening = JSON.stringify(items[0]);
+    for (const [at, other] of this.#branches.entries()) {
+      const isAlike = other.session === undefined && other.kind.dialect === kind.dialect;
+      if (isAlike && JSON.stringify(other.items[0]) === opening) {
+        this.#branches[at] = { ...other, sent: [] };
+      }
+    }
+  }
+
   /** What keeps the thinking of a branch, and what svc changed besides. */
   async #expectLaws(branch: Branch, client: Buffer, headers: Headers): Promise<readonly Sent[]> {
     const { dialect } = branch.kind;
@@ -392,7 +404,10 @@ export class World {
     // bound meanwhile was made without them, so they stay away.
     if (branch.memory !== 'on') return isBinding(dialect, branch.model) ? [] : branch.sent;
     // After a refusal that says nothing of thinking, what was refused is not sent for an hour.
-    if (this.#pair.timesFailed > 0) return [];
+    if (this.#pair.timesFailed > 0) {
+      this.#forgetAlike(branch);
+      return [];
+    }
     const isUndecided = headers.get('x-svc-memory-state')?.startsWith('degraded') === true;
     const now: Sent = { judged, isUndecided, isBatchTold: isTold };
     try {
