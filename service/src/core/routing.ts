@@ -5,7 +5,7 @@ import {
   nextMember,
   opensObject,
   opensString,
-  parseJson,
+  parseSpan,
   skipSpace,
   valueEnd,
   type Span,
@@ -57,7 +57,7 @@ export function namedModel(bytes: Buffer, skipped?: Span): NamedModel {
   const isWhole = bytes[close] === CLOSE_BRACE && skipSpace(bytes, close + 1) === bytes.length;
   if (!isWhole) return { kind: 'unreadable' };
   if (found === undefined) return { kind: 'missing' };
-  const model = opensString(bytes, found.start) ? parseJson(bytes, found)?.value : undefined;
+  const model = opensString(bytes, found.start) ? parseSpan(bytes, found) : undefined;
   return typeof model === 'string' && model !== ''
     ? { kind: 'named', model }
     : { kind: 'ambiguous' };
@@ -66,7 +66,7 @@ export function namedModel(bytes: Buffer, skipped?: Span): NamedModel {
 function readsAsModel(bytes: Buffer, key: Span): boolean {
   const length = key.end - key.start;
   if (length < MODEL.length + 2 || length > KEY_BYTES_MAX) return false;
-  const name = parseJson(bytes, key)?.value;
+  const name = parseSpan(bytes, key);
   return typeof name === 'string' && name.toLowerCase() === MODEL;
 }
 

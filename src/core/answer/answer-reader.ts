@@ -2,13 +2,13 @@ import { Buffer } from 'node:buffer';
 import { StringDecoder } from 'node:string_decoder';
 import type { Answer } from '../dialects/answer.ts';
 import type { Dialect } from '../conversation/view.ts';
-import type { AnswerParser, AnswerParserOptions } from '../dialects/dialect-answer.ts';
+import type { AnswerParser, AnswerParserOptions, LargeEvent } from '../dialects/dialect-answer.ts';
 import { dialectOf } from '../dialects/dialects.ts';
 import { parseJson } from '../bytes/json-fields.ts';
 import { estimateTextTokens } from '../bytes/tokens.ts';
-import { type SkippedEvent, SseReader } from './sse.ts';
+import { SseReader } from './sse.ts';
 
-/** The most that a chunk may complete. */
+/** What a chunk may complete. */
 export type Completes = 'nothing' | 'thought' | 'answer';
 
 /**
@@ -23,10 +23,10 @@ export class AnswerReader {
   readonly #thoughtEnd: EventEnd;
   readonly #sse: SseReader;
   #form: 'unknown' | 'events' | 'json';
-  /** Copies of the chunks since the last batch: keeping hundreds of small buffers would cost more. */
+  /** A copy of the chunks since the last batch, because keeping hundreds of small buffers would cost more. */
   #batch: Buffer | undefined;
   #batchBytes = 0;
-  /** Decodes events; a batch may end inside a character. */
+  /** Decodes batches, each of which may end inside a character. */
   readonly #decoder = new StringDecoder('utf8');
   #events = 0;
   /** The body of a JSON answer so far. */
@@ -49,7 +49,7 @@ export class AnswerReader {
       this.#events += 1;
       this.#parser.readEvent(data);
     };
-    const onSkipped = (event: SkippedEvent): void => {
+    const onSkipped = (event: LargeEvent): void => {
       this.#events += 1;
       this.#parser.skipEvent(event);
     };
@@ -68,7 +68,7 @@ export class AnswerReader {
   }
 
   /**
-   * Says what this chunk may complete, so that the caller reads it before the chunk is forwarded: an answer with
+   * Says what a chunk may complete, so that the caller can read that before it forwards the chunk: an answer with
    * `finish`, a thought with `readNow`. Call it once per chunk, in order, before or after `push`.
    */
   completes(chunk: Uint8Array): Completes {
@@ -84,14 +84,14 @@ export class AnswerReader {
     return 'answer';
   }
 
-  /** Reads the events that are whole by now. */
+  /** Reads the chunks so far, instead of waiting until the batch is full. */
   readNow(): void {
     const bytes = this.#batch?.subarray(0, this.#batchBytes);
     this.#batchBytes = 0;
     if (bytes !== undefined && bytes.length > 0) this.#read(bytes);
   }
 
-  /** True for an answer that is larger than svc reads: nothing is known about it, not even whether it was cut. */
+  /** True for a JSON answer over JSON_BYTES_MAX. Nothing is known about it, not even whether it was cut off. */
   get gaveUp(): boolean {
     return this.#gaveUp;
   }
@@ -104,8 +104,8 @@ export class AnswerReader {
   }
 
   /**
-   * Estimates the tokens so far if the provider has not counted them. Each event carries one or a few tokens,
-   * including reasoning and arguments, which are not read.
+   * Estimates the output tokens so far. Each event has one token or a few. That includes reasoning and arguments, which
+   * svc does not read.
    */
   estimateTokens(): number {
     const { text, usage } = this.finish();
@@ -114,7 +114,7 @@ export class AnswerReader {
     return Math.ceil(Math.max(this.#events, unread, estimateTextTokens(text), counted));
   }
 
-  /** Allocates the batch. A short answer uses Node's buffer pool: large buffers would be most of the garbage. */
+  /** Returns the batch with room for so many bytes. A short answer gets a small one from Node's buffer pool. */
   #makeRoom(bytes: number): Buffer {
     const before = this.#batch;
     if (before !== undefined && before.length >= bytes) return before;
@@ -134,7 +134,7 @@ export class AnswerReader {
     }
     this.#bodyBytes += bytes.length;
     this.#gaveUp = this.#bodyBytes > JSON_BYTES_MAX;
-    // Copies the bytes, because the batch and the relay reuse them.
+    // Copies the bytes, because the batch and the relay reuse their buffers.
     if (this.#gaveUp) this.#body = [];
     else this.#body.push(Buffer.from(bytes));
   }
@@ -147,18 +147,19 @@ export class AnswerReader {
   }
 }
 
+/** Bytes of a JSON body for one token. */
 const BYTES_A_TOKEN = 4;
 
 const LF = 10;
 
-/** Size of a batch: some 130 events, decoded and split at once. Measured from 16 to 64 KiB: larger gains nothing. */
+/** Size of a batch: some 130 events. Of the sizes from 16 to 64 KiB, larger ones were not faster. */
 const BATCH_BYTES = 32 * 1024;
-/** Size up to which an answer counts as short: a few sentences. */
+/** Size of the first buffer of an answer: enough for a few sentences. */
 const SHORT_BYTES = 3 * 1024;
-/** Bound on one event: the last event of Responses repeats the whole answer. */
+/** Bound on one event. The last event of a Responses stream repeats the whole answer. */
 const EVENT_CHARS_MAX = 4 * 1024 * 1024;
 const JSON_BYTES_MAX = 4 * 1024 * 1024;
-/** How often a JSON answer may look complete before its end; each attempt parses everything so far. */
+/** How many chunks of a JSON answer may end like its last one. For each, everything so far is parsed. */
 const JSON_ENDS_MAX = 8;
 
 function formOf(contentType: string | undefined): 'unknown' | 'events' | 'json' {
@@ -167,7 +168,7 @@ function formOf(contentType: string | undefined): 'unknown' | 'events' | 'json' 
   return type.includes('json') ? 'json' : 'unknown';
 }
 
-/** Guesses the form by the first byte that is not a space: JSON answers are objects, events begin with a name. */
+/** Guesses the form by the first byte that is no white space: a JSON answer begins with `{`, an event with a name. */
 function sniff(bytes: Uint8Array): 'unknown' | 'events' | 'json' {
   const first = bytes.find((byte) => byte > 0x20);
   if (first === undefined) return 'unknown';
@@ -178,7 +179,7 @@ function endsObject(chunk: Uint8Array): boolean {
   return chunk.findLast((byte) => byte > 0x20) === 0x7d;
 }
 
-/** Decodes one byte per character: cheaper than UTF-8, and the searched texts are ASCII. */
+/** Decodes each byte as a character. That is cheaper than UTF-8, and the texts to search for are ASCII. */
 function latin1(chunk: Uint8Array): string {
   const bytes = Buffer.isBuffer(chunk)
     ? chunk
@@ -188,14 +189,14 @@ function latin1(chunk: Uint8Array): string {
 
 /**
  * Finds the chunk that completes a certain event, such as the last event of an answer. The client acts on an event
- * as soon as its blank line arrives, so svc must write to disk before it forwards that chunk. A false alarm is
- * harmless; missing the event is not.
+ * as soon as its blank line arrives, so svc must write to disk before it forwards that chunk. Finding an event that is
+ * none only costs time.
  */
 class EventEnd {
   readonly #marks: readonly string[];
-  /** Longest beginning of a mark at the end of a chunk: one character less than the longest mark. */
+  /** Characters of the longest mark but one: so many of a split mark may be at the end of a chunk. */
   readonly #markCharsMax: number;
-  /** The end of the earlier bytes, because a mark or a blank line may be split over chunks. */
+  /** The last characters of the earlier chunks, because a mark or a blank line may be split. */
   #tail = '';
   /** True if a mark has come, but not yet the blank line that ends its event. */
   #isMarked = false;
@@ -206,7 +207,7 @@ class EventEnd {
     this.#markCharsMax = Math.max(...this.#marks.map((mark) => mark.length)) - 1;
   }
 
-  /** Says whether the event may be complete with this chunk. Call it once per chunk; a byte is a character. */
+  /** Says whether this chunk may complete the event. Call it once per chunk, with one character for each byte. */
   isIn(chunk: string): boolean {
     const text = this.#tail === '' ? chunk : this.#tail + chunk;
     const first = this.#isMarked ? 0 : this.#markIn(text);
@@ -214,7 +215,7 @@ class EventEnd {
       this.#keepTail(text);
       return false;
     }
-    // The model's text may contain these marks, so the last one decides.
+    // The model's text may contain a mark too. So an event after the last mark may be still open.
     const last = Math.max(
       this.#isMarked ? 0 : -1,
       ...this.#marks.map((mark) => text.lastIndexOf(mark)),
@@ -240,6 +241,6 @@ class EventEnd {
   }
 }
 
-/** Longest part of a blank line in earlier chunks: two line ends of two characters, the last is in this chunk. */
+/** Characters of a blank line, `\r\n\r\n`, that may be in earlier chunks. */
 const BLANK_CHARS_MAX = 3;
 const BLANK_LINE = /(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r)/;

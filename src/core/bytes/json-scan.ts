@@ -1,8 +1,9 @@
 /**
- * Finds values in a JSON text without building them: it skips strings and counts depth.
- * Every function ends for any bytes, in linear time, and does not throw; "not JSON" is -1 or undefined. The scanner
- * does not prove that a text is JSON; JSON.parse does. For valid JSON its offsets are exact.
+ * Finds values in a JSON text without building them: it skips strings and counts brackets.
+ * Every function ends for any bytes, in linear time, and does not throw. It returns -1 or undefined where it sees that
+ * the bytes are no JSON. It does not see every fault, as JSON.parse does. For valid JSON its offsets are exact.
  */
+import { parseJson } from './json-fields.ts';
 
 /** Bound on nesting in a body. The deepest recorded request of a real client has 12 levels. */
 export const DEPTH_MAX = 512;
@@ -18,8 +19,8 @@ const CLOSE_BRACE = 0x7d;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 
-// A call of the native indexOf costs as much as comparing 24 bytes in JavaScript. Most strings of a body are keys and
-// names, which are shorter. Most bytes are in long texts, where indexOf is 10 times faster.
+// Bytes of a string that are compared in JavaScript before indexOf is called. A call of indexOf costs as much as
+// comparing 24 bytes, and most strings of a body are shorter keys and names. In long texts it is 10 times faster.
 const SHORT_STRING_BYTES = 24;
 
 /** A member of an object: the span of its key with quotes, and the offset of its value. */
@@ -29,8 +30,8 @@ export interface MemberHead {
 }
 
 /**
- * Bound on the parts of a value: strings, and bytes outside strings. 300 tools with their schemas have 120,000; to
- * scan this many takes 5 ms.
+ * Bound on the parts of one value: its strings, and its bytes outside strings. 300 tools with their schemas have
+ * 120,000 parts. Scanning a value with the most parts takes 5 ms.
  */
 const VALUE_PARTS_MAX = 1 << 20;
 
@@ -64,7 +65,7 @@ export function opensList(bytes: Buffer, at: number): boolean {
   return bytes[at] === OPEN_BRACKET;
 }
 
-/** Says whether the value at `at` is a number, true, false or null: such a value has no closing mark. */
+/** Says whether the value at `at` is a number, true, false or null. No quote or bracket ends such a value. */
 export function isScalar(bytes: Buffer, at: number): boolean {
   return !opensString(bytes, at) && !opensObject(bytes, at) && !opensList(bytes, at);
 }
@@ -178,7 +179,7 @@ function readHead(bytes: Buffer, start: number): MemberHead | undefined {
 export function keyIs(bytes: Buffer, key: Span, name: string): boolean {
   const length = key.end - key.start - 2;
   if (length < name.length) return false;
-  if (length > name.length) return hasEscape(bytes, key) && parseJson(bytes, key)?.value === name;
+  if (length > name.length) return hasEscape(bytes, key) && parseSpan(bytes, key) === name;
   for (let at = 0; at < length; at += 1) {
     if (bytes[key.start + 1 + at] !== name.charCodeAt(at)) return false;
   }
@@ -191,13 +192,9 @@ function hasEscape(bytes: Buffer, { start, end }: Span): boolean {
   return false;
 }
 
-/** Parses the value of a span. It is wrapped in an object, because null and undefined differ here. */
-export function parseJson(bytes: Buffer, span: Span): { readonly value: unknown } | undefined {
-  try {
-    return { value: JSON.parse(bytes.toString('utf8', span.start, span.end)) };
-  } catch {
-    return undefined;
-  }
+/** Returns the parsed value of a span; undefined if it is not JSON. */
+export function parseSpan(bytes: Buffer, { start, end }: Span): unknown {
+  return parseJson(bytes.toString('utf8', start, end));
 }
 
 /** Returns where a list's first element begins; -1 for an empty list. `open` is the offset of its bracket. */
@@ -206,7 +203,7 @@ export function firstElement(bytes: Buffer, open: number): number {
   return bytes[start] === CLOSE_BRACKET ? -1 : start;
 }
 
-/** Returns where a list's next element begins; -1 if no comma follows. `end` is the end of the one before. */
+/** Returns where a list's next element begins; -1 if no comma follows. `end`: the offset after the element before it. */
 export function nextElement(bytes: Buffer, end: number): number {
   const comma = skipSpace(bytes, end);
   return bytes[comma] === COMMA ? skipSpace(bytes, comma + 1) : -1;
@@ -234,7 +231,7 @@ export function findMember(bytes: Buffer, key: string): number {
 
 /**
  * Says whether the body's object closes without a second member `key` after the value that ended at `end`. With two
- * such members, a provider may read the other one.
+ * such members, the provider may use another one than svc.
  */
 export function endsWithout(bytes: Buffer, end: number, key: string): boolean {
   let at = end;
@@ -248,7 +245,7 @@ export function endsWithout(bytes: Buffer, end: number, key: string): boolean {
   return bytes[skipSpace(bytes, at)] === CLOSE_BRACE;
 }
 
-/** Returns the value of member `name` of the object at `open`; the last of repeated ones, as in JSON.parse. */
+/** Returns the value of member `name` of the object at `open`. If members repeat, the last one counts, as in JSON.parse. */
 export function memberValue(bytes: Buffer, open: number, name: string): Span | undefined {
   let found: Span | undefined;
   let member = firstMember(bytes, open);

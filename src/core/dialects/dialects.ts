@@ -4,14 +4,8 @@ import { MESSAGES } from './anthropic/dialect.ts';
 import { CHAT } from './chat/dialect.ts';
 import type { DialectDescriptor, HasFrames } from './descriptor.ts';
 import { RESPONSES } from './responses/dialect.ts';
-import {
-  asList,
-  asRecord,
-  asText,
-  type Fields,
-  parseJson as parseText,
-} from '../bytes/json-fields.ts';
-import { parseJson } from '../bytes/json-scan.ts';
+import { asList, asRecord, asText, type Fields, parseJson } from '../bytes/json-fields.ts';
+import { parseSpan } from '../bytes/json-scan.ts';
 
 const DESCRIPTORS: Readonly<Record<Dialect, DialectDescriptor>> = {
   anthropic_messages: MESSAGES,
@@ -31,10 +25,11 @@ export function readItem(name: Dialect, value: unknown, hasFrames?: HasFrames): 
 
 export interface Call {
   readonly id: string;
-  /** The tool's name; '' if this is no call. */
+  /** The tool's name; '' if the item has no call with this id. */
   readonly tool: string;
-  /** The arguments, if they are an object. */
+  /** The arguments, if they are an object; otherwise {}. */
   readonly fields: Fields;
+  /** The arguments as JSON. */
   readonly text: string;
 }
 
@@ -43,7 +38,7 @@ export function callsOf(
   { bytes, dialect }: Pick<RequestView, 'bytes' | 'dialect'>,
   item: Item,
 ): readonly Call[] {
-  const value = asRecord(parseJson(bytes, item)?.value);
+  const value = asRecord(parseSpan(bytes, item));
   // If two calls share an id, the first names the tool.
   const tools = new Map(item.toolCalls.toReversed().map(({ id, name }) => [id, name]));
   return dialectOf(dialect)
@@ -51,7 +46,7 @@ export function callsOf(
     .map(([id, args]) => {
       const tool = tools.get(id) ?? '';
       const text = typeof args === 'string' ? args : JSON.stringify(args ?? null);
-      const fields = asRecord(typeof args === 'string' ? parseText(args) : args);
+      const fields = asRecord(typeof args === 'string' ? parseJson(args) : args);
       return { id, tool, fields, text };
     });
 }
@@ -63,7 +58,7 @@ export function pathIn(fields: Fields): string {
   return PATH_FIELDS.map((name) => asText(fields[name])).find((path) => path !== '') ?? '';
 }
 
-/** Returns a shell tool's command: a string, or words of which the last is run by an inner shell. */
+/** Returns the command of a call of a shell tool. If its words call an inner shell, this is the last word. */
 export function commandIn(fields: Fields): string {
   const command = fields['command'] ?? fields['cmd'];
   if (typeof command === 'string') return command;

@@ -1,5 +1,5 @@
 import { asRecord } from '../bytes/json-fields.ts';
-import { parseJson } from '../bytes/json-scan.ts';
+import { parseSpan } from '../bytes/json-scan.ts';
 import { isModelWork } from '../conversation/exchanges.ts';
 import type { Item, ItemChain, RequestView } from '../conversation/view.ts';
 import { textsOf } from '../dialects/system-text.ts';
@@ -83,7 +83,7 @@ function blocksOf(
   item: Item,
   { client, key }: { readonly client: string; readonly key: string },
 ): readonly string[] {
-  const texts = textsOf(asRecord(parseJson(bytes, item)?.value)['content']);
+  const texts = textsOf(asRecord(parseSpan(bytes, item))['content']);
   return texts
     .filter((text) => isHookPlace(client, item, text))
     .flatMap((text) => markedBlocks(text, key));

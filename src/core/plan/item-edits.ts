@@ -1,13 +1,12 @@
 /**
- * Says which bytes to insert so that an item carries one more block of text.
- * The item's own bytes never change. A block is appended inside its string, or added as a part at the end of its
- * list. It must be at the end, because a part before a tool result makes the provider refuse the message. A part
- * after a tool result makes the model end its answer early (Anthropic, "Handling stop reasons", read on 24 November
- * 2026), so there the block is appended to the result's text.
- * A new block never changes the form: a string stays a string. A block that was sent before is sent in its first
- * form again, whatever form the message has now. Claude Code turns a list of one part into a string when its cache
- * mark leaves it. For the provider's cache that string equals the part, and the block must follow as a separate part
- * as before. So the string is wrapped into a list.
+ * Finds the edits that add a block of text to an item. The item's own bytes never change.
+ * - A block is appended to the item's string, or it is a new part at the end of the item's list. A part before a tool
+ *   result would make the provider refuse the message.
+ * - A part after a tool result would make the model end its answer early (Anthropic, "Handling stop reasons", read on
+ *   24 November 2026). So such a block is appended to the result's text.
+ * - A new block does not change the form: a string stays a string. A block that was sent before is sent in the same form
+ *   again, even if the client has changed the message's form. Claude Code turns a list of one part into a string when
+ *   it moves its cache mark. Then svc makes the string a list again, and the block is its second part as before.
  */
 import { Buffer } from 'node:buffer';
 import {
@@ -16,7 +15,7 @@ import {
   opensList,
   opensObject,
   opensString,
-  parseJson,
+  parseSpan,
   valueEnd,
   type Span,
 } from '../bytes/json-scan.ts';
@@ -26,7 +25,7 @@ import type { Item, RequestView } from '../conversation/view.ts';
 /** The types of a content part that is a text. */
 export const TEXT_TYPES: ReadonlySet<unknown> = new Set(['text', 'input_text', 'output_text']);
 
-/** The form of a block. 'text': inside the item's string. 'part': a content part of its own. */
+/** The form of a block. 'text': appended to the item's string. 'part': a content part of its own. */
 export type ContentForm = 'text' | 'part';
 
 interface Insertion {
@@ -73,11 +72,11 @@ export function insertBlock(view: RequestView, item: Item, insertion: Insertion)
 /** Says whether a block can be appended to the text of the item's last tool result. */
 export function takesBlock(view: RequestView, item: Item): boolean {
   const text = resultText(view, item);
-  const said = text === undefined ? undefined : parseJson(view.bytes, text)?.value;
+  const said = text === undefined ? undefined : parseSpan(view.bytes, text);
   return typeof said === 'string' && !JSON_TEXT.test(said);
 }
 
-/** Matches JSON, including lines of JSON: a program that parses it would fail at a block. */
+/** Matches JSON, and lines of JSON. No block is added, because a program that parses the text would fail. */
 const JSON_TEXT = /^\s*[[{"][^]*[\]}"]\s*$/;
 
 /** Returns the text of the item's last tool result: its string, or its last text part. Undefined if it has none. */
@@ -98,7 +97,7 @@ function resultText({ bytes, dialect }: RequestView, item: Item): Span | undefin
   return text;
 }
 
-/** Says whether a part is a text or a picture. Other parts, such as cited texts, must not change. */
+/** Says whether a part is a picture or a text without citations. A result with another part gets no block. */
 function isPlainPart(bytes: Buffer, part: Span): boolean {
   if (!opensObject(bytes, part.start)) return false;
   const isCited = memberValue(bytes, part.start, 'citations') !== undefined;
@@ -121,7 +120,7 @@ function endsWithResult({ bytes, dialect }: RequestView, item: Item): boolean {
   return content !== undefined && lastElement(bytes, content)?.start === place.open;
 }
 
-/** Writes the beginning of a part as clients do: the type first, then the text. */
+/** Returns the beginning of a text part. Clients write the type before the text. */
 function partOpening(view: RequestView): string {
   return `{"type":"${dialectOf(view.dialect).textPartType}","text":`;
 }
@@ -157,7 +156,7 @@ export function textOf(bytes: Buffer, part: Span): Span | undefined {
 
 function typeOf(bytes: Buffer, part: Span): unknown {
   const type = memberValue(bytes, part.start, 'type');
-  return type === undefined ? undefined : parseJson(bytes, type)?.value;
+  return type === undefined ? undefined : parseSpan(bytes, type);
 }
 
 function lastElement(bytes: Buffer, list: Span): Span | undefined {
@@ -165,16 +164,16 @@ function lastElement(bytes: Buffer, list: Span): Span | undefined {
   return start === undefined ? undefined : { start, end: valueEnd(bytes, start) };
 }
 
-/** Replaces a span by `bytes`. An empty span inserts, empty bytes delete. */
+/** Replaces a span by `bytes`. An edit with an empty span inserts, and one with empty bytes deletes. */
 export interface Edit extends Span {
   readonly bytes: Uint8Array;
 }
 
 /**
- * Applies edits to a body and returns it as pieces, in order, none empty. Bytes outside the edits are never copied:
- * the pieces are views into the same body, with the new bytes in between. Without edits the result is the body
- * itself. Edits may come in any order; edits that insert at the same place stay in the given order. Throws
- * RangeError if edits overlap or lie outside the body, because then the plan is wrong.
+ * Applies edits to a body and returns it as pieces, in order, none empty. It does not copy the bytes outside the edits:
+ * the pieces are views into the body, with the new bytes in between. Without edits it returns the body itself. Edits may
+ * come in any order. Insertions at the same offset stay in the given order. Throws RangeError if edits overlap or lie
+ * outside the body.
  */
 export function applyEdits(body: Buffer, edits: readonly Edit[]): readonly Uint8Array[] {
   if (edits.length === 0) return [body];

@@ -1,5 +1,5 @@
 import { asText, type Fields } from '../bytes/json-fields.ts';
-import { memberValue, opensObject, parseJson } from '../bytes/json-scan.ts';
+import { memberValue, opensObject, parseSpan } from '../bytes/json-scan.ts';
 import type { Item, RequestView } from '../conversation/view.ts';
 import { type Call, callsOf, commandIn, pathIn, dialectOf } from '../dialects/dialects.ts';
 import { textsOf } from '../dialects/system-text.ts';
@@ -135,7 +135,7 @@ function errorsIn({ bytes, dialect }: RequestView, item: Item): readonly string[
     .resultPlaces(bytes, item)
     .flatMap(({ open, textName }) => {
       const value = opensObject(bytes, open) ? memberValue(bytes, open, textName) : undefined;
-      const said = value === undefined ? [] : textsOf(parseJson(bytes, value)?.value);
+      const said = value === undefined ? [] : textsOf(parseSpan(bytes, value));
       return said.flatMap((text) => text.split('\n'));
     })
     .filter(isErrorLine)

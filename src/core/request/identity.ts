@@ -14,7 +14,7 @@ import {
   isRecord,
   parseJson,
 } from '../bytes/json-fields.ts';
-import { findMember, parseJson as parsePart, valueEnd } from '../bytes/json-scan.ts';
+import { findMember, parseSpan, valueEnd } from '../bytes/json-scan.ts';
 import type { HasFrames } from '../dialects/descriptor.ts';
 import { dialectOf } from '../dialects/dialects.ts';
 import { orderOfSystem, textsOf } from '../dialects/system-text.ts';
@@ -28,14 +28,14 @@ import {
 } from '../conversation/stated-project.ts';
 
 /**
- * Finds client, purpose, conversation and project of a request in the client's headers and body. None of this is
- * proof. So an error may cost a recall, but must never leak: `kind` can only reduce what svc does, and a project
- * only selects one space.
+ * Finds client, purpose, conversation and project of a request in the client's headers and body. A program can state
+ * anything there. So a wrong statement may cost a recall, but must leak nothing: `kind` can only reduce what svc does,
+ * and a project only selects one space.
  */
 
 type Names = ReadonlyMap<(typeof IDENTITY_HEADERS)[number], string>;
 
-/** Headers with a session id, the most exact of each client first. */
+/** Headers with a session id. If a client sends several, the first of this list counts. */
 const SESSION_HEADERS = [
   'thread-id',
   'session-id',
@@ -76,8 +76,8 @@ export function identify(
 }
 
 /**
- * Returns the kind of a request that its path shows. Paths that count tokens look like model requests, but no answer
- * follows, so svc adds nothing.
+ * Returns 'count' for a path that only counts tokens, and undefined for any other. The body of such a request is that of
+ * a model request.
  */
 export function kindOfPath(path: string): RequestKind | undefined {
   const end = path.search(/[?#]/);
@@ -86,10 +86,10 @@ export function kindOfPath(path: string): RequestKind | undefined {
 }
 
 /**
- * Returns the project of a request; undefined if the client states none. An unknown client may quote any document
- * anywhere, so none of its texts is read. The system prompt comes first. A user message is read only if this client
- * writes its environment there: other text in it may come from a file or a tool. If texts contradict each other,
- * there is no project.
+ * Returns the folder and the branch that the client states; undefined where it states none. The system prompt comes
+ * before user messages. A user message counts only if this client writes its environment there, because other text in
+ * it may come from a file or a tool. An unknown client may quote any document anywhere, so its texts do not count. If
+ * texts contradict each other, no folder counts.
  */
 export function projectOf(
   headers: RawHeaders,
@@ -126,7 +126,7 @@ function projectInTexts(view: RequestView, client: string): StatedProject {
   };
 }
 
-/** Cached by shell, which is the same object in all requests as long as it does not change. */
+/** Cached by shell: a request whose shell has not changed has the same object as the request before. */
 const projectsOf = new WeakMap<Shell, StatedProject>();
 
 function projectInShell(shell: Shell): StatedProject {
@@ -135,13 +135,13 @@ function projectInShell(shell: Shell): StatedProject {
   return known;
 }
 
-/** Characters of a first prompt that distinguish conversations; the prompt may hold a pasted file. */
+/** Characters of the first prompt that the key of a conversation covers: the prompt may contain a pasted file. */
 const OPENING_CHARS_MAX = 1 << 16;
 
 /**
- * Returns the conversation's key. `isStated`: the client named it. Otherwise the key comes from the conversation's
- * beginning and the client's space, so conversations of one project with the same beginning share it. Use it to
- * group conversations, never to tell them apart.
+ * Returns the conversation's key. `isStated`: the client named it. Otherwise the key is a hash of the conversation's
+ * beginning and its space, and conversations of one space with the same beginning share it. So equal keys do not prove
+ * that it is the same conversation.
  */
 export function conversationKey(
   identity: RequestIdentity,
@@ -161,7 +161,7 @@ export function conversationKey(
   return { key: `d_${hash}`, isStated: false };
 }
 
-/** Says whether the provider keeps the history or a part of it, so that the request does not contain everything. */
+/** Says whether the provider stores the history or a part of it, so that the request does not contain everything. */
 export function hasProviderState(view: RequestView): boolean {
   return hasProviderHistory(view) || view.items.at(-1)?.soFar.hasReference === true;
 }
@@ -197,16 +197,16 @@ function clientOf(names: Names, body: Fields): string {
   const head = heads.join('\n').slice(0, CLIENT_CHARS);
   const stated = statedClient(names);
   if (stated !== undefined) return stated;
-  // In Anthropic's dialect it sends Claude Code's User-Agent to other base URLs than its own (0.24.4).
+  // In Anthropic's dialect Qwen Code sends Claude Code's User-Agent to a proxy (seen in 0.24.4).
   if (head.startsWith('You are Qwen Code')) return 'qwen';
   if (isClaudePrompt(head)) return 'claude-code';
   return clientOfAgent(names.get('user-agent') ?? '');
 }
 
 /**
- * Says whether typed text may be in frames in tool outputs: only Claude Code does that; in any other client's
- * request the frame is a file's. The client is identified only when needed, because that may require reading the
- * system prompt.
+ * Returns a function that says whether reminders at the end of a tool output may have typed text; see HasFrames. Only
+ * Claude Code sends such reminders, and for another client they come from a file. The function identifies the client
+ * only when it is called, because that may require reading the system prompt.
  */
 export function framesOf(headers: RawHeaders, body: Buffer): HasFrames {
   let isClaude: boolean | undefined;
@@ -216,7 +216,7 @@ export function framesOf(headers: RawHeaders, body: Buffer): HasFrames {
 function systemIn(body: Buffer): { readonly system: unknown } {
   const start = findMember(body, 'system');
   const end = start === -1 ? -1 : valueEnd(body, start);
-  return { system: end === -1 ? undefined : parsePart(body, { start, end })?.value };
+  return { system: end === -1 ? undefined : parseSpan(body, { start, end }) };
 }
 
 function statedClient(names: Names): string | undefined {
@@ -225,10 +225,10 @@ function statedClient(names: Names): string | undefined {
   return /^codex/i.test(names.get('originator') ?? '') ? 'codex' : undefined;
 }
 
-/** Bytes of a system prompt's beginning, where a client names itself. */
+/** Characters of a system prompt's beginning, where a client names itself. */
 const CLIENT_CHARS = 400;
 
-// Says whether a system prompt is Claude Code's. A gateway may have replaced the User-Agent.
+// Says whether a system prompt is Claude Code's, because a gateway may have replaced the User-Agent.
 function isClaudePrompt(head: string): boolean {
   return (
     head.startsWith('x-anthropic-billing-header:') ||
@@ -250,14 +250,15 @@ function statedKind(names: Names, view: RequestView): RequestKind | undefined {
   if (names.has('x-openai-subagent') || source === 'subagent') return 'subagent';
   const requestKind = asText(meta['request_kind']);
   if (requestKind === 'compaction') return 'compaction';
-  // An unknown kind is no user's question, so the request is not changed.
+  // A request of an unknown kind may have no question of a user, so svc does not change it.
   if (requestKind !== '' && requestKind !== 'turn') return 'side';
   if (source !== '' && source !== 'user') return 'side';
   return REQUEST_CLASSES.get(requestClass(names));
 }
 
 /**
- * The kinds by their names. `main` is missing, because a compaction may carry it too and is recognised by its order.
+ * The kind for each request class of Claude Code. `main` is missing, because a compaction may have it too. orderedKind()
+ * recognises that.
  */
 const REQUEST_CLASSES: ReadonlyMap<string, RequestKind> = new Map([
   ['subagent', 'subagent'],
@@ -276,7 +277,7 @@ function isSubagentPrompt(body: Fields): boolean {
   return (systemTexts(body)[0] ?? '').slice(0, 200).includes('cc_is_subagent=true');
 }
 
-/** Returns the kind that the client's text orders: in the system prompt, the newest message or the last item. */
+/** Returns the kind that a text of the client shows: in the last item, the newest user message or the system prompt. */
 function orderedKind(view: RequestView): RequestKind | undefined {
   const asked = view.items.findLast((item) => item.role === 'user');
   return (
@@ -288,8 +289,8 @@ function orderedKind(view: RequestView): RequestKind | undefined {
 }
 
 /**
- * Returns the kind by the request's form. Agents offer tools: a known agent's request without tools is for a title,
- * a topic or a check. An unknown program without tools is an ordinary chat.
+ * Returns the kind by the request's form. If a known agent offers no tools, the request is for a title, a topic or a
+ * check. If an unknown program offers none, it is an ordinary chat.
  */
 function shapeKind(client: string, names: Names, view: RequestView): RequestKind {
   const body = view.shell.value;
@@ -302,15 +303,15 @@ function shapeKind(client: string, names: Names, view: RequestView): RequestKind
 }
 
 /**
- * Says whether Codex calls the request a prompt. For some models it sends its tools as an item of the list, so their
- * absence proves nothing.
+ * Says whether Codex states that a user sent the request. For some models Codex sends its tools as an item of the list,
+ * so the missing member `tools` proves nothing.
  */
 function isCodexPrompt(names: Names): boolean {
   const meta = codexMetadata(names);
   return meta['request_kind'] === 'turn' && meta['thread_source'] === 'user';
 }
 
-/** Names of the limit on output tokens. A request for one token only checks a quota, a key or a model's name. */
+/** Members that limit the output tokens. A request for at most one token only checks a quota, a key or a model. */
 const OUTPUT_LIMITS = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'] as const;
 
 // --- session
@@ -343,7 +344,7 @@ function bounded(value: unknown): string {
 
 // --- project
 
-/** Returns Codex's workspace as an absolute path; of several, the one that contains the folder. */
+/** Returns the absolute path of Codex's workspace. Of several, it prefers the one that contains the folder. */
 function workspaceOf(names: Names, folder: string | undefined): string | undefined {
   const workspaces = codexMetadata(names)['workspaces'];
   const paths = isRecord(workspaces) ? Object.keys(workspaces) : [];
@@ -351,7 +352,7 @@ function workspaceOf(names: Names, folder: string | undefined): string | undefin
   return holding ?? paths[0];
 }
 
-/** Returns the folder that Claude Code states in auto mode. */
+/** Returns the folder that Claude Code states in the request's settings in auto mode. */
 function liveFolder(body: Fields): string | undefined {
   const context = asRecord(asRecord(body['safeguards'])['classifier_context']);
   const folder = asText(context['live_cwd']);
@@ -369,7 +370,7 @@ function systemTexts(body: Fields): readonly string[] {
   return textsOf(body['system'] ?? body['instructions']);
 }
 
-/** Characters of a system prompt that identify a program; changing facts such as dates come later. */
+/** Characters of a system prompt that identify a program. Changing facts, such as dates, come after them. */
 const HEAD_CHARS = 512;
 
 function systemHead(view: RequestView): string {
@@ -378,7 +379,7 @@ function systemHead(view: RequestView): string {
   if (own !== undefined) return own.slice(0, HEAD_CHARS);
   const [first] = view.items;
   if (first?.role !== 'system') return '';
-  const value = asRecord(parseJson(view.bytes.toString('utf8', first.start, first.end)));
+  const value = asRecord(parseSpan(view.bytes, first));
   return textsOf(value['content']).join('\n').slice(0, HEAD_CHARS);
 }
 

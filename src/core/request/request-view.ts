@@ -17,7 +17,7 @@ import {
   nextMember,
   opensList,
   opensString,
-  parseJson,
+  parseSpan,
   skipSpace,
   stringEnd,
   valueEnd,
@@ -31,11 +31,10 @@ import { asList, asRecord, asText, type Fields, isRecord } from '../bytes/json-f
 import { pictureSize } from '../bytes/picture-size.ts';
 
 /**
- * Parses a request body once and caches the result.
- * The bytes are authoritative: nothing here changes or rebuilds them. A body becomes a view only if all of it is
- * valid JSON, which is checked in parts: every element of the list is parsed separately, and so is the shell, which
- * is the body with its list emptied. So the next request of a conversation is cheap: the bytes that both share are
- * not read again.
+ * Parses a request body into a view. The bytes are authoritative: nothing here changes or rebuilds them.
+ * A body becomes a view only if all of it is valid JSON. Every element of the list is parsed separately, and so is the
+ * shell, which is the body with its list emptied. So the next request of a conversation is cheap: svc does not read
+ * the bytes again that both bodies share.
  */
 
 /**
@@ -43,9 +42,9 @@ import { pictureSize } from '../bytes/picture-size.ts';
  * no provider accepts so much.
  */
 export const READ_LIMITS = {
-  /** Items: a window of a million tokens holds some 10,000 messages and tool results. */
+  /** Items. A window of a million tokens has some 10,000 messages and tool results. */
   items: 20_000,
-  /** Messages that a user typed: each is looked up in the ledger. */
+  /** Messages that a user typed. svc looks each up in the ledger. */
   humans: 4_000,
   /**
    * Bytes of one item. A message with a PDF file may take nearly a whole request, of at most 32 MB (Anthropic's API
@@ -54,25 +53,25 @@ export const READ_LIMITS = {
   itemBytes: 32 << 20,
   /** Bytes outside the list: instructions and tools. */
   shellBytes: 8 << 20,
-  /** Characters of users and assistants: four times the longest window. */
+  /** Characters of users and assistants: four times as many as the longest window has. */
   textChars: 16 << 20,
 } as const;
 
-// Bounds on an element, which is two levels deep in the body. A tool call with 10,000 arguments has 60,000 parts; for
-// this bound JSON.parse takes up to 40 ms.
+// Bounds on one element of the list, which is two levels deep in the body. A tool call with 10,000 arguments has 60,000
+// parts. JSON.parse takes up to 40 ms for an element with the most parts.
 const ELEMENT_LIMITS = { levels: DEPTH_MAX - 2, parts: 1 << 17 };
 
 const EMPTY_LIST = Buffer.from('[]');
-/** How a text of svc's hooks begins in a client's messages; see own-blocks.ts. */
+/** The beginning of a text of svc's hooks in a client's messages; see core/recall/own-blocks.ts. */
 const HOOK_MARK = Buffer.from('<svc-memory id=');
 
-/** An earlier view, and how many first bytes the new body shares with it. */
+/** An earlier view, and the number of first bytes that the new body has in common with it. */
 export interface Earlier {
   readonly previous: RequestView;
   readonly shared: number;
 }
 
-/** The dialect of a body, and whether its client writes frames. */
+/** What decides how a body is read: its dialect, and whether reminders in tool outputs may have typed text. */
 export interface ReadAs {
   readonly dialect: Dialect;
   readonly hasFrames: HasFrames;
@@ -86,9 +85,9 @@ export function isReadAs(view: RequestView, { dialect, hasFrames }: ReadAs): boo
 
 /**
  * Parses a decoded body into a view, in steps of some milliseconds, so that other requests are served in between.
- * `earlier` may be any earlier view: the more it shares, the less is read, and the result is the same. Undefined if
- * the body is not one JSON object with exactly one list (or, in Responses, one string) of the dialect, or nests
- * deeper than 512 levels. 'too_large': the body exceeds READ_LIMITS.
+ * `earlier` may be any earlier view. The more it has in common with the body, the less is read; the result is the same.
+ * Returns undefined if the body is no JSON object with exactly one member `listKey` of the right type, or nests deeper
+ * than 512 levels. Returns 'too_large' if the body exceeds READ_LIMITS.
  */
 export function* viewSteps(
   bytes: Buffer,
@@ -125,15 +124,15 @@ export function* viewSteps(
 }
 
 interface Known {
-  /** The earlier view. Its bytes are the same up to the first byte of the list or string. */
+  /** The earlier view. Both bodies have the same bytes up to the first byte of the list or string. */
   readonly previous: RequestView;
-  /** Those of its items that are in the new body at the same place. */
+  /** Its items that the new body has at the same offsets. */
   readonly items: Item[];
 }
 
 function compareWith({ previous, shared }: Earlier, bytes: Buffer): Known | undefined {
   if (shared <= previous.list.start) return undefined;
-  // An item whose last byte is shared ends there in both bodies, unless it is a scalar: 12 is not 123.
+  // An item whose bytes are all shared is the same in both bodies. A scalar may continue after the shared bytes: 12, 123.
   let count = previous.items.length;
   while (count > 0 && !isShared(previous.items[count - 1], bytes, shared)) count -= 1;
   return { previous, items: previous.items.slice(0, count) };
@@ -197,12 +196,12 @@ function* readOne(
   const span = { start, end };
   const isLong = end - start > STEP_BYTES;
   if (isLong) yield;
-  const parsed = parseJson(bytes, span);
-  if (parsed === undefined) return undefined;
+  const value = parseSpan(bytes, span);
+  if (value === undefined) return undefined;
   if (isLong) yield;
-  const traits = readItem(place.dialect, parsed.value, place.hasFrames);
-  const media = mediaIn(place.dialect, parsed.value);
-  const cacheMs = markedMs(parsed.value);
+  const traits = readItem(place.dialect, value, place.hasFrames);
+  const media = mediaIn(place.dialect, value);
+  const cacheMs = markedMs(value);
   if (isLong) yield;
   const isText = media.length === 0 && !isLong;
   const tokens = isText ? estimateTokens(bytes, start, end) : yield* itemTokens(bytes, span, media);
@@ -226,8 +225,7 @@ function upTo(bytes: Buffer, end: number): Buffer {
   return end < bytes.length ? bytes.subarray(0, end) : bytes;
 }
 
-// Bound on payloads that svc does not find in the item's bytes. After that it stops searching, because each search
-// reads the rest of the item.
+// Bound on the payloads of one item that svc searches for in vain, because each search reads the rest of the item.
 const MISSED_MAX = 4;
 
 /** Estimates an item's tokens, with the provider's rules for pictures, documents and sounds. */
@@ -258,7 +256,7 @@ interface ItemFacts {
   readonly soFar: SoFar;
 }
 
-// Always set all members in the same order: V8 reads objects of one shape several times faster.
+// Always sets the same members in the same order: V8 reads objects of one shape several times faster.
 function makeItem(traits: ItemTraits, facts: ItemFacts): Item {
   return {
     start: facts.span.start,
@@ -302,9 +300,9 @@ function* readTextInput(
   const end = stringEnd(upTo(bytes, limit), start);
   if (end === -1 && limit < bytes.length) return 'too_large';
   const list = { start, end };
-  const parsed = end === -1 ? undefined : parseJson(bytes, list);
-  if (parsed === undefined) return undefined;
-  const traits = readItem(dialect, { role: 'user', content: parsed.value });
+  const content = end === -1 ? undefined : parseSpan(bytes, list);
+  if (content === undefined) return undefined;
+  const traits = readItem(dialect, { role: 'user', content });
   if (traits.humanText.length > READ_LIMITS.textChars) return 'too_large';
   const tokens = yield* estimateSteps(bytes, start, end);
   const item = makeItem(traits, {
@@ -356,12 +354,12 @@ const NONE: readonly Media[] = [];
 const DOCUMENT_TOKENS = 6_000;
 // OpenAI bills a token per 100 ms of sound. svc does not read the length and assumes a minute.
 const AUDIO_TOKENS = 600;
-// Tokens of a video. Qwen and others sample pictures from it: about three of the largest.
+// Tokens of a video: about as many as three large pictures, because Qwen and others sample pictures from it.
 const VIDEO_TOKENS = 4_800;
 
 /**
- * Estimates the tokens of an item's pictures, documents and sounds, in order of the body. Providers bill them by
- * their own rules, so the length of the base64 says nothing: a screenshot of 190,000 characters is 1,600 tokens.
+ * Returns an item's pictures, documents and sounds in the order of the body, with their estimated tokens. Providers bill
+ * them by their own rules, not by the length of the base64: a screenshot of 190,000 characters is 1,600 tokens.
  * `value`: the item's parsed JSON.
  */
 function mediaIn(dialect: Dialect, value: unknown): readonly Media[] {
@@ -431,7 +429,7 @@ const BASE64_MARK = ';base64,';
 // Longest beginning of a data URL; it names the media type.
 const URL_HEAD_CHARS = 256;
 
-/** Returns the base64 of a data URL or a bare payload; '' for the address of something elsewhere. */
+/** Returns the base64 of a data URL, or a text that is base64 itself; '' for the URL of a file elsewhere. */
 function base64In(text: string): string {
   if (!text.startsWith('data:')) return text.includes('://') ? '' : text;
   const mark = text.slice(0, URL_HEAD_CHARS).indexOf(BASE64_MARK);
@@ -443,11 +441,11 @@ function pictureTokens(dialect: Dialect, payload: string, detail: string): numbe
   return dialectOf(dialect).pictureTokens(size, detail);
 }
 
-// Characters by which a payload is found; long enough to be unique in an item.
+// First characters of a payload by which it is found in the bytes. They are long enough to be unique in an item.
 const HEAD_CHARS = 48;
 const QUOTE = '"';
 
-/** Finds a payload in these bytes at or after `from`; undefined if it is short or written in another form. */
+/** Finds a payload in the bytes from `from` on; undefined if it is shorter than HEAD_CHARS, or escaped otherwise. */
 function findPayload(
   bytes: Buffer,
   payload: string,
@@ -462,13 +460,13 @@ function findPayload(
   return end === -1 ? undefined : { start, end };
 }
 
-/** Bytes that are parsed in one step: JSON.parse takes up to 10 ms for them, whatever they contain. */
+/** Bytes that are parsed in one step. JSON.parse takes at most 10 ms for them, whatever they contain. */
 const WHOLE_BYTES_MAX = 1 << 16;
 
 /** Parses `bytes` as one object, with the result of JSON.parse; undefined for anything else. */
 function* parseSteps(bytes: Buffer): Steps<Fields | undefined> {
   if (bytes.length <= WHOLE_BYTES_MAX) {
-    const value = parseJson(bytes, { start: 0, end: bytes.length })?.value;
+    const value = parseSpan(bytes, { start: 0, end: bytes.length });
     return isRecord(value) ? value : undefined;
   }
   const pace = new Pace();
@@ -476,18 +474,18 @@ function* parseSteps(bytes: Buffer): Steps<Fields | undefined> {
   const members: [string, unknown][] = [];
   let end = open + 1;
   for (let member = firstMember(bytes, open); member !== undefined;) {
-    const key = parseJson(bytes, member.key)?.value;
+    const key = parseSpan(bytes, member.key);
     end = valueEnd(bytes, member.valueStart);
     const value = end === -1 ? undefined : yield* parseValue(bytes, member.valueStart, end);
     if (value === undefined || typeof key !== 'string') return undefined;
-    members.push([key, value.value]);
+    members.push([key, value]);
     if (pace.isDue(end - member.valueStart)) yield;
     member = nextMember(bytes, end);
   }
   return closes(bytes, end) ? Object.fromEntries(members) : undefined;
 }
 
-/** Says whether only the closing brace follows. */
+/** Says whether only the body's closing brace follows after `end`. */
 function closes(bytes: Buffer, end: number): boolean {
   const close = skipSpace(bytes, end);
   if (bytes[close] !== 0x7d) return false;
@@ -497,35 +495,31 @@ function closes(bytes: Buffer, end: number): boolean {
 }
 
 /** Parses a value. A long list, such as the tools, is parsed element by element. */
-function* parseValue(
-  bytes: Buffer,
-  start: number,
-  end: number,
-): Steps<{ readonly value: unknown } | undefined> {
+function* parseValue(bytes: Buffer, start: number, end: number): Steps<unknown> {
   if (end - start <= WHOLE_BYTES_MAX || !opensList(bytes, start)) {
-    return parseJson(bytes, { start, end });
+    return parseSpan(bytes, { start, end });
   }
   const values: unknown[] = [];
   const pace = new Pace();
   let at = start + 1;
   for (const element of elementsOf(bytes, { start, end })) {
     at = valueEnd(bytes, element);
-    const parsed = at === -1 ? undefined : parseJson(bytes, { start: element, end: at });
-    if (parsed === undefined) return undefined;
-    values.push(parsed.value);
+    const value = at === -1 ? undefined : parseSpan(bytes, { start: element, end: at });
+    if (value === undefined) return undefined;
+    values.push(value);
     if (pace.isDue(at - element)) yield;
   }
   // After the last element the list must end; otherwise this is no JSON.
-  return skipSpace(bytes, at) === end - 1 ? { value: values } : undefined;
+  return skipSpace(bytes, at) === end - 1 ? values : undefined;
 }
 
-// Bytes compared at once: long enough that a native call costs little, and short enough that finding the exact byte
-// in a differing block is cheap.
+// Bytes that are compared at first in one native call. Where a block differs, smaller blocks find the exact byte.
 const BLOCK_BYTES = 65_536;
 
 // Length below which a loop is as fast as a native call.
 const LOOP_BYTES = 64;
 
+/** Returns how many first bytes two buffers have in common. */
 export function commonPrefix(one: Buffer, other: Buffer): number {
   const length = Math.min(one.length, other.length);
   let at = 0;

@@ -7,7 +7,7 @@ import {
   nextMember,
   opensList,
   opensObject,
-  parseJson,
+  parseSpan,
   valueEnd,
   type Span,
 } from '../bytes/json-scan.ts';
@@ -19,9 +19,9 @@ import { type Edit, insertAt } from '../plan/item-edits.ts';
 
 /**
  * Decides whether tools and system prompt should be cached for an hour, and writes that into the client's own cache
- * marks. Only with the setting `cacheTtl: "auto"`; otherwise svc adds nothing to a body.
- * The provider charges 2 instead of 1.25 for writing such an entry, and reads it at 0.1 after a pause that an
- * ordinary entry does not survive. So one such pause pays for the write.
+ * marks. This needs the setting `cacheTtl: "auto"`.
+ * The provider charges 2 instead of 1.25 (times the price of an input token) for writing such an entry. After a pause
+ * that an ordinary entry does not survive, it is read for 0.1. So one such pause pays for the write.
  */
 
 const HOUR_MS = 3_600_000;
@@ -29,11 +29,11 @@ const HOUR_MS = 3_600_000;
 const NOT_YET: LongCache = { isLong: false, bridged: 0, isOver: false };
 
 /**
- * Returns the decision after a pause; undefined if it does not change. `idleMs`: since the conversation's last
- * request. The first pause that an hour would have covered switches the long lifetime on, because the prefix must be
- * written then anyway. Three in four of 64 real sessions with such a pause have another one before a longer one.
- * After a pause of more than an hour everything is written again, so the long lifetime continues only if it has paid
- * for its last write.
+ * Returns the decision after a pause; undefined if it does not change. `idleMs`: milliseconds since the conversation's
+ * last request. The first pause between the default lifetime and an hour switches the long lifetime on, because the
+ * provider must write the prefix anyway. Three in four of 64 real sessions with such a pause have another one before a
+ * pause of more than an hour. After a pause of more than an hour everything is written again, so the long lifetime
+ * continues only if it has paid for its last write.
  */
 export function afterPause(before = NOT_YET, idleMs: number): LongCache | undefined {
   if (before.isOver || idleMs <= CACHE_DEFAULT_MS) return undefined;
@@ -44,29 +44,28 @@ export function afterPause(before = NOT_YET, idleMs: number): LongCache | undefi
   return isLong ? { isLong: bridged > 0, bridged: 0, isOver: false } : undefined;
 }
 
-/** Least share of the prefix that must be read to count as served from the cache. */
+/** Share of the prefix that the provider must read from its cache, so that the entry counts as found. */
 const SERVED_SHARE = 0.5;
 
-/** Says whether, after a pause that an hour's lifetime covers, the provider read the entry that was paid for. */
+/** Says whether the provider found the long-lived entry. `cacheRead`: the tokens that it read from its cache. */
 export function wasServed(cacheRead: number, prefixTokens: number): boolean {
   return cacheRead >= SERVED_SHARE * prefixTokens;
 }
 
 /**
- * Returns edits that give the marks on tools and system prompt a lifetime of an hour, tools first: the provider
- * refuses a long lifetime after a short one. A lifetime that the client states stays; after a short one nothing is
- * changed.
+ * Returns edits that give the marks on tools and system prompt a lifetime of an hour. A lifetime that the client states
+ * stays. The provider refuses a long lifetime after a short one, so nothing is changed after a short one.
  */
 export function longCacheEdits(view: RequestView): readonly Edit[] {
   const edits: Edit[] = [];
   for (const mark of prefixMarks(view)) {
-    const said = asRecord(parseJson(view.bytes, mark)?.value);
+    const said = asRecord(parseSpan(view.bytes, mark));
     if (said['type'] !== 'ephemeral') return edits;
     if ('ttl' in said) {
       if (lifetimeMs(said['ttl']) < HOUR_MS) return edits;
       continue;
     }
-    // Insert after the last member, before white space and the brace.
+    // Inserts after the last member, before white space and the brace.
     let end = mark.end - 1;
     while (isSpace(view.bytes[end - 1])) end -= 1;
     edits.push(insertAt(end, `,"ttl":"1h"`));

@@ -1,8 +1,8 @@
 /**
- * Finds whole exchanges that a request may leave out, and makes the edits. An exchange may be left out only if the
- * memory holds everything in it: one plain text of the user and one plain answer.
- * Anything else keeps it in the request for good: a call, a result, reasoning, a picture, an instruction, a client's
- * wrapper, a field that svc does not know, a secret, a private passage.
+ * Finds whole exchanges that a request may leave out, and makes the edits. An exchange may leave only if the memory has
+ * everything in it: one plain text of the user and one plain answer. An exchange with anything else always stays: a
+ * call, a result, reasoning, a picture, an instruction, a client's wrapper, a field that svc does not know, a secret, a
+ * private passage.
  */
 import type { RecordText } from '../memory/record.ts';
 import { asList, asRecord } from '../bytes/json-fields.ts';
@@ -14,32 +14,32 @@ import {
   insertBlock,
 } from '../plan/item-edits.ts';
 import type { Exchange } from '../conversation/exchanges.ts';
-import { parseJson, type Span } from '../bytes/json-scan.ts';
+import { parseSpan, type Span } from '../bytes/json-scan.ts';
 import { estimateTextTokens } from '../bytes/tokens.ts';
 import type { Item, RequestView } from '../conversation/view.ts';
 
-/** An exchange that memories may replace. */
+/** An exchange that may be left out, because the memory may have its texts. */
 export interface Omission {
   /** The bytes of its items and of the separators after them, up to the next item. */
   readonly span: Span;
   /** All texts of the exchange. The memory must prove that it has each of them. */
   readonly texts: readonly RecordText[];
   /**
-   * Fingerprint of the conversation up to the end of the next exchange, because the same words elsewhere are another
-   * exchange. Up to there this exchange is one of the two newest and is always sent whole. So a fork with another
-   * answer has sent it whole.
+   * Fingerprint of the conversation up to the end of the next exchange. Requests up to there always have this exchange
+   * whole, as one of the two newest. So a fork that differs before that end does not leave it out.
    */
   readonly fingerprint: string;
+  /** The number of its items. */
   readonly items: number;
   /** Estimated tokens of its items. */
   readonly tokens: number;
 }
 
-/** Exchanges that recall must treat as absent from the request. */
+/** Exchanges that recall may quote, because they are not in the request that svc sends. */
 export interface Leaving {
-  /** Exchanges that are left out since an earlier request. */
+  /** Exchanges that earlier requests left out too. */
   readonly gone: readonly Omission[];
-  /** Exchanges left out from this request on, if the memory proves them and something is recalled. */
+  /** Exchanges that this request is the first to leave out, if the memory proves them and something is recalled. */
   readonly going: readonly Omission[];
 }
 
@@ -49,7 +49,7 @@ export const KEPT_EXCHANGES = 2;
 /** The texts of an exchange; undefined if it has anything but plain text that memories store word for word. */
 export type ExchangeTexts = readonly RecordText[] | undefined;
 
-// Longest text without a tool to read it again: a recall returns at most a few hundred tokens of it.
+// Longest text that leaves a request whose tools cannot read it again: a recall returns a few hundred tokens of it.
 const TEXT_TOKENS_MAX = 2_000;
 
 /** Says whether an exchange is short enough to be left out of a request that offers no tool to read it again. */
@@ -58,7 +58,7 @@ export function isShortText({ texts, tokens }: Omission): boolean {
   return texts.every(({ text }) => estimateTextTokens(text) <= TEXT_TOKENS_MAX);
 }
 
-/** Finds the exchanges. `textsOf`: readExchangeTexts, or a cache of it. */
+/** Finds the exchanges that may be left out. `textsOf`: readExchangeTexts, or a cache of it. */
 export function findOmissions(
   view: RequestView,
   exchanges: readonly Exchange[],
@@ -68,10 +68,9 @@ export function findOmissions(
     const items = view.items.slice(exchange.start, exchange.end);
     const [first, next] = [items[0], view.items[exchange.end]];
     const shown = view.items[(exchanges[at + 1]?.end ?? 0) - 1];
-    // The exchange begins with a user's message. The next item must be one too, so that roles still alternate without
-    // the exchange.
+    // The item after the exchange must be a user's message, as its first item is. Otherwise roles would not alternate
+    // without the exchange.
     if (first === undefined || shown === undefined || next?.role !== 'user') return [];
-    // Only the text after an answer shows whether it was cut short.
     if (exchange.isOpen || exchange.wasInterrupted) return [];
     if (exchange.hasToolState || exchange.hasReasoning) return [];
     const texts = textsOf(exchange);
@@ -82,7 +81,7 @@ export function findOmissions(
   });
 }
 
-/** Returns the texts of an exchange without tools and reasoning. Masking is slow, so callers cache by item. */
+/** Returns the texts of an exchange. Looking for secrets is slow, so callers cache the result. */
 export function readExchangeTexts(
   view: RequestView,
   exchange: Exchange,
@@ -101,13 +100,13 @@ export function readExchangeTexts(
   return isWhole && human !== undefined && assistant !== undefined ? [human, assistant] : undefined;
 }
 
-/** Makes the records of the two texts of an exchange. */
+/** The functions that make the records of the two texts of an exchange. */
 interface Captures {
   captureHuman(this: void, text: string): RecordText | undefined;
   captureAssistant(this: void, text: string): RecordText | undefined;
 }
 
-/** Says whether the item contains more than text: the client's folder, an order, or a reference to something else. */
+/** Says whether an item contains more than text: a stated folder or branch, an order, a reference, an interruption. */
 function saysMore(item: Item): boolean {
   const { clientOrder, workingFolder, branch } = item;
   const isPlain = clientOrder === undefined && workingFolder === undefined && branch === undefined;
@@ -119,11 +118,11 @@ const PART_MEMBERS: ReadonlySet<string> = new Set(['type', 'text', 'cache_contro
 
 /** Returns the only text of the item; undefined if the item has other content. */
 function plainText(view: RequestView, item: Item): string | undefined {
-  const message = asRecord(parseJson(view.bytes, item)?.value);
+  const message = asRecord(parseSpan(view.bytes, item));
   const { type = 'message', status = 'completed', content } = message;
   if (type !== 'message' || status !== 'completed' || holdsMore(message, ITEM_MEMBERS)) return;
   const text = typeof content === 'string' ? content : onlyText(asList(content));
-  // A text with half a surrogate pair has no bytes that could be proven.
+  // A text with half a surrogate pair has no UTF-8 bytes, so no memory can prove it.
   return text === undefined || /\p{Surrogate}/u.test(text) ? undefined : text;
 }
 
@@ -134,7 +133,7 @@ function onlyText(parts: readonly unknown[]): string | undefined {
   return isOnly && typeof text === 'string' ? text : undefined;
 }
 
-/** Says whether an object has unknown members that matter; `refusal: null` and `annotations: []` do not. */
+/** Says whether an object has members that are neither known nor empty, as `refusal: null` and `annotations: []` are. */
 function holdsMore(value: Readonly<Record<string, unknown>>, known: ReadonlySet<string>): boolean {
   return Object.entries(value).some(
     ([name, member]) =>
@@ -151,7 +150,7 @@ export function isOmitted(item: Span, omissions: readonly Omission[]): boolean {
   return omissions.some(({ span }) => item.start >= span.start && item.start < span.end);
 }
 
-/** Writes the note for left-out exchanges. It depends on their number, so it stays until the next batch. */
+/** Writes the first note of a request about left-out exchanges. It depends on nothing but their number. */
 export function writeOmissionNote(count: number): string {
   return (
     `[svc left out ${earlierExchanges(count)} of this conversation, kept word for word. ` +
@@ -159,7 +158,7 @@ export function writeOmissionNote(count: number): string {
   );
 }
 
-/** Writes the note for later gaps: the first note says how to find left-out exchanges. */
+/** Writes a later note. Only the first one says how to find left-out exchanges. */
 export function writeNextOmissionNote(count: number): string {
   return `[svc left out ${earlierExchanges(count)} here as well]`;
 }
@@ -177,8 +176,8 @@ export interface Omitting {
 }
 
 /**
- * Leaves the exchanges out. The next user message that stays says at its end how many are missing before it. A note
- * depends on nothing after it: exchanges that are left out or restored further down do not change the cached prefix.
+ * Makes the edits that leave exchanges out, and that add a note to the next user message that stays: it says how many
+ * exchanges are missing. A note depends on nothing after it, so later changes do not change the cached prefix.
  */
 export function omit(view: RequestView, omissions: readonly Omission[]): Omitting {
   if (omissions.length === 0) return NOTHING;
@@ -198,14 +197,14 @@ export function omit(view: RequestView, omissions: readonly Omission[]): Omittin
   };
 }
 
-/** The number of exchanges missing directly before a user message. */
+/** The number of exchanges that are missing directly before a user message. */
 interface Gap {
   readonly place: Item;
   readonly form: ContentForm;
   readonly count: number;
 }
 
-/** Returns the gaps in order of the request; undefined if an exchange would be left out without a note. */
+/** Returns the gaps in the order of the request; undefined if an exchange would be left out without a note. */
 function gapsOf(view: RequestView, omissions: readonly Omission[]): readonly Gap[] | undefined {
   const inOrder = omissions.toSorted((one, other) => one.span.start - other.span.start);
   const gaps: Gap[] = [];

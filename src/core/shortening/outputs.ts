@@ -1,11 +1,11 @@
 /**
- * Finds the tool outputs of a request: the text of each, the call that it answers, and the place of its text in the
- * body. So the text alone can be replaced, and the pair of call and result stays.
- * An output that is not exactly one text (pictures, several parts, parts with other members) has no text here, so it
- * is never changed.
+ * Finds the tool outputs of a request: the text of each, the call that it answers, and the offsets of its text in the
+ * body. So svc can replace the text alone, and the pair of call and result stays.
+ * It finds only outputs that are exactly one text. Others (pictures, several parts, parts with other members) never
+ * change.
  */
 import { callsOf, pathIn, dialectOf } from '../dialects/dialects.ts';
-import { asText, parseJson as parseText } from '../bytes/json-fields.ts';
+import { asText, parseJson } from '../bytes/json-fields.ts';
 import {
   elementsOf,
   firstMember,
@@ -14,7 +14,7 @@ import {
   opensList,
   opensObject,
   opensString,
-  parseJson,
+  parseSpan,
   stringPrefixEnd,
   valueEnd,
   type Span,
@@ -32,30 +32,30 @@ interface ItemOutput {
   readonly callId: string;
   /** The bytes that a stub replaces: those of `text` only, inside the quotes of a JSON string. */
   readonly content: Span;
-  /** The tool's text, without reminders that the client appended; those stay in the request. */
+  /** The tool's text. Reminders that the client appended do not belong to it, and stay in the request. */
   readonly text: string;
-  /** base64url sha256 of `tool`, a line end and the text. The memory finds the output by it. */
+  /** base64url sha256 of the word `tool`, a line end and the text. The memory finds the output by it. */
   readonly digest: string;
   /** Estimated tokens of the content. */
   readonly tokens: number;
   /** The facts about the text that a stub states. */
   readonly gist: Gist;
   /**
-   * True if the memory may store the text unchanged: nothing in it is private, and all characters are valid UTF-8.
+   * True if the memory may store the text unchanged, as far as isStorable() knows. It does not look for secrets.
    */
   readonly isStorable: boolean;
-  /** True if the client wrote this text in place of the tool's output. */
+  /** True if the client wrote this text instead of the tool's output; see CLIENT_STUBS. */
   readonly isClientStub: boolean;
 }
 
 /** The facts about a call that shortening needs. */
 interface ItemCall {
   readonly id: string;
-  /** The tool's name; '' if this is no call. */
+  /** The tool's name; '' if the item has no call with this id. */
   readonly tool: string;
   /** The file that the call names; '' if it names none. */
   readonly path: string;
-  /** References of left-out outputs in the call, which reads them again. */
+  /** The references (`m_…`) in the call's arguments: with these the model reads left-out outputs again. */
   readonly references: readonly string[];
 }
 
@@ -67,12 +67,13 @@ export interface ItemTools {
 
 /** An output in its request. */
 export interface ToolOutput extends ItemOutput {
-  /** The beginning of the digest, by which the ledger names the output. */
+  /** The beginning of the digest. Batches in the ledger name the output by it. */
   readonly mark: string;
+  /** The index of its item. */
   readonly item: number;
   /** The tool's name; '' if the request does not contain the call. */
   readonly tool: string;
-  /** How often the text was read again by reference, up to this item, after it was left out; see ReadCounts. */
+  /** How often the model has read the text again by its reference, up to this output; see ReadCounts. */
   readonly timesRead: number;
   /** True if the client replaced the output itself, or refers to it later. */
   readonly isClients: boolean;
@@ -81,8 +82,8 @@ export interface ToolOutput extends ItemOutput {
 const NO_TOOLS: ItemTools = { calls: [], outputs: [] };
 
 /**
- * Cached by item, as long as its conversation is remembered, because the next request has the same items. Reading an
- * output of 10 kB takes 250 us.
+ * Cached by item, because the next request of the conversation has the same items. Reading an output of 10 kB takes
+ * 250 us.
  */
 const TOOLS = new WeakMap<Item, ItemTools>();
 
@@ -95,7 +96,7 @@ export function itemTools(view: RequestView, item: Item): ItemTools {
   return tools;
 }
 
-/** Reads the tools of the items before `end` in steps, so that later calls are cheap: a long history takes a second. */
+/** Reads the items before `end` into the cache of itemTools() in steps, because a long history takes a second. */
 export function* itemToolsSteps(view: RequestView, end = view.items.length): Steps<void> {
   const pace = new Pace();
   for (const item of view.items.slice(0, end)) {
@@ -117,10 +118,10 @@ function readItemTools(view: RequestView, item: Item): ItemTools {
   };
 }
 
-/** A text with which the client refers to an earlier output of the same file. */
+/** The beginning of a text that Claude Code writes instead of an output if an earlier output has the same file. */
 const UNCHANGED = 'File unchanged since last read';
 
-/** Texts that clients write in place of an output. The first refers to an earlier output, which must stay. */
+/** Beginnings of the texts that clients write instead of an output. */
 const CLIENT_STUBS: readonly string[] = [
   UNCHANGED,
   '[Old tool result content cleared',
@@ -144,10 +145,10 @@ function readOutputs(view: RequestView, item: Item): readonly ItemOutput[] {
     const id = memberValue(bytes, open, idName);
     const value = memberValue(bytes, open, textName);
     const text = value === undefined ? undefined : onlyText(bytes, value);
-    const callId = id === undefined ? '' : asText(parseJson(bytes, id)?.value);
+    const callId = id === undefined ? '' : asText(parseSpan(bytes, id));
     if (text === undefined || callId === '') return [];
     if (text.end - text.start > WRITTEN_BYTES_MAX) return [];
-    const whole = asText(parseJson(bytes, text)?.value);
+    const whole = asText(parseSpan(bytes, text));
     const said = whole.slice(0, toolTextLength(whole));
     const content = bytesOf(bytes, text, { said, isWhole: said.length === whole.length });
     if (content === undefined) return [];
@@ -159,7 +160,7 @@ function readOutputs(view: RequestView, item: Item): readonly ItemOutput[] {
   });
 }
 
-/** Returns the bytes in the string `text` that encode its beginning `said`; undefined if none do. */
+/** Returns the span of `said`, the beginning of the string at `text`; undefined if its bytes decode to another text. */
 function bytesOf(
   bytes: Buffer,
   text: Span,
@@ -169,25 +170,25 @@ function bytesOf(
   if (isWhole) return { start, end: text.end - 1 };
   const end = stringPrefixEnd(bytes, text.start, said.length);
   // Invalid UTF-8 is decoded to other characters, whose byte length differs.
-  const written = parseText(`"${bytes.toString('utf8', start, end)}"`);
+  const written = parseJson(`"${bytes.toString('utf8', start, end)}"`);
   return written === said ? { start, end } : undefined;
 }
 
-// Longest output that is examined. Clients cut outputs at 30,000 to 100,000 characters; masking more would block all
-// streams too long.
+// Longest output that may leave. Clients cut outputs at 30,000 to 100,000 characters. Looking for secrets in a longer
+// one would block all streams too long.
 const TEXT_CHARS_MAX = 128 * 1024;
 
-// Longest output in bytes: an escaped character has at most six. A longer one need not be decoded to be refused.
+// Longest output in bytes, because an escaped character has at most six. A longer one is not even decoded.
 const WRITTEN_BYTES_MAX = 6 * TEXT_CHARS_MAX + 2;
 
-/** Says whether a text can be stored unchanged and proven, apart from secrets in it. */
+/** Says whether a memory can store a text unchanged and prove it, unless it has secrets. */
 export function isStorable(text: string): boolean {
   if (text.length > TEXT_CHARS_MAX || isStub(text)) return false;
-  // Half a surrogate pair is no valid UTF-8, so it cannot be proven.
+  // Half a surrogate pair has no UTF-8 bytes, so no memory can prove it.
   return !/<private>/i.test(text) && !/\p{Surrogate}/u.test(text);
 }
 
-/** Returns the string that is the whole content: alone, or as a list's only part. */
+/** Returns the span of the string that is the whole content, alone or as a list's only part. */
 function onlyText(bytes: Buffer, content: Span): Span | undefined {
   if (opensString(bytes, content.start)) return content;
   if (!opensList(bytes, content.start)) return undefined;
@@ -207,7 +208,7 @@ function countMembers(bytes: Buffer, open: number): number {
   return count;
 }
 
-// Length of a mark: 72 bits, which no two outputs of a conversation share. The memory proves the text anyway.
+// Characters of a mark: 72 bits, so no two different outputs of a conversation have the same mark.
 const MARK_CHARS = 12;
 
 /** Returns the outputs of a request that are one text each, in order. */
@@ -224,7 +225,7 @@ export function outputsOf(view: RequestView, items = view.items): readonly ToolO
     for (const call of tools.calls) calls.set(call.id, call);
     for (const output of tools.outputs) {
       const call = calls.get(output.callId);
-      // Name every member: object spread takes V8 some 60 times as long for thousands of outputs.
+      // Names every member: object spread takes V8 some 60 times as long for thousands of outputs.
       listed.push({
         callId: output.callId,
         content: output.content,
@@ -248,8 +249,8 @@ export function outputsOf(view: RequestView, items = view.items): readonly ToolO
 }
 
 /**
- * Returns all outputs except the newest item's. The model has not seen those yet, so they are never left out, and
- * svc can read them after the request was sent.
+ * Returns all outputs except those of the newest item. The model has not seen them yet, so they never leave, and svc
+ * reads them only after it has sent the request.
  */
 export function seenOutputsOf(view: RequestView): readonly ToolOutput[] {
   const { items, bytes } = view;
@@ -265,7 +266,7 @@ function hasTools({ toolCalls, toolResultIds }: Item): boolean {
   return toolCalls.length > 0 || toolResultIds.length > 0;
 }
 
-/** Marks outputs to which a client's "unchanged" refers: the model reads them there, so they must stay. */
+/** Marks the outputs to which a later UNCHANGED refers. They must stay, because the model finds the file in them. */
 function markReferred(
   outputs: readonly ToolOutput[],
   paths: readonly string[],
@@ -280,17 +281,20 @@ function markReferred(
 }
 
 /**
- * Counts how often a left-out text was read again by reference, output by output. A count depends only on the part
+ * Counts how often left-out texts were read again by their references. The count at an output depends only on the items
  * before it, so it is the same in every later request.
  */
 class ReadCounts {
-  /** Counts, by the reference under which a text was first left out. */
+  /** The counts, by the reference with which a text was first left out. */
   readonly #times = new Map<string, number>();
-  /** For the output of a reading call, which has a reference of its own, the first reference of its text. */
+  /**
+   * First references of texts that were read again. The output of such a reading has a reference of its own, which is the
+   * key.
+   */
   readonly #origins = new Map<string, string>();
 
   /**
-   * Returns how often the output's text has been read, this time included. `references`: those in the output's call.
+   * Returns how often the text of an output has been read again, this output included. `references`: those in its call.
    */
   count(references: readonly string[], digest: string): number {
     if (references.length === 0) {
@@ -315,7 +319,7 @@ class ReadCounts {
 }
 
 /**
- * Counts the calls at the end of the request that have read one of these left-out outputs again. Each call counts
+ * Counts the calls of the newest round with which the model read one of these left-out outputs again. So each call counts
  * only in the request that brings its result.
  */
 export function countReadings(view: RequestView, elided: readonly ToolOutput[]): number {

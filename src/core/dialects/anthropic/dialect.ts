@@ -31,7 +31,7 @@ import {
   memberValue,
   opensList,
   opensObject,
-  parseJson,
+  parseSpan,
   type Span,
 } from '../../bytes/json-scan.ts';
 import { NO_TRAITS, readSystemItem, textsOf, toolCall } from '../system-text.ts';
@@ -63,7 +63,8 @@ export const MESSAGES: DialectDescriptor = {
   pictureTokens,
 };
 
-// Anthropic's guide: scaled to 1,568 pixels at the longer edge and about 1,600 tokens, then (w * h) / 750.
+// Anthropic's vision guide: a picture is scaled down until its longer edge has at most 1,568 pixels and it has at most
+// about 1,600 tokens. It has (width * height) / 750 tokens.
 const EDGE_MAX = 1_568;
 const PIXELS_A_TOKEN = 750;
 const PICTURE_TOKENS_MAX = 1_600;
@@ -144,7 +145,7 @@ class MessagesAnswer extends DialectAnswer {
     }
   }
 
-  // Adjacent text blocks are one paragraph, as in the item that the client will send back.
+  // Joins adjacent text blocks to one paragraph, as visibleText() does with the item that the client sends back.
   #startBlock(index: unknown, block: Fields): void {
     const type = block['type'];
     if (type === 'text' && this.#lastBlock !== undefined && this.#lastBlock !== 'text') {
@@ -164,7 +165,7 @@ class MessagesAnswer extends DialectAnswer {
 
   #stop(reason: unknown): void {
     if (CALLING.has(reason)) this.#callsTools = true;
-    // The user sees a refusal, but recalling it later would only teach the model to refuse.
+    // A refusal is not stored, because a recalled refusal would make the model refuse again.
     else if (reason === 'refusal') this.isFailed = true;
     else if (typeof reason === 'string' && !WHOLE.has(reason)) this.isCutShort = true;
   }
@@ -200,7 +201,7 @@ class MessagesAnswer extends DialectAnswer {
 const CALLING: ReadonlySet<unknown> = new Set(['tool_use', 'pause_turn', 'compaction']);
 /** Block types with a signature that Anthropic checks (the types of its SDK, 2026-09). */
 const SIGNED: ReadonlySet<unknown> = new Set(['thinking', 'connector_text']);
-/** Stop reasons of a whole answer; with any other it was cut. Some other providers send `stop`. */
+/** Stop reasons of a whole answer. Any other reason means that it was cut off. `stop` is from other providers. */
 const WHOLE: ReadonlySet<string> = new Set(['end_turn', 'stop_sequence', 'stop']);
 
 function textIn(event: Fields): string | undefined {
@@ -223,10 +224,10 @@ function sum(numbers: readonly number[]): number {
 }
 
 const MESSAGE_STOP = '{"type":"message_stop"}';
-/** The event `ping` as Anthropic writes it, and as others do. */
+/** The beginning of the event `ping`: as Anthropic writes it, and as other providers do. */
 const PINGS = ['{"type": "ping"', '{"type":"ping"'];
 
-/** Recognises events without facts for svc by their first bytes. An event in another form is parsed. */
+/** Says by the first characters whether svc needs nothing from an event. An event in another form is parsed. */
 function isInert(data: string): boolean {
   if (hasAt(data, '{"type":"content_block_delta"', 0)) return isOtherDelta(data);
   return PINGS.some((ping) => hasAt(data, ping, 0));
@@ -286,7 +287,7 @@ function readUser(content: unknown, hasFrames: HasFrames | undefined): ItemTrait
   };
 }
 
-/** Returns what the user typed during a tool call. Only Claude Code appends it to the tool's output. */
+/** Returns what the user typed during a tool call, which Claude Code appends to the tool's output; '' without it. */
 function typedInResult({ content }: Fields): string {
   return typedInOutput(textsOf(content).at(-1) ?? '');
 }
@@ -315,7 +316,7 @@ function isCompaction(value: unknown): boolean {
   return asRecord(value)['type'] === 'compaction';
 }
 
-/** Returns the ids of signed thinking. Unsigned thinking, as other providers send it, is bound to nothing. */
+/** Returns the ids of signed thinking. Thinking without a signature, as other providers send it, is not bound. */
 function thoughtsIn(blocks: readonly unknown[]): readonly string[] {
   const signed = blocks.filter(isThinking).map((value) => {
     const block = asRecord(value);
@@ -324,7 +325,7 @@ function thoughtsIn(blocks: readonly unknown[]): readonly string[] {
   return signed.filter((signature) => signature !== '').map(thoughtId);
 }
 
-/** Blocks that only the provider can read and that must be sent back unchanged. */
+/** Block types that the client must send back unchanged. */
 const REASONING: ReadonlySet<unknown> = new Set(['thinking', 'redacted_thinking', 'compaction']);
 
 /** Matches `tool_result`, and results of the provider's own tools: `web_search_tool_result`, … */
@@ -340,8 +341,8 @@ function resultIds(blocks: readonly unknown[]): readonly string[] {
 }
 
 /**
- * Joins the text blocks. Adjacent ones are pieces of a sentence that citations have split; another block between
- * them separates paragraphs.
+ * Joins the text blocks. Citations split a sentence into adjacent blocks, so these are joined directly. With another
+ * block between them, two texts are separate paragraphs.
  */
 function visibleText(blocks: readonly unknown[]): string {
   const paragraphs: string[] = [''];
@@ -365,7 +366,7 @@ function resultPlaces(bytes: Buffer, item: Span): readonly ResultPlace[] {
   if (content === undefined || !opensList(bytes, content.start)) return [];
   const results = elementsOf(bytes, content).filter((open) => {
     const type = opensObject(bytes, open) ? memberValue(bytes, open, 'type') : undefined;
-    return type !== undefined && parseJson(bytes, type)?.value === 'tool_result';
+    return type !== undefined && parseSpan(bytes, type) === 'tool_result';
   });
   return results.map((open) => ({ open, idName: 'tool_use_id', textName: 'content' }));
 }

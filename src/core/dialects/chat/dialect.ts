@@ -18,7 +18,6 @@ import { projectInUser } from '../../conversation/stated-project.ts';
 import type { ItemTraits, ToolCall } from '../../conversation/view.ts';
 import type { Span } from '../../bytes/json-scan.ts';
 
-/** Describes OpenAI Chat Completions, which many other providers offer too. */
 export const CHAT: DialectDescriptor = {
   ...CHAT_API,
   listKey: 'messages',
@@ -32,16 +31,16 @@ export const CHAT: DialectDescriptor = {
   createAnswerParser: (options) => new ChatAnswer(options),
   endMarks: ['[DONE]'],
   thoughtMarks: ['finish_reason":"', 'finish_reason": "'],
-  // Many providers offer this dialect, and their prices of a cache read differ a hundredfold.
   clearsOutputs: false,
+  // Many providers offer this dialect, and their prices of a cache read differ a hundredfold.
   cachePrices: { ...OPENAI_CACHE, isKnown: false },
   cacheDefaultMs: openAiCacheMs,
   pictureTokens: openAiPictureTokens,
 };
 
-/** Reads answers of Chat Completions, the first of several choices. Reasoning and arguments are skipped. */
+/** Reads answers of Chat Completions. It reads only the first choice, and skips reasoning and arguments. */
 class ChatAnswer extends DialectAnswer {
-  /** Templates of chunks without facts for svc: most of a stream that thinks or calls tools. */
+  /** Recognise chunks with reasoning or arguments, from which svc needs nothing, without parsing them. */
   readonly #quiet = [
     new DeltaTemplate('"arguments":"', quietArguments),
     new DeltaTemplate('"reasoning_content":"', (chunk) =>
@@ -122,7 +121,7 @@ class ChatAnswer extends DialectAnswer {
     this.noteUsage(value);
     const details = asRecord(value['prompt_tokens_details']);
     const cacheRead = asCount(details['cached_tokens'], asCount(value['prompt_cache_hit_tokens']));
-    // Both counts are part of the prompt's tokens. OpenAI reports cache writes since GPT-5.6.
+    // `prompt_tokens` includes both counts. OpenAI reports cache writes since GPT-5.6.
     const cacheWrite = asCount(details['cache_write_tokens']);
     this.usage = {
       input: Math.max(0, asCount(value['prompt_tokens']) - cacheRead - cacheWrite),
@@ -139,7 +138,7 @@ const SIGNED = ['reasoning_details', 'thinking_blocks'] as const;
 /**
  * Finish reasons of a whole answer without calls: OpenAI's `stop`, and names that servers pass on from others
  * (Hugging Face TGI, Cohere, Anthropic). A reason in none of the three sets means that the answer was cut, such as
- * DeepSeek's `insufficient_system_resource`, Mistral's `model_length`, `error` and `abort`.
+ * `insufficient_system_resource` (DeepSeek), `model_length` (Mistral), `error` and `abort`.
  */
 const WHOLE: ReadonlySet<string> = new Set([
   'stop',
@@ -167,7 +166,7 @@ function firstChoice(chunk: Fields): Fields {
   return choices.find((choice) => (choice['index'] ?? 0) === 0) ?? {};
 }
 
-/** Returns the first choice's delta if the chunk has nothing else that matters. */
+/** Returns the first choice's delta; {} if the chunk also has a finish reason, a usage or an error. */
 function soleDelta(chunk: Fields): Fields {
   const choice = firstChoice(chunk);
   const matters =
@@ -192,25 +191,25 @@ function quietArguments(chunk: Fields): string | undefined {
   const delta = soleDelta(chunk);
   const [call] = asList(delta['tool_calls']);
   const { arguments: text } = asRecord(asRecord(call)['function']);
-  return typeof text === 'string' && !isSaid(delta) ? text : undefined;
+  return typeof text === 'string' && !hasText(delta) ? text : undefined;
 }
 
 function quietReasoning(chunk: Fields, member: string): string | undefined {
   const delta = soleDelta(chunk);
   const text = delta[member];
-  return typeof text === 'string' && !isSaid(delta) && !hasCalls(delta) ? text : undefined;
+  return typeof text === 'string' && !hasText(delta) && !hasCalls(delta) ? text : undefined;
 }
 
 /**
- * Says whether a delta is a thought. Gemini's OpenAI layer flags such content. A flagged message with `</thought>` has
- * the answer after the thought, so it is none.
+ * Says whether a delta or a message is only a thought, which Gemini flags in this dialect. In a flagged message with
+ * `</thought>` the answer follows the thought.
  */
 function isThought(said: Fields): boolean {
   const isFlagged = asRecord(asRecord(said['extra_content'])['google'])['thought'] === true;
   return isFlagged && !textsOf(said['content']).join('').includes('</thought>');
 }
 
-function isSaid(delta: Fields): boolean {
+function hasText(delta: Fields): boolean {
   return textsOf(delta['content']).join('') !== '';
 }
 
@@ -246,12 +245,9 @@ function readAssistant(message: Fields): ItemTraits {
     assistantText: textsOf(message['content']).join('').trim(),
     toolCalls: toolCalls(message),
     hasReasoning: REASONING_MEMBERS.some((field) => isFilled(message[field])),
-    thoughts: SIGNED_MEMBERS.flatMap((field) => asList(message[field]).flatMap(thoughtsOf)),
+    thoughts: SIGNED.flatMap((field) => asList(message[field]).flatMap(thoughtsOf)),
   };
 }
-
-/** Members in which gateways of this dialect pass on signed thinking: OpenRouter's form, and LiteLLM's. */
-const SIGNED_MEMBERS = ['reasoning_details', 'thinking_blocks'] as const;
 
 function thoughtsOf(value: unknown): readonly string[] {
   const part = asRecord(value);
