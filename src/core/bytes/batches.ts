@@ -24,7 +24,7 @@ export function* batchesOf<One>(
   if (batch.length > 0) yield batch;
 }
 
-/** Cuts a list into pieces of at most so many elements. */
+/** Cuts a list into pieces of at most `most` elements. */
 export function chunksOf<One>(list: readonly One[], most: number): readonly (readonly One[])[] {
   const count = Math.ceil(list.length / most);
   return Array.from({ length: count }, (_, at) => list.slice(at * most, (at + 1) * most));

@@ -12,14 +12,17 @@ export interface Definition {
   readonly indent: number;
 }
 
-/** Bound on definitions: only generated code has more. */
+/** Bound on the definitions of one text: only generated code has more. */
 const DEFINITIONS_MAX = 2_000;
 /** Characters of a line that are searched: a definition has its name at the beginning. */
 const LINE_CHARS = 160;
 const WORDS_MAX = 8;
 const NAME_CHARS = 40;
 
-/** Returns the definitions in text order. Headings count only if nothing else does: # is a comment in code. */
+/**
+ * Returns the definitions in the order of the text. It returns headings only if it finds nothing else, because a `#`
+ * begins a comment in many languages.
+ */
 export function definitionsIn(text: string): readonly Definition[] {
   const found: Definition[] = [];
   const headings: Definition[] = [];
@@ -40,7 +43,10 @@ export function definitionsIn(text: string): readonly Definition[] {
   return found.length > 0 ? found : headings;
 }
 
-/** Returns a few definitions, spread over the text. The least indented are preferred: a class says more. */
+/**
+ * Returns at most `most` definitions, spread evenly over the text. It takes only the least indented ones, such as
+ * classes, if there are more than half as many of them.
+ */
 export function fewDefinitions(text: string, most: number): readonly Definition[] {
   const all = definitionsIn(text);
   const left = Math.min(...all.map(({ indent }) => indent));
@@ -64,7 +70,7 @@ function startOf(line: string): { readonly text: string; readonly indent: number
   return { text, indent: rest.length - text.length };
 }
 
-/** Words that may precede the defining word or a method's name. */
+/** Words that may come before a word of DEFINERS or VALUES, or before the name of a method. */
 const MODIFIERS: ReadonlySet<string> = new Set(
   (
     'export default declare async abstract public private protected internal static final override ' +
@@ -83,7 +89,8 @@ const DEFINERS: ReadonlySet<string> = new Set(
 const VALUES: ReadonlySet<string> = new Set(['const', 'let', 'var', 'val']);
 
 const WORD = /\s*([\p{L}_$][\p{L}\p{N}_$]*)/uy;
-// Matches what may precede a name: a generator's star, the receiver of a Go method, type parameters in Rust.
+// Matches what may stand between the defining word and the name: the star of a generator, the `!` of a Rust macro, the
+// receiver of a Go method, type parameters in Rust.
 const BEFORE_NAME = /\s*(?:\*|!|\([^()]{0,60}\)|<[^<>]{0,60}>)?\s*/y;
 const AFTER_NAME =
   /^\s*(?:[({:<=;,[]|$|(?:extends|implements|struct|interface|func|for|where|is|do|as|AS|ON)\b)/;

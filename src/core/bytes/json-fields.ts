@@ -32,7 +32,7 @@ export function textOrNone(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** Reads a token count. Anything but a whole number from 0 up reads as `fallback`. */
+/** Returns a count, such as a number of tokens. Anything but a whole number from 0 up reads as `fallback`. */
 export function asCount(value: unknown, fallback = 0): number {
   return Number.isSafeInteger(value) && Number(value) >= 0 ? Number(value) : fallback;
 }
@@ -45,15 +45,15 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** Joins paragraphs with a blank line; blank paragraphs are dropped. */
+/** Joins the paragraphs that are not blank, with a blank line between two. */
 export function joinParagraphs(paragraphs: readonly string[]): string {
   const trimmed = paragraphs.map((paragraph) => paragraph.trim());
   return trimmed.filter((paragraph) => paragraph !== '').join('\n\n');
 }
 
 /**
- * Says whether `text` has `part` at `at`. `startsWith` compares character by character in V8: for the long parts
- * here, slicing and comparing is five times as fast (measured on Node 20).
+ * Says whether `part` begins at index `at` of `text`. For long parts this is five times as fast as `startsWith`, which
+ * compares single characters (measured on Node 20).
  */
 export function hasAt(text: string, part: string, at: number): boolean {
   return text.slice(at, at + part.length) === part;

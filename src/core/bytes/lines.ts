@@ -1,7 +1,4 @@
-/**
- * Cuts a stored text into lines. A line keeps its line end, and nothing is added or normalised, so that the joined
- * parts equal the text byte for byte.
- */
+/** Finds the lines of a text. A line includes its line end, so that the lines together are the text. */
 
 /** Counts the lines of a text; a last line without a line end counts too. */
 export function countLines(text: string): number {
@@ -10,7 +7,7 @@ export function countLines(text: string): number {
   return lines;
 }
 
-/** Returns where the line begins that comes `lines` after the one at `start`; the text's end if there is none. */
+/** Returns where the line begins that is `lines` below the one at `start`; the end of the text if there is none. */
 export function lineStart(text: string, start: number, lines: number): number {
   let at = start;
   for (let passed = 0; passed < lines && at < text.length; passed += 1) {

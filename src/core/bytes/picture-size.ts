@@ -7,11 +7,11 @@ export interface PictureSize {
   readonly height: number;
 }
 
-// Bytes that are searched. A JPEG states its size after its metadata, which cameras fill with 64 kB and a small
-// picture.
+// Base64 characters that are decoded. A JPEG states its size only after its metadata, and those of a camera have 64 kB
+// and a preview picture.
 const HEAD_CHARS = 256 * 1024;
 
-/** Returns the size. `base64`: the file. Undefined if it is no PNG, JPEG, GIF or WebP, or states no size. */
+/** Returns the size of a file in base64; undefined if it is no PNG, JPEG, GIF or WebP, or states no size. */
 export function pictureSize(base64: string): PictureSize | undefined {
   const head = Buffer.from(base64.slice(0, HEAD_CHARS), 'base64');
   for (const read of [pngSize, gifSize, webpSize, jpegSize]) {
@@ -46,7 +46,7 @@ function webpSize(head: Buffer): PictureSize | undefined {
   return undefined;
 }
 
-/** Reads a JPEG: segments follow each other, and the one that begins a frame holds the size. */
+/** Returns a JPEG's size, which the segment that begins a frame (the picture) states. */
 function jpegSize(head: Buffer): PictureSize | undefined {
   if (head.length < 4 || head.readUInt16BE(0) !== 0xffd8) return undefined;
   let at = 2;

@@ -23,7 +23,7 @@ export class Recent<Key, Value> {
     return value;
   }
 
-  /** Like `get`, but does not count as a use: for a thousand keys that would be most of the cost. */
+  /** Returns the value without counting a use, because moving the entry is most of the cost of `get`. */
   peek(key: Key): Value | undefined {
     return this.#values.get(key);
   }
@@ -61,7 +61,7 @@ export class Recent<Key, Value> {
   }
 }
 
-/** A collection with an order: a Map or a Set. */
+/** A Map or a Set, which keeps the order of insertion. */
 interface Remembered<Key> {
   readonly size: number;
   keys(): IterableIterator<Key>;

@@ -51,7 +51,10 @@ type Weight = keyof typeof WEIGHTS;
 
 type WideKind = 'twoBytes' | 'threeBytes' | 'han' | 'kana' | 'hangul' | 'fourBytes';
 
-/** The kinds of bytes. Letters with a meaning after a backslash have kinds of their own. */
+/**
+ * The kinds of bytes. Letters with a meaning after a backslash have kinds of their own. `inner`: a later byte of a
+ * character beyond ASCII.
+ */
 type Kind =
   | WideKind
   | 'small'
@@ -302,7 +305,7 @@ export function estimateTokens(bytes: Uint8Array, start = 0, end = bytes.length)
   return Math.ceil(tokens);
 }
 
-/** Estimates in steps. A long text is cut into pieces, whose sum differs by at most a token each. */
+/** Does the work of estimateTokens in steps. It cuts a long text, and each cut changes the sum by at most one token. */
 export function* estimateSteps(bytes: Uint8Array, start: number, end: number): Steps<number> {
   let tokens = 0;
   let at = start;

@@ -1,6 +1,7 @@
 /**
- * Says which models may bind their thinking to its prefix. Providers add such models and never remove the check, so
- * the table lists the models that are known not to bind; every other model counts as binding.
+ * Says which models may bind their thinking to its prefix: then the provider checks that nothing before a thought has
+ * changed. The tables list the models that are known not to bind. Every other model counts as binding, because
+ * providers add models with the check and never remove it.
  * Sources: platform.claude.com, preserved thinking and prefix checks (2026-11: Fable 5.1 and 5.2, Mythos 5.1 and
  * 5.2, Opus 5.5, Sonnet 5.5, Haiku 5.5 check; Opus 5, Sonnet 5, Fable 5, Haiku 4.5 and older do not);
  * developers.openai.com, keep prefix unchanged (2026-11: "newer frontier models", none is named).
@@ -21,14 +22,14 @@ const CLAUDE = /claude-([a-z]+)-(\d)(?:[-.](\d))?(?![\d])/;
 // `claude-instant-1.2`.
 const OLD_CLAUDE = /claude-(?:[123](?:[-.]|$)|instant)/;
 /**
- * The newest GPT that does not bind. GPT-5.6 is the first whose documents mention reasoning kept between requests,
- * so it may be a "newer" one.
+ * The newest GPT version that does not bind; 55 means 5.5. GPT-5.6 is the first whose documents mention reasoning that
+ * is kept between requests, so it may be one of the "newer frontier models".
  */
 const GPT_UNBOUND = 55;
 const GPT = /(?:^|[/.])gpt-(\d+)(?:\.(\d))?/;
 const OLD_OPENAI = /(?:^|[/.])(?:o[134](?:-|$)|chatgpt-4|codex-mini|gpt-oss)/;
 
-/** Says whether a model may bind its thinking to its prefix. A model without a name counts as binding. */
+/** Says whether a model may bind its thinking. A request without a model counts as binding. */
 export function bindsThinking(model: string | undefined): boolean {
   const name = (model ?? '').toLowerCase();
   const [, family = '', major = '', minor = '0'] = CLAUDE.exec(name) ?? [];
@@ -39,5 +40,5 @@ export function bindsThinking(model: string | undefined): boolean {
   return gpt === undefined || Number(gpt) * 10 + Number(point) > GPT_UNBOUND;
 }
 
-/** Matches Claude Code's mark for the long window at the end of a model's name. */
+/** Matches the suffix with which Claude Code asks for a model's window of a million tokens. */
 export const LONG_MARK = /\[1m\]$/i;

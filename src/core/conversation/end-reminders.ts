@@ -9,8 +9,8 @@ export const REMINDER_END = '</system-reminder>';
 const LINE_REMINDER = `\n${REMINDER}`;
 
 /**
- * Beginnings of a reminder that has a user's message. The user may type any tag, so everything after them counts as
- * the user's, even if the tags seem to close.
+ * Beginnings of a typed frame: a reminder with a user's message. The user may type any tag, so everything after such a
+ * beginning counts as the user's, even if the reminder seems to end.
  */
 const TYPED_FRAMES: readonly string[] = [
   `${REMINDER}\nThe user sent the following message:`,
@@ -34,7 +34,7 @@ export function toolTextLength(text: string): number {
   }
 }
 
-/** Returns where the first reminder with a user's message begins, at the start of a line; -1 without one. */
+/** Returns where the first typed frame begins, at the start of a line; -1 without one. */
 function typedFrameStart(text: string): number {
   const starts = TYPED_FRAMES.map((frame) => {
     return text.startsWith(frame) ? 0 : text.indexOf(`\n${frame}`) + 1 || -1;
@@ -56,12 +56,12 @@ function lastReminderStart(text: string): number {
   return first === -1 || first > nearest ? nearest : first + 1;
 }
 
-/** Bound on frames: more than a user sends while one tool runs. Each candidate reads the text after it once. */
+/** Bound on the typed frames that are read: more than a user sends while one tool runs. Each costs a read to the end. */
 const FRAMES_MAX = 16;
 
 /**
- * Returns the user's message from the reminders at the very end of an output. If anything but whole reminders
- * follows a frame, or a reminder closes early in it, the frame came from a file and is ignored.
+ * Returns the messages of the typed frames at the very end of an output; '' without one. A typed frame counts only if
+ * whole reminders alone follow it. Otherwise it came from a file that the tool read.
  */
 export function typedInOutput(text: string): string {
   const trimmed = text.trimEnd();
@@ -78,7 +78,7 @@ export function typedInOutput(text: string): string {
   return '';
 }
 
-/** Returns where the last frames begin, in ascending order. */
+/** Returns where the last typed frames begin, in ascending order. */
 function frameStarts(text: string): readonly number[] {
   const starts = TYPED_FRAMES.flatMap((frame) => {
     const found: number[] = text.startsWith(frame) ? [0] : [];
@@ -112,11 +112,11 @@ function typedInReminder(inside: string): string {
   return head === undefined ? '' : withoutFrameEnd(inside.slice(head.length));
 }
 
-/** Matches the client's own words after the typed text: a last paragraph with instructions for the model. */
+/** Matches the client's last paragraph in a typed frame, which instructs the model. */
 const FRAME_END =
   /^(?:This is how Claude Code surfaces|(?:IMPORTANT|NOTE|Note|Please|After|Address|Do not|You (?:must|should))\b[^]*\b(?:message|user|request)\b)/;
 
-/** Returns the typed text of a frame without the client's sentences after it. */
+/** Returns the text of a typed frame without the client's last paragraph. */
 export function withoutFrameEnd(text: string): string {
   const last = text.lastIndexOf('\n\n');
   const isClients = last !== -1 && FRAME_END.test(text.slice(last + 2));

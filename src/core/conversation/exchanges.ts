@@ -10,7 +10,7 @@ export interface Exchange {
   /** The index of the first item, and the index after the last one. Exchanges cover the items without a gap. */
   readonly start: number;
   readonly end: number;
-  /** The newest item with human text; undefined for the part before the first human item. */
+  /** The index of its newest item with human text; undefined before the first such item of the conversation. */
   readonly human: number | undefined;
   /** The user's text; several consecutive messages are joined by a blank line. */
   readonly humanText: string;
@@ -29,10 +29,10 @@ export interface Exchange {
   readonly hasReasoning: boolean;
 }
 
-// Caches the exchanges of a list, because several steps of a request need them.
+// The exchanges of each list of items, because several steps of a request need them.
 const GROUPED = new WeakMap<readonly ItemTraits[], readonly Exchange[]>();
 
-/** Returns the exchanges in order; none for no items. The list must not change afterwards. */
+/** Returns the exchanges in order; none for no items. The list must not change later, because the result is cached. */
 export function groupExchanges(items: readonly ItemTraits[]): readonly Exchange[] {
   const known = GROUPED.get(items);
   if (known !== undefined) return known;
@@ -79,14 +79,14 @@ export function answeredRounds(items: readonly Item[]): readonly number[] {
 }
 
 /**
- * Returns the newest exchange, or undefined if there are no items. Only its own items are read, so a long
- * conversation costs nothing. Its indexes are positions in the whole list.
+ * Returns the newest exchange, or undefined if there are no items. It reads only the items of that exchange, so the
+ * time does not depend on the length of the conversation. The indexes are those of the whole list.
  */
 export function currentExchange(items: readonly Item[]): Exchange | undefined {
   return exchangeBefore(items, items.length);
 }
 
-/** Returns the exchange that holds the item before `end`, cut off there. */
+/** Returns the exchange of the item at `end - 1`, without the items from `end` on. */
 export function exchangeBefore(items: readonly Item[], end: number): Exchange | undefined {
   const start = items[end - 1]?.soFar.exchange.start;
   if (start === undefined) return undefined;
@@ -108,7 +108,7 @@ interface Draft {
   humanTexts: string[];
   isUnverified: boolean;
   assistantTexts: string[];
-  /** The number of texts up to the last tool call. */
+  /** The number of assistantTexts up to the last tool call. */
   textsBefore: number;
   isOpen: boolean;
   wasInterrupted: boolean;
@@ -160,7 +160,7 @@ function readInto(draft: Draft, item: ItemTraits, index: number): void {
   draft.isAnswered ||= isModelWork(item);
 }
 
-// Name every member, because object spread is slow: this runs for each exchange at every request.
+// Names every member, because object spread is slow, and this runs for each exchange of every request.
 function finished(draft: Draft, end: number): Exchange {
   return {
     start: draft.start,
@@ -235,9 +235,10 @@ interface ItemFacts {
 }
 
 /**
- * Finds the folder in system messages. Later ones carry output of hooks and tools, which may quote any document, and
- * such a message may even come before the client's own. So if two name different folders, none counts. After the
- * first answer nothing changes the folder, because a conversation must keep its space.
+ * Adds the folder of a system message to the one that earlier system messages named. Some contain output of hooks and
+ * tools, which may quote any document, and they may even come before the client's own message. So if two of them name
+ * different folders, neither counts. After the first answer nothing changes the folder, because the conversation must
+ * keep its space.
  */
 function systemFolders(
   so: SoFar,
@@ -264,8 +265,8 @@ function isOpening({ number, isAnswered }: ExchangeStart): boolean {
   return number <= 0 && !isAnswered;
 }
 
-// Returns the folder that a user message states. A block after the first answer is not the environment that a client
-// states at the start.
+// Returns the folder that a user message states. After the first answer it returns none, because clients state their
+// environment at the start.
 function userFolder(
   { workingFolder, statedBy }: ItemTraits,
   exchange: ExchangeStart,

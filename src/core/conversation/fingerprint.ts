@@ -1,12 +1,12 @@
 /**
  * Identifies items and conversations: equal fingerprints mean the same conversation so far.
- * A digest covers an item's content, but not what a client may rewrite. Claude Code moves its cache mark to the
- * newest message at every request, and turns a one-block list back into a string when the mark leaves it: neither
- * counts. In Responses an input may be a string, a message, or a message that states its type; SDKs change between
- * them within a conversation, so that does not count either, nor does white space.
- * Thinking does not count: a client may leave old thinking out, and the conversation stays the same.
- * Everything else counts, in the client's order and form, so that 2^53+1 differs from 2^53. (A character and its
- * escape differ here too: no client changes that between its own requests.)
+ * A digest covers an item's content, but not what a client may rewrite between two requests:
+ * - Cache marks. Claude Code moves its mark to the newest message, and turns a list of one block back into a string.
+ * - The form of a Responses input: a string, a message, or a message that states its type. SDKs change between them.
+ * - White space between values.
+ * - Thinking. A client may leave old thinking out, and the conversation stays the same.
+ * Everything else counts, in the client's order and spelling: 2^53+1 differs from 2^53, and a character differs from
+ * its escape.
  */
 import { hash } from 'node:crypto';
 import {
@@ -58,7 +58,10 @@ export const THINKING_TYPES: ReadonlySet<string> = new Set([
   'connector_text',
 ]);
 
-/** Members of a Chat Completions message: DeepSeek and Qwen; OpenRouter and vLLM; OpenRouter's and LiteLLM's signed forms. */
+/**
+ * Members with the thinking of a Chat Completions message. In order: DeepSeek and Qwen; OpenRouter and vLLM; the signed
+ * thinking of OpenRouter; that of LiteLLM.
+ */
 export const REASONING_MEMBERS = [
   'reasoning_content',
   'reasoning',
@@ -139,7 +142,7 @@ class CanonicalWriter {
     this.#insert(OBJECT_CLOSE);
   }
 
-  /** Writes an item or a content block. At this level a cache mark is a mark; deeper down it would be a tool's data. */
+  /** Writes an item or a content block without the members of UNCOUNTED. Deeper down, such a name is a tool's data. */
   #writeBlock(open: number): number {
     const bytes = this.#bytes;
     this.#keepOne(open);
@@ -165,7 +168,7 @@ class CanonicalWriter {
     return close + 1;
   }
 
-  /** Writes content. `opening` begins the block as which a string is written. */
+  /** Writes content. It writes a string as a list with one block, which begins with `opening`. */
   #writeContent(start: number, opening = BLOCK_OPEN): number {
     const bytes = this.#bytes;
     if (opensString(bytes, start)) {
@@ -250,7 +253,7 @@ interface Message {
   /** Offsets at which the values begin. */
   readonly role: number;
   readonly content: number;
-  /** Every other member except cache marks. */
+  /** The other members, without those of UNCOUNTED. */
   readonly others: readonly MemberHead[];
 }
 

@@ -3,8 +3,8 @@ import { REMINDER, REMINDER_END, typedInOutput, withoutFrameEnd } from './end-re
 
 /**
  * Separates a user's typed text from the text that the client put around it.
- * An error in one direction loses a memory. An error in the other stores a file's or a model's words as the user's
- * own, for good. So a doubtful block counts as not typed.
+ * If typed text is missed, svc loses a memory. If other text counts as typed, svc stores the words of a file or a model
+ * as the user's own. That is worse, so a doubtful block counts as not typed.
  * The texts may be hostile (a file that the client pasted in): every rule reads a text a constant number of times,
  * and no regular expression may backtrack over it.
  */
@@ -33,15 +33,15 @@ const INJECTED_WHOLE: ReadonlySet<string> = new Set([
 const AUTOMATED = '(This is an automated message, so do not respond to it conversationally.)';
 
 /**
- * How far into a text the client's order is searched for. It is not always the first sentence: below 900 characters
- * in Claude Code, measured.
+ * Characters of a text in which SUMMARY_ORDER is searched for. In Claude Code's recorded requests the sentence begins
+ * within the first 900, but not always at 0.
  */
 const ORDER_CHARS_MAX = 900;
 const SUMMARY_ORDER = 'Your task is to create a detailed summary of the conversation so far';
 
 /**
- * Reads a user message. `texts`: its text blocks in order. `isReply`: the message also holds a tool result; then
- * other text is the client's, unless a frame says otherwise.
+ * Reads a user message. `texts`: its text blocks in order. `isReply`: true if the message also has a tool result. Then
+ * a text counts as typed only if a wrapper shows it; see Meaning.
  */
 export function readUserText(texts: readonly string[], isReply: boolean): UserText {
   if (texts.length === 0) return NOTHING_SAID;
@@ -67,7 +67,7 @@ export function readUserText(texts: readonly string[], isReply: boolean): UserTe
 
 interface Reading {
   typed: string[];
-  /** True while a text without a frame counts as typed. */
+  /** True while a text that matches no wrapper counts as typed. */
   isOpen: boolean;
   isInterruption: boolean;
   /** How the next block must be read, if this block determines it. */
@@ -99,7 +99,7 @@ function addTyped(state: Reading, text: string): void {
   if (text !== '') state.typed.push(text);
 }
 
-/** Says whether a whole block is a client's wrapper: its text may then state the environment. */
+/** Says whether the client, and not the user, wrote a block. Only such a block may state the environment. */
 export function isWrapper(text: string): boolean {
   return meaningOf(text) !== undefined || isOneElement(text);
 }
@@ -164,7 +164,7 @@ const TYPED_ELEMENTS = [
 
 /**
  * Returns the content of the element with typed text. The element opens the block, or ends it after the client's own
- * elements. '' for any other block.
+ * elements. Returns '' for any other block.
  */
 function typedElement(text: string): string {
   const start = text.trim();
@@ -183,7 +183,7 @@ function opensAtEnd(text: string, name: string): number {
   return body.endsWith(`</${name}>`) ? body.lastIndexOf(`<${name}>`) : -1;
 }
 
-/** Bound on elements around typed text. The most seen of any client is four. */
+/** Bound on the elements before typed text, and on those after it. No recorded request has more than four. */
 const ELEMENTS_MAX = 16;
 const LEADING = /^<([a-z][A-Za-z0-9_-]{0,63})[\s>]/;
 const TRAILING = /<\/([a-z][A-Za-z0-9_-]{0,63})>$/;
@@ -209,7 +209,7 @@ function withoutElements(text: string): string {
   return rest;
 }
 
-/** The longest closing tag that is looked for. */
+/** Characters of the longest closing tag that TRAILING matches. */
 const ELEMENT_END_CHARS = 67;
 
 /** Returns the text without an element on separate lines at its end. */
@@ -220,7 +220,7 @@ function withoutTrailing(text: string, name: string): string {
   return start === -1 ? text : rest.slice(0, start);
 }
 
-/** Removes the pictures' file names that Claude Code and Codex add: a path must not be stored. */
+/** Removes the file names of pictures that Claude Code and Codex add, because svc must not store such paths. */
 function withoutPictures(text: string): string {
   if (!text.includes('[Image: ') && !text.includes('<image ')) return text;
   return text
@@ -229,8 +229,8 @@ function withoutPictures(text: string): string {
 }
 
 /**
- * Says whether a block is one XML element, or begins and ends like one. HTML elements do not count: users paste
- * pages and ask about them, and no client wraps text in one.
+ * Says whether a block begins and ends like one XML element. HTML elements do not count: users paste pages and ask
+ * about them, and no client wraps text in one.
  */
 function isOneElement(text: string): boolean {
   const trimmed = text.trim();
@@ -266,14 +266,14 @@ export function withoutReminders(text: string): string {
   return withoutLeftover(rest.join('\n'));
 }
 
-// Removes the text before an unmatched closing tag. A reminder may quote a file that has the closing tag; then the
-// text before an unmatched one came from that file.
+// Removes the text up to a closing tag that is left over. A reminder may quote a file with such a tag, and then the text
+// before the reminder's own closing tag came from that file.
 function withoutLeftover(text: string): string {
   const end = text.lastIndexOf(REMINDER_END);
   return end === -1 ? text : text.slice(end + REMINDER_END.length);
 }
 
-/** Recognises a shell command of pi with the ! prefix, and its output. */
+/** Says whether a block is a shell command that the user ran with the ! prefix of pi, with its output. */
 function isShellRun(text: string): boolean {
   const end = text.startsWith('Ran `') ? text.indexOf('`\n') : -1;
   const printed = end === -1 ? '' : text.slice(end + 2);
@@ -296,12 +296,17 @@ function withoutStdin(text: string): string {
 }
 
 /**
- * What a block is. `injected`: not typed. `interruption`: not typed, but the text after it in the message is, even
- * after a tool result. `queued`: typed while the assistant worked, inside a frame. `command`: only its arguments are
- * typed, and the next block is the command's own prompt. `announcement`: not typed, and the next block is the
- * announced text. `request`: typed text follows a heading. `summary`: replaces a history, whose typed texts it
- * repeats. `result`: a tool's text, in this block or the next one. `reply`: the result of a tool that asks the user,
- * so an element in it is typed.
+ * The meaning of a block.
+ * - `injected`: it is not typed.
+ * - `interruption`: it is not typed, but the texts after it in the message are, even beside a tool result.
+ * - `queued`: it has what the user typed while the assistant worked.
+ * - `command`: only its arguments are typed, and the next block is the prompt of the command.
+ * - `announcement`: it announces the next block, and neither is typed.
+ * - `request`: typed text follows a heading in it.
+ * - `summary`: it replaces a history, whose typed texts it may repeat.
+ * - `result`: it has the output of a tool, or announces it as the next block.
+ * - `reply`: the same for a tool that asks the user, so an element of TYPED_ELEMENTS in it is typed.
+ * - `compaction`, `side`: the orders of the client; see ClientOrder.
  */
 type Meaning =
   | 'injected'
@@ -320,12 +325,12 @@ type Meaning =
 type Wrapper = readonly [starts: string | RegExp, meaning: Meaning];
 
 /**
- * Texts that clients send in the user's name. Each is from the client's program or from recorded sessions; sentences
- * that a user might type are not listed. The first matching row decides.
+ * Texts that clients send with the role of the user. Each is from the client's program or from recorded sessions. A
+ * sentence that a user might type is not listed. The first matching row decides.
  */
 const WRAPPERS: readonly Wrapper[] = [
   // --- Claude Code
-  // Typed during a tool loop; arrives as a frame beside the tool results.
+  // Typed during a tool loop: a block beside the tool results.
   ['The user sent a new message while you were working:\n', 'queued'],
   // Typed during a tool loop, in older versions.
   ['The user sent the following message:\n', 'queued'],
@@ -425,9 +430,9 @@ const WRAPPERS: readonly Wrapper[] = [
   // Tells the model that it called no tool, or called one in a wrong way.
   ['[ERROR] ', 'injected'],
   // --- aider
-  // Files of the chat, with their text.
+  // The files that the user added to the chat, with their text.
   [/^I have \*[^\n*]{1,60}\*/, 'injected'],
-  // File texts, summaries, outputs and examples that the client sends with role user.
+  // Texts of files, summaries, outputs and examples.
   ...[
     'Here are summaries of some files present in my git repository.',
     'Here are some READ ONLY files, provided for your reference.',

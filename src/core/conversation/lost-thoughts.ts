@@ -3,11 +3,11 @@ import { asList, asRecord, asText } from '../bytes/json-fields.ts';
 /**
  * Counts the thinking blocks of a request that the provider dropped, flagged or refused. Providers bind thinking to
  * everything before it. Their answers report the blocks that no longer fit.
- * Anthropic: preserved thinking, 2026-11, and the types of its SDK. OpenAI: "Keep the prefix unchanged", 2026-11.
- * Both ask to ignore entries of unknown kinds, so those are only counted.
+ * Sources: Anthropic, preserved thinking (2026-11), and the types of its SDK; OpenAI, "Keep the prefix unchanged"
+ * (2026-11). Both may add kinds of entries; svc counts an unknown kind as `other`.
  */
 
-/** Counts of lost thoughts by reason; a reason without a thought is undefined. */
+/** The number of lost thoughts for each reason; undefined instead of 0. */
 export interface LostThoughts {
   /** Dropped, because something before them has changed. */
   readonly prefix?: number;
@@ -53,18 +53,18 @@ function kindOf({ type, reason }: Readonly<Record<string, unknown>>): Counted {
   return Object.hasOwn(DROPPED, asText(reason)) ? (DROPPED[asText(reason)] ?? 'other') : 'other';
 }
 
-/** Matches the sentence of the error that names the cause; single words may change. */
+/** Matches the sentence in which Anthropic's error names the cause. Some of its words may change. */
 const REFUSAL = /\bbound to (?:a|an|the)? ?(?:different|another|other) (?:\w+ )?conversation/i;
 
 /**
- * Says whether the body of a 400 blames thinking from another conversation. Only such a request can succeed without
- * its thinking. A damaged signature is refused with the same words, but without this sentence.
+ * Says whether the body of an answer with status 400 blames thinking from another conversation. Only such a request can
+ * succeed without its thinking. The error for a damaged signature does not have this sentence.
  */
 export function isThoughtRefusal(body: string): boolean {
   return REFUSAL.test(body);
 }
 
-/** Says whether thinking no longer fits its prefix, so that it matters who changed the prefix. */
+/** Says whether a thought was lost because something before it has changed. Then svc finds out who changed that. */
 export function isUnfit({ prefix, allowed, refused }: LostThoughts): boolean {
   return prefix !== undefined || allowed !== undefined || refused !== undefined;
 }

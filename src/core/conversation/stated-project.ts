@@ -7,11 +7,11 @@ import { isWrapper } from './human-text.ts';
  */
 
 export interface StatedProject {
-  /** The folder that is stated first; in pi's texts, last. */
+  /** The folder that the texts state first. In pi's texts it is the last one; see STATES_LAST. */
   readonly workingFolder?: string;
-  /** The folder at the beginning of a part that describes the environment. CONTRADICTED: two parts differ. */
+  /** The folder right after a heading that ELEMENT matches. CONTRADICTED: two such parts differ. */
   readonly place?: string;
-  /** True if the folder came from Claude Code's own block of the system prompt. */
+  /** True if the folder came from a block of the system prompt in the form of SIMPLE. */
   readonly isBlock?: true;
   readonly branch?: string;
   /** The client that writes its environment in this form into a user message. */
@@ -35,21 +35,22 @@ const BRANCH_MARKS: readonly Mark[] = ['Current branch: ', 'Git branch: ', 'git 
   (mark) => [mark, /^[ \t]*(?:[-*] )?(?:gitStatus: )?$/],
 );
 
-/** A fixed text before a value, and the text that may precede it on its line; clients begin a line with it. */
+/** A fixed text before a value, and a pattern for everything before that text on its line. */
 type Mark = readonly [text: string, before: RegExp];
 
 /** Longest value: the longest path that Linux accepts, and far more than any branch name. */
 const VALUE_CHARS_MAX = 4096;
-/** Bound on marks in a text: one that repeats a mark more often is not an environment. */
+/** How often a mark is searched for in one text: a text with more of them describes no environment. */
 const MARKS_MAX = 1024;
 
-// pi states its folder after the project files that it quotes; every other client states it first.
+// The sentence by which svc recognises pi, which states its folder after the project files that it quotes. Every other
+// client states it before them. HEAD_CHARS: the characters in which svc searches for the sentence.
 const STATES_LAST = 'operating inside pi, a coding agent harness';
 const HEAD_CHARS = 400;
 
 /**
- * Marks that texts name different folders. One of them may come from a file that imitates the client's form, so svc
- * cannot know which is true.
+ * The value of a folder if texts name different folders. One of them may come from a file that imitates the client's
+ * form, so svc cannot know which is right.
  */
 export const CONTRADICTED = '';
 
@@ -76,12 +77,12 @@ const SYSTEM_MARKS = FOLDER_MARKS.filter(([text]) => text !== '<cwd>');
 /** Matches the beginning of a system message's part that describes the environment. */
 const ELEMENT =
   /(?:^|\n)(?:# Environment\n(?:You have been invoked in the following environment: *\n)?|<env>\n|<environment>\n|====\n\nSYSTEM INFORMATION\n\nOperating System: .{0,200}\n(?:Default Shell: .{0,200}\n)?Home Directory: .{0,400}\n)$/;
-/** Longest beginning of such a part: Roo Code's three lines. */
+/** Characters before a folder's line in which ELEMENT is searched for. The longest match is Roo Code's three lines. */
 const ELEMENT_CHARS_MAX = 1000;
 
 /**
- * Finds the project in the blocks of the system prompt. In Claude Code's simple mode one whole block states the
- * folder and the day, and nothing else names a folder. A whole block is the client's own text.
+ * Finds the project in the blocks of the system prompt. In Claude Code's simple mode one block states only the folder
+ * and the day, and no other block names a folder. svc trusts it, because a whole block is the client's own text.
  */
 export function projectInPrompt(texts: readonly string[]): StatedProject {
   const folder = agreedOn(texts.flatMap((text) => SIMPLE.exec(text)?.[1] ?? []));
@@ -93,7 +94,7 @@ const SIMPLE = /^CWD: ((?:\/|[A-Za-z]:[\\/]|\\\\)[^\n]{0,4095})\nDate: \d{4}-\d{
 
 export const NOTHING_STATED: StatedProject = {};
 
-/** Finds the project in a user message. Only wrappers that describe the environment are read. */
+/** Finds the project in a user message. It reads only the client's own blocks; see isWrapper. */
 export function projectInUser(texts: readonly string[]): StatedProject {
   const wrappers = texts.filter((text) => text.trimStart().startsWith('<') && isWrapper(text));
   if (wrappers.length === 0) return NOTHING_STATED;
@@ -120,8 +121,8 @@ function writerOf(text: string): string | undefined {
   return WRITERS.find(([starts]) => starts.test(head))?.[1];
 }
 
-// Says whether a text is Claude Code's git status. It names the branch at the beginning; the text of a project file
-// comes later.
+// Says whether a block has Claude Code's git status, which names the branch. svc reads only the block's beginning,
+// because the text of a project file may follow.
 function isGitStatus(text: string): boolean {
   return text.slice(0, 400).includes('# gitStatus');
 }
@@ -159,7 +160,7 @@ function branchesIn(texts: readonly string[]): ReadonlySet<string> {
 }
 
 interface Value {
-  /** The index at which the line begins. */
+  /** The index at which the value's line begins. */
   readonly line: number;
   readonly value: string;
 }

@@ -20,7 +20,7 @@ const THOUGHTS_MAX = 1_024;
 export class ThoughtCollector {
   readonly #onThought: (id: string) => void;
   readonly #ids = new Set<string>();
-  /** Hashes of incomplete signatures; only the hash of a signature is needed. */
+  /** The hashes of the signatures that are not complete yet. */
   readonly #open = new Map<unknown, Hash>();
 
   /** `onThought` is called once per thought, while the piece that completes it is read. */
@@ -32,7 +32,7 @@ export class ThoughtCollector {
     return [...this.#ids];
   }
 
-  /** Adds a piece to the thought with this key. A repeated whole signature counts once. */
+  /** Adds a piece to the signature with this key. If the piece repeats all pieces before it, it is ignored. */
   append(key: unknown, piece: unknown): void {
     if (typeof piece !== 'string' || piece === '') return;
     const before = this.#open.get(key);

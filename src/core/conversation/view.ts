@@ -17,8 +17,7 @@ export type ClientOrder = 'compaction' | 'side';
 
 /**
  * The facts about one element of `messages` or `input`, read once from its parsed JSON. They depend on the element
- * and the dialect alone, never on its neighbours. So they can be cached by position as long as the bytes up to its
- * end stay the same.
+ * and the dialect alone, never on its neighbours. So svc reads them again only if the bytes of the element change.
  */
 export interface ItemTraits {
   readonly role: ItemRole;
@@ -51,15 +50,14 @@ export interface ItemTraits {
   readonly isSummary?: true | undefined;
   /** True if the user's text came inside a tool's output, where a file could have written it. */
   readonly isUnverified?: true | undefined;
-  /** True if a tool output ends with the frame in which Claude Code sends what the user types meanwhile. */
+  /** True if a tool output ends with the reminder in which Claude Code sends what the user typed during the call. */
   readonly holdsFrame?: true | undefined;
   readonly workingFolder?: string | undefined;
-  /** The folder from a part in which some clients describe their environment. CONTRADICTED: two such parts differ. */
+  /** The folder from a part of a system message that describes the environment. CONTRADICTED: two such parts differ. */
   readonly place?: string | undefined;
   /** In a user message: the client that writes its environment in this form. */
   readonly statedBy?: string | undefined;
   readonly branch?: string | undefined;
-  /** The client's own order in this item: summarise the history, name the chat, suggest a reply. */
   readonly clientOrder?: ClientOrder | undefined;
 }
 
@@ -77,8 +75,8 @@ export interface Item extends ItemTraits, Span {
 }
 
 /**
- * Facts about the conversation up to and including an item. They are cached on the item: if a request adds two items
- * to a thousand, only two are read.
+ * Facts about the conversation up to and including an item. Each item keeps them, so that the next request computes
+ * them only for its new items.
  */
 export interface SoFar {
   /** Estimated tokens of the items. */
@@ -87,10 +85,10 @@ export interface SoFar {
   readonly cacheMs: number;
   /** The user's first text; '' before there is one. */
   readonly firstHumanText: string;
-  /** The folder in the first system message. CONTRADICTED: another one before the first answer names another folder. */
+  /** The folder in the first system message. CONTRADICTED: a later one, before the first answer, names another folder. */
   readonly systemFolder: string | undefined;
   /**
-   * The folder in a part of a system message that describes the environment, with the same meaning of CONTRADICTED.
+   * The folder in a part of a system message that describes the environment. CONTRADICTED: as for `systemFolder`.
    */
   readonly systemPlace: string | undefined;
   /** The first folder in a user message before any answer, with the client that writes this form. */
@@ -106,7 +104,7 @@ export interface SoFar {
   readonly humans: ItemChain | undefined;
   /** Items that may contain a text of svc's hooks, newest first. */
   readonly hookMarks: ItemChain | undefined;
-  /** True if an item has an output that ends with a frame; see ItemTraits. */
+  /** True if `holdsFrame` is true for an item; see ItemTraits. */
   readonly holdsFrame: boolean;
   readonly humanCount: number;
   /** Characters that users and assistants wrote. */
@@ -119,6 +117,7 @@ export interface StatedFolder {
   readonly statedBy: string;
 }
 
+/** A linked list of items, newest first. */
 export interface ItemChain {
   readonly index: number;
   readonly before: ItemChain | undefined;
@@ -144,7 +143,7 @@ export interface Shell {
 
 export interface RequestView {
   readonly dialect: Dialect;
-  /** True if typed texts were read from frames at the end of tool outputs; undefined if there is no frame. */
+  /** Says whether the reminders at the end of tool outputs count as typed; undefined if `holdsFrame` is true nowhere. */
   readonly readsFrames: boolean | undefined;
   readonly bytes: Buffer;
   /** The span of the list, brackets included; for a Responses `input` string, the string's span. */
@@ -157,19 +156,19 @@ export interface RequestView {
   readonly tokens: number;
 }
 
-/** The purpose of a request. Memory acts on 'main' alone. */
+/** The purpose of a request. svc recalls and captures only for 'main'. */
 export type RequestKind = 'main' | 'subagent' | 'side' | 'compaction' | 'count';
 
 /** The client of a request, its purpose and its conversation. */
 export interface RequestIdentity {
   /** Short name of the client program: 'claude-code', 'codex', 'opencode', …; 'unknown' otherwise. */
   readonly client: string;
-  /** True if svc can tell this client's own texts from typed ones. */
+  /** True if svc can distinguish this client's own texts from typed ones. */
   readonly isKnown: boolean;
   readonly kind: RequestKind;
   /** The client's own conversation id; '' if it states none. */
   readonly session: string;
-  /** Where `session` was read. A cache key may be a label that many conversations share. */
+  /** Where the request states `session`. A cache key may be a label that many conversations share. */
   readonly sessionFrom: 'header' | 'metadata' | 'cache-key' | 'nowhere';
   /** Id of a sub-agent that shares its parent's session id; '' otherwise. */
   readonly agent: string;

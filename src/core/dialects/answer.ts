@@ -20,11 +20,11 @@ export interface Cleared {
 }
 
 export interface Answer {
-  /** Visible assistant text, in order; never reasoning, refusals' metadata or tool arguments. */
+  /** The visible text of the assistant, in order, without reasoning and tool arguments. */
   readonly text: string;
   /** True if the answer asks the client to run tools, so that the exchange continues. */
   readonly callsTools: boolean;
-  /** True if the provider's end of the answer has come (`message_stop`, `response.completed`, a finish reason). */
+  /** True if the provider has ended the answer: with `message_stop`, `response.completed` or a finish reason. */
   readonly isComplete: boolean;
   /** True if the provider reported an error inside the answer, refused, or filtered it. */
   readonly isFailed: boolean;
@@ -39,7 +39,7 @@ export interface Answer {
   readonly id?: string;
   /** The model that answered, as the provider reports it. */
   readonly model?: string;
-  /** The newest event that states how much of a plan is used; see core/meter/quota.ts. */
+  /** The newest event that states how much of the user's plan is used; see core/meter/quota.ts. */
   readonly limits?: Fields;
   /** The `usage` object that the provider reported. */
   readonly usageTold?: Fields;

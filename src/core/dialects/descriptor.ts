@@ -7,7 +7,7 @@ import type { DialectApi } from './apis.ts';
 
 /**
  * Everything in which one dialect differs from the others. The rest of svc uses the descriptor and never compares a
- * dialect's name, so that a new dialect is only one more folder here.
+ * dialect's name, so that a new dialect needs only one more folder under `src/core/dialects/`.
  */
 export interface DialectDescriptor extends DialectApi {
   /** The member of the request body that has the conversation. It is a list. */
@@ -37,7 +37,7 @@ export interface DialectDescriptor extends DialectApi {
   /** True if the provider supports clearing old tool outputs; see core/shortening/provider-clearing.ts. */
   readonly clearsOutputs: boolean;
 
-  /** Cache prices for models whose own prices are unknown. */
+  /** Prices for models whose own cache prices are unknown. */
   readonly cachePrices: CachePrices;
 
   /** Returns how long the provider caches a prompt if the request does not say, in milliseconds. */
@@ -47,9 +47,9 @@ export interface DialectDescriptor extends DialectApi {
 }
 
 /**
- * Says whether the client appends text that the user types during a tool call to the tool's output, inside a
- * `<system-reminder>` frame, as Claude Code does. To identify the client svc may have to read the system prompt, so
- * call this only if an output ends with such a frame.
+ * Says whether the client appends what the user types during a tool call to the tool's output, inside a
+ * `<system-reminder>`, as Claude Code does. The answer may need a scan of the system prompt, so call this only if an
+ * output ends with such a reminder.
  */
 export type HasFrames = () => boolean;
 
@@ -71,12 +71,12 @@ export interface ResultPlace {
 export interface CachePrices {
   /** Price of a token that is read from the cache. */
   readonly read: number;
-  /** Price of a token that is written to the cache. Of two published prices this is the higher one. */
+  /** Price of a token that is written to the cache. If the provider publishes two prices, this is the higher one. */
   readonly write: number;
-  /** Price of a token that is written to an entry that lives an hour. */
+  /** Price of a token that is written to the cache for an hour. */
   readonly writeHour: number;
   /** True if the price of a read is published, for the model or for the whole provider. */
   readonly isKnown: boolean;
-  /** Tokens of this provider's models per estimated token. */
+  /** Tokens that this provider counts per token that svc estimates; see bytes/tokens.ts. */
   readonly tokenRatio: number;
 }

@@ -10,15 +10,15 @@ import {
   parseJson,
 } from '../bytes/json-fields.ts';
 
-/** How DeltaTemplate recognises the text deltas of a dialect among its events. */
+/** The arguments of DeltaTemplate for a dialect's text deltas. */
 interface DeltaForm {
   readonly mark: string;
   readonly textIn: (event: Fields) => string | undefined;
 }
 
 /**
- * Reads an answer, as far as that is the same in every dialect. Text deltas are read by their template, events
- * without facts for svc are skipped, the rest is parsed. A dialect says what its events mean.
+ * Reads an answer, as far as that is the same in every dialect. It reads text deltas with a DeltaTemplate, skips events
+ * from which svc needs nothing, and parses the others. A subclass for each dialect says what its events mean.
  */
 export abstract class DialectAnswer implements AnswerParser {
   protected readonly text: VisibleText;
@@ -54,7 +54,7 @@ export abstract class DialectAnswer implements AnswerParser {
   }
 
   /**
-   * Called for an event over the size limit, of which only beginning and end are known. A dialect may find the end
+   * Reads an event over the size limit, of which only the beginning and the end are known. A dialect may find the end
    * of the answer there.
    */
   skipEvent(_event: LargeEvent): void {}
@@ -82,27 +82,26 @@ export abstract class DialectAnswer implements AnswerParser {
     };
   }
 
-  /** Notes id and model of the answer, from the object that holds them. */
+  /** Notes the answer's id and model, which are members of the object. */
   protected noteNames({ id, model }: Fields): void {
     if (typeof id === 'string' && id !== '') this.#id = id;
     if (typeof model === 'string' && model !== '') this.#model = model;
   }
 
   /**
-   * Notes what the provider reports about the thinking in the request. A later list replaces an earlier one: after a
-   * fallback it is from the model that answered.
+   * Notes what the provider reports about the thinking in the request. A later list replaces an earlier one, because
+   * after a fallback to another model it is about the model that answered.
    */
   protected noteLostThoughts({ input_transformations: list }: Fields): void {
     if (Array.isArray(list)) this.#lostThoughts = lostThoughtsIn(list);
   }
 
-  /** Adds later token counts of an answer to the earlier ones. */
+  /** Notes the token counts of an event. If several events report the same count, the last one counts. */
   protected noteUsage(told: Fields): void {
-    // A provider may report a number again in a later event; the latest one counts.
     this.#usageTold = asRecord(usageNumbers({ ...this.#usageTold, ...told }));
   }
 
-  /** Says whether an event needs no parsing. A dialect may also note here that the answer has ended. */
+  /** Says whether an event needs no parsing. If it is the end of the answer, this also notes the end. */
   protected abstract passesBy(data: string): boolean;
   protected abstract readParsed(event: Fields): void;
   /** Says whether the client will call tools and send their results without the user. */
@@ -117,10 +116,10 @@ export abstract class DialectAnswer implements AnswerParser {
 export interface AnswerParser {
   /** Reads the data of one server-sent event. Called in the order of the events. */
   readEvent(data: string): void;
-  /** Called for an event over the size limit, in its order among the others. */
+  /** Reads an event over the size limit, of which only the beginning and the end are known. */
   skipEvent(event: LargeEvent): void;
   readBody(body: unknown): void;
-  /** Called between batches of events, so that the memory of a batch can be freed. */
+  /** Joins the text so far, so that the memory of the events can be freed. Called after each batch of events. */
   settle(): void;
   answer(): Answer;
 }
@@ -131,7 +130,7 @@ export interface LargeEvent {
 }
 
 export interface AnswerParserOptions {
-  /** Bound on visible text; further text is dropped. */
+  /** Bound on the characters of visible text; further text is dropped. */
   readonly textCharsMax: number;
   /**
    * Called once per signed thought, while the event that completes it is read. `model`: the model that the answer
@@ -176,7 +175,7 @@ class VisibleText {
     this.#current = paragraph;
   }
 
-  // Pieces are slices of large buffers. Joining copies them, so that the buffers can be freed.
+  // Joins the pieces, which copies them. Each is a slice of a larger text, which can then be freed.
   settle(): void {
     if (this.#pending.length === 0) return;
     const text = `${this.#paragraphs[this.#current] ?? ''}${this.#pending.join('')}`;
@@ -191,11 +190,10 @@ class VisibleText {
 }
 
 /**
- * Reads text deltas without parsing. A stream repeats the same event with another text, and parsing each costs twice
- * as much as the rest of the reader. So this cuts a parsed event around its text, checks by parsing that the cut is
- * right, and then only compares. An event that differs elsewhere is not read here.
- * Two other parts may differ, because providers count and pad: the digits of `sequence_number`, and an `obfuscation`
- * at the end.
+ * Reads text deltas without parsing. A stream repeats the same event with another text, and parsing each event costs
+ * twice as much as the rest of the reader. So this learns the bytes around the text from a parsed event, checks by
+ * parsing that the text is between them, and then compares only these bytes. Any other event has to be parsed.
+ * Two other parts of an event may differ: the digits of `sequence_number`, and the padding `obfuscation` at the end.
  */
 export class DeltaTemplate {
   readonly #mark: string;
@@ -204,8 +202,8 @@ export class DeltaTemplate {
   #misses = 0;
 
   /**
-   * `mark`: the beginning of the text's member, as in `"text":"`. `textIn`: returns the text of an event that is a
-   * text delta and nothing else; undefined for other events.
+   * `mark`: everything in front of the text, as in `"text":"`. `textIn`: returns the text of an event that is a text
+   * delta and nothing else; undefined for any other event.
    */
   constructor(
     mark: string,
@@ -215,18 +213,18 @@ export class DeltaTemplate {
     this.#textIn = textIn;
   }
 
-  /** Returns the text if the event is like the learned one. */
+  /** Returns the text if the event differs from the learned one in no other part; undefined otherwise. */
   read(data: string): string | undefined {
     const literal = this.#literalIn(data);
     return literal === undefined ? undefined : unquote(literal);
   }
 
-  /** Says whether the event is like the learned one, whatever its text. */
+  /** Says whether read() would return a text. */
   matches(data: string): boolean {
     return this.#literalIn(data) !== undefined;
   }
 
-  /** Learns the form of a parsed event, replacing the one before. */
+  /** Learns the bytes around the text of a parsed event, instead of those of an earlier event. */
   learn(data: string, event: Readonly<Record<string, unknown>>): void {
     if (this.#textIn(event) === undefined) return;
     this.#shape = undefined;
@@ -252,8 +250,8 @@ export class DeltaTemplate {
 }
 
 /**
- * After this many events that fit no template, the provider's events are always parsed: learning templates would
- * only waste time.
+ * Bound on the forms that are learned in a row without one event that fits. After that every event is parsed, because
+ * learning more forms would only waste time.
  */
 const MISSES_MAX = 16;
 const PROBE = 'svc';
@@ -261,9 +259,9 @@ const SEQUENCE = '"sequence_number":';
 const PADDING = ',"obfuscation":"';
 
 interface Shape {
-  /** The beginning of the event, up to the text or up to the digits that change. */
+  /** The beginning of the event, up to the text or up to the digits of `sequence_number`. */
   readonly head: string;
-  /** The part between those digits and the text; undefined if no digits change. */
+  /** The part between those digits and the text; undefined without such digits. */
   readonly neck: string | undefined;
   /** The rest of the event after the text, up to its end or to the padding. */
   readonly tail: string;
@@ -312,8 +310,8 @@ function endsLike(data: string, at: number, isPadded: boolean): boolean {
   return data.endsWith('"}') && data.indexOf('"', at) === end && data.indexOf('\\', at) === -1;
 }
 
-// Decodes a JSON string. It accepts control characters, which JSON forbids: searching for them would cost more than
-// everything else, and a client fails on them anyway.
+// Decodes the inside of a JSON string. It does not check that control characters are escaped: that would cost more than
+// everything else, and the client fails on such an event anyway.
 function unquote(literal: string): string | undefined {
   if (!literal.includes('\\')) return literal;
   const text = parseJson(`"${literal}"`);
@@ -327,8 +325,8 @@ const USAGE_NUMBERS_MAX = 256;
 const USAGE_NAME = /^\w{1,64}$/;
 
 /**
- * Reads the numbers of a provider's `usage` under their own names, as many as a receipt can hold. Strings are left
- * out, because svc has not checked them. Undefined if the value is neither an object nor a number.
+ * Returns the numbers of a provider's `usage` under their own names, at most USAGE_NUMBERS_MAX. It leaves strings out,
+ * because they could be any text. Undefined if the value is neither an object nor a number.
  */
 export function usageNumbers(
   value: unknown,
@@ -350,9 +348,8 @@ export function usageNumbers(
 }
 
 /**
- * Says whether the provider counted. Every prompt has tokens, but a gateway may send zeros or an empty object (seen
- * 2026-11-27). Then svc estimates, as without counts: OpenAI's specification has `usage: null` in all chunks but the
- * last, which an interrupted stream lacks (`stream_options.include_usage`, specification 2.3.0).
+ * Says whether the provider counted tokens. A gateway may send zeros or an empty object instead (seen 2026-11-27).
+ * Then svc estimates, as for an answer without `usage`.
  */
 function hasCounts({ input, cacheRead, cacheWrite, output }: Usage): boolean {
   return input + cacheRead + cacheWrite + output > 0;

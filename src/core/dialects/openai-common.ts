@@ -2,9 +2,9 @@ import type { PictureSize } from '../bytes/picture-size.ts';
 import { CACHE_DEFAULT_MS } from '../conversation/cache-marks.ts';
 import type { CachePrices } from './descriptor.ts';
 
-/** The parts that OpenAI's two dialects share. */
+/** What both dialects of OpenAI have in common. */
 
-// Prices of OpenAI's cache. It is read for the longest identical prefix; newer models also charge for writing.
+// Prices of OpenAI's cache. Only newer models charge for writing.
 export const OPENAI_CACHE: CachePrices = {
   read: 0.1,
   write: 1.25,
@@ -18,8 +18,9 @@ const HOUR_MS = 60 * MINUTE_MS;
 const OPENAI_MODEL = /(?:^|[/:])gpt-(\d{1,2})(?:[.-](\d{1,2}))?(?!\d)/;
 
 /**
- * Returns how long OpenAI caches a prompt, by its guide: from GPT-5.6 on at least 30 minutes. GPT-5.5 keeps it for
- * 24 hours; so do GPT-4.1 and the other GPT-5 by default, unless the organisation has zero data retention.
+ * Returns how long OpenAI caches a prompt, in milliseconds, as its guide says. From GPT-5.6 on it is at least 30 minutes.
+ * For GPT-5.5, and by default for GPT-4.1 and the other GPT-5, it is 24 hours, unless the organisation has zero data
+ * retention.
  */
 export function openAiCacheMs(model: string): number {
   const [, major = '0', minor = '0'] = OPENAI_MODEL.exec(model.toLowerCase()) ?? [];
@@ -29,14 +30,14 @@ export function openAiCacheMs(model: string): number {
   return CACHE_DEFAULT_MS;
 }
 
-// OpenAI's guide: scaled into a square of 2,048 pixels, then to 768 at the shorter edge; 85 tokens, plus 170 per tile
-// of 512 pixels.
+// OpenAI's vision guide: a picture is scaled down to fit into a square of 2,048 pixels, and then until its shorter edge
+// has 768. It has 85 tokens, and 170 for each tile of 512 by 512 pixels.
 const SQUARE = 2_048;
 const SHORT_EDGE = 768;
 const TILE = 512;
 const BASE_TOKENS = 85;
 const TILE_TOKENS = 170;
-/** Tiles of a picture of unknown size: as for 1,024 by 2,048 pixels, the most that scaling leaves. */
+/** Tiles of a picture of unknown size: as for one of 768 by 1,536 pixels. */
 const TILES_UNKNOWN = 6;
 
 export function openAiPictureTokens(size: PictureSize | undefined, detail: string): number {

@@ -4,16 +4,16 @@ import type { Dialect } from '../conversation/view.ts';
 
 interface DialectSample {
   request(model: string, text: string, isStreamed: boolean): object;
-  /** Returns the question after a long prefix that the provider's prompt cache can store. */
+  /** Returns a request whose prefix the provider can store in its prompt cache. */
   cacheableRequest(call: CacheableCall): object;
   newestMessage(request: unknown): unknown;
   answer(model: string, text: string): object;
   /** Returns the answer as a stream; each piece is the text of one event. */
   events(model: string, pieces: readonly string[]): readonly object[];
-  /** The text after the events of a stream; '' in most dialects. */
+  /** The text after the last event of a stream; '' in most dialects. */
   readonly streamEnd: string;
   textOf(answer: unknown): string;
-  /** Returns the text that one event adds; '' for most events. */
+  /** Returns the text that an event adds; '' if it adds none. */
   pieceOf(event: unknown): string;
 }
 

@@ -2,7 +2,7 @@ import { projectInSystem } from '../conversation/stated-project.ts';
 import type { ClientOrder, ItemTraits, ToolCall } from '../conversation/view.ts';
 import { asText, isRecord } from '../bytes/json-fields.ts';
 
-/** Beginnings of system prompts with which a client gives the model a task of its own. */
+/** Beginnings of system prompts with which a client, not the user, gives the model a task; see ClientOrder. */
 const ORDERS: readonly { readonly starts: string; readonly order: ClientOrder }[] = [
   { starts: 'You are a title generator', order: 'side' }, // opencode
   { starts: 'You are now acting as the managed memory', order: 'side' }, // Qwen Code
@@ -32,8 +32,8 @@ export function orderOfSystem(text: string): ClientOrder | undefined {
 }
 
 /**
- * Returns the texts of a `content`, `system` or `instructions` in any form: a string, or a list of parts. Pictures
- * and files have no text.
+ * Returns the texts of a member `content`, `system` or `instructions`: of a string, or of a list of parts. It skips
+ * pictures, files and thinking.
  */
 export function textsOf(content: unknown): readonly string[] {
   if (typeof content === 'string') return [content];
@@ -66,7 +66,7 @@ export const NO_TRAITS: ItemTraits = Object.freeze({
   isReference: false,
 });
 
-/** Returns a call. Without a usable id its result cannot be found: '' matches nothing. */
+/** Returns a call. An id that is no string reads as '', which matches no result. */
 export function toolCall(id: unknown, name: unknown): ToolCall {
   return {
     id: typeof id === 'string' ? id : '',

@@ -5,12 +5,12 @@ import type { HookEvent } from './hook-event.ts';
 /** Writes the answer to a hook: one JSON object in the client's own form, or nothing. */
 
 /**
- * Byte limit of a hook's text as JSON. Others measured hooks of this kind: with 1,024 bytes conclusions were cut,
- * and 2,048 gained nothing.
+ * Most bytes of a hook's text as JSON. In published measurements of such hooks 1,024 bytes cut conclusions, and 2,048
+ * gained nothing.
  */
 export const HOOK_TEXT_BYTES_MAX = 1_400;
 
-/** Introduces the text for Codex, after the prompt: a model once took it for its task (openai/codex#40680). */
+/** Introduces the text for Codex, because a model took a hook's text for its task (openai/codex#40680). */
 const NO_TASK = 'Background, not a task:\n';
 
 /** Writes the answer. `text`: what is added to the prompt or the result; '' for no answer. */
@@ -30,7 +30,7 @@ export function hookAnswer(
     }
     case 'copilot': {
       if (kind === 'prompt') {
-        // The prompt is unknown, so the text cannot be appended to it.
+        // Copilot replaces its prompt by the answer, so svc must know the prompt.
         if (sentPrompt === '') return '';
         return JSON.stringify({ modifiedTransformedPrompt: `${sentPrompt}\n\n${text}` });
       }
@@ -41,7 +41,7 @@ export function hookAnswer(
   }
 }
 
-/** Writes an answer that replaces the tool's output by a shorter one, in the tool's form. `answer` may be ''. */
+/** Adds to a hook's answer that the client replaces the tool's output by `output`. `answer`: '' or hookAnswer(). */
 export function withOutput(
   { form }: Pick<HookClient, 'form'>,
   { name }: Pick<HookEvent, 'name'>,

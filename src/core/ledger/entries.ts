@@ -5,18 +5,18 @@ import type { RequestView } from '../conversation/view.ts';
  * (ports/ledger.ts) says how they are stored.
  */
 
-/** The owner of all entries of a proxy on a user's own machine. */
+/** The tenant of all entries of a proxy on a user's own machine. */
 export const LOCAL_TENANT = 'local';
 
 interface Owner {
-  /** The owner: `LOCAL_TENANT`, or a customer of a hosted proxy. */
+  /** LOCAL_TENANT, or a tenant of a service. */
   readonly tenant: string;
 }
 
 /**
- * The client's own name for where it works: the header x-svc-memory-space or the folder that it states, never the
- * project or space that svc derives from them. So an address stays the same when a project is found late, changes
- * its origin, or its space is renamed.
+ * `scope`: what the client states, which is the header x-svc-memory-space or a folder. It is never the project or space
+ * that svc derives from that. So an address stays the same if svc finds a project late, or if the project's origin or
+ * the name of its space changes.
  */
 export interface ScopeOwner extends Owner {
   readonly scope: string;
@@ -31,37 +31,36 @@ export interface ConversationOwner extends Owner {
   readonly conversation: string;
 }
 
-/** An item, shared by every conversation with the same words so far: a fork, a resume, a rewind. */
+/** An item, the same one in every conversation with this beginning: a fork, a resumed session, a rewind. */
 interface AtItem extends ScopeOwner {
   /** Fingerprint of the conversation up to and including an item. */
   readonly fingerprint: string;
 }
 
+/** An item of one conversation. */
 interface AtOwnItem extends ConversationOwner {
   readonly fingerprint: string;
 }
 
-/** A human item with its answer, which no other conversation has. */
+/** An item with human text and its answer, which no other conversation has. */
 interface AtAnswer extends AtItem {
   /**
-   * Fingerprint of the conversation up to the first item of the answer. Until a request has brought that item:
-   * `spokenAnswer` of the answer.
+   * Fingerprint of the conversation up to the first item of the answer. Before a request has that item, it is the result
+   * of spokenAnswer() of recall/injections.ts.
    */
   readonly answer: string;
 }
 
-/** A placed block, or an empty one if svc decided to place none. */
+/** The decision about the block at an item. */
 export interface BlockFact {
-  /** The block's text; '' if the recall found nothing worth saying. */
+  /** The block's text; '' if svc placed none. */
   readonly block: string;
   readonly form: 'text' | 'part';
-  /** The space that the block quotes. A key that may not read that space never gets the block. */
+  /** The space that the block quotes. A service key that may not read the space never gets the block. */
   readonly space: string;
+  /** The stored texts that the block quotes. */
   readonly quoted?: readonly QuotedRecord[];
-  /**
-   * True if the decision was taken back, because no request with this block was accepted. svc decides about the
-   * prompt again.
-   */
+  /** True if the provider refused each request with this block. Then svc decides about the prompt again. */
   readonly isOpen?: true;
 }
 
@@ -71,7 +70,7 @@ export interface QuotedRecord {
   readonly space: string;
 }
 
-/** A block in front of a thought. */
+/** A block that stood in front of a thought. */
 export interface PlacedMark {
   /** The first characters of the fingerprint of the item with the block; see markOf. */
   readonly item: string;
@@ -81,30 +80,30 @@ export interface PlacedMark {
 
 /** What svc knows about a thinking block that it relayed. */
 export interface ThoughtFact {
-  /** True if the model bound this thinking, or an earlier thinking of the conversation, to its prefix. */
+  /** True if the model may have bound this thinking, or an earlier one of the conversation, to its prefix. */
   readonly isBound: boolean;
-  /** Fingerprint of the conversation up to the last item before the thinking that no model made. */
+  /** Fingerprint of the conversation up to the newest item before the thinking that is no work of the model. */
   readonly behind: string;
-  /** True if earlier batches were left out of its request. */
+  /** True if texts were left out of its request. */
   readonly isShortened: boolean;
   /**
-   * The marks of the items that had a batch in its request; see markOf. Only these batches apply in front of it,
-   * because a fork may add batches at other items later. Undefined if they are not known.
+   * The marks of the items whose batches were left out of its request; see markOf. Only these batches apply in front of
+   * the thinking, because a fork may add batches at other items later. Undefined if they are not known.
    */
   readonly batches?: readonly string[] | undefined;
-  /** The texts that these batches name, and that its request nevertheless had whole; see backMark. */
+  /** The names of texts of these batches that the request nevertheless had whole; see backMark. */
   readonly whole?: readonly string[] | undefined;
   readonly blocks: readonly PlacedMark[];
 }
 
-/** 'shadow': shadow mode leaves nothing out, so its batches are kept apart from real ones. */
+/** 'shadow': a batch of shadow mode, which only measures and leaves nothing out. */
 export type ElisionKind = 'real' | 'shadow';
 
 interface OfElision {
   readonly elision: ElisionKind;
 }
 
-/** What a batch left out: outputs before an item, and exchanges by their marks. */
+/** What a batch left out: the marks of outputs and exchanges. An output counts only before the item `before`. */
 export interface LeftOut {
   readonly before: number;
   readonly marks: readonly string[];
@@ -112,9 +111,9 @@ export interface LeftOut {
 
 /** The decisions about a conversation's cache lifetime after its pauses; see afterPause. */
 export interface LongCache {
-  /** True if the marks ask for an hour now. */
+  /** True if svc asks for an hour now. */
   readonly isLong: boolean;
-  /** Pauses that the long lifetime covered since its entry was last written. */
+  /** The number of pauses that the long lifetime has covered since the entry was last written. */
   readonly bridged: number;
   /** True if the hour was switched off for good: the provider did not use the cache, or refused the marks. */
   readonly isOver: boolean;
@@ -132,7 +131,7 @@ interface Addresses {
   readonly 'own-block': AtOwnItem;
   /** The block that the first conversation with these words got. */
   readonly 'shared-block': AtItem;
-  /** The block in front of one particular answer. The answer tells apart conversations with the same beginning. */
+  /** The block in front of one particular answer. Conversations with the same beginning have different answers. */
   readonly 'answered-block': AtAnswer;
   /** The provider refused a change, in a conversation with a name from the client. */
   readonly refusal: ConversationOwner & OfChange;
@@ -140,22 +139,23 @@ interface Addresses {
   readonly 'refusal-at': AtItem & OfChange;
   /** The answer to this exchange was cut short. */
   readonly 'cut-answer': AtItem;
+  /** The batch that this conversation, or the first conversation with these words, made at this item. */
   readonly 'own-batch': AtOwnItem & OfElision;
   readonly 'shared-batch': AtItem & OfElision;
-  /** The conversations with this beginning have batches. Most have none, and then need no look-up by item. */
+  /** Some conversation with this beginning has batches. Without this entry svc need not look them up by item. */
   readonly 'batch-mark': AtItem & OfElision;
   /** Whether the conversation's tools and system prompt are cached for an hour. */
   readonly 'long-cache': ConversationOwner;
-  /** When the conversation's last request came to any process; written once a minute. */
+  /** When any process had the last request of the conversation. It is written at most once a minute. */
   readonly 'last-request': ConversationOwner;
   /** A thinking block that svc relayed, by its thoughtId. */
   readonly thought: Owner & { readonly thought: string };
   /**
-   * This conversation, which began with this item, holds thinking that is bound to its prefix. After a compaction
-   * the conversation begins with another item.
+   * This conversation has thinking that is bound to its prefix. `fingerprint`: that of its first item, because after a
+   * compaction the conversation begins with another item.
    */
   readonly bound: ConversationOwner & { readonly fingerprint: string };
-  /** What svc's hooks have done in a session; `fingerprint` names the note. */
+  /** What svc's hooks have done in a session. `fingerprint` is the name of the note. */
   readonly 'hook-note': AtOwnItem;
   /** Which process answers an event of a session, if the client runs two hooks for it. */
   readonly 'hook-claim': AtOwnItem;
@@ -190,7 +190,7 @@ export type EntryOf<Kind extends LedgerKind> = {
   readonly [Each in Kind]: AddressOf<Each> &
     Facts[Each] & {
       readonly at: number;
-      /** True if the entry replaces an earlier one, even one that is written once: its change was refused. */
+      /** True if the entry replaces even one that is written once, because the provider refused that change. */
       readonly replaces?: true;
     };
 }[Kind];
@@ -200,7 +200,7 @@ export type LedgerAddress = AddressOf<LedgerKind>;
 /** `at`: milliseconds since 1970. */
 export type LedgerEntry = EntryOf<LedgerKind>;
 
-/** Kinds that are written once, because other conversations share them: what was sent must not change. */
+/** Kinds of entries that never change, because they say what was sent, and other conversations read them too. */
 const WRITTEN_ONCE: ReadonlySet<LedgerKind> = new Set([
   'shared-block',
   'answered-block',
@@ -224,12 +224,12 @@ export function keyOf(address: LedgerAddress): string {
   return address.tenant === LOCAL_TENANT ? key : `t:${withoutColon(address.tenant)}:${key}`;
 }
 
-/** Names a conversation uniquely among all tenants, for caches in memory. */
+/** Returns a key of a conversation that is unique among all tenants, for caches in memory. */
 export function conversationKeyOf({ tenant, conversation }: ConversationOwner): string {
   return `${withoutColon(tenant)}:${conversation}`;
 }
 
-/** Names a space uniquely among all tenants, for caches in memory. */
+/** Returns a key of a space that is unique among all tenants, for caches in memory. */
 export function spaceKeyOf({ tenant, space }: SpaceOwner): string {
   return `${withoutColon(tenant)}:${withoutColon(space)}`;
 }
@@ -281,10 +281,10 @@ function withoutColon(text: string): string {
   return text.includes(':') ? text.replaceAll('%', '%25').replaceAll(':', '%3A') : text;
 }
 
-/** Characters of a mark: 96 bits, enough to tell the blocks of one conversation apart. */
+/** Characters of a mark: 96 bits, so no two blocks or items of a conversation have the same mark. */
 const MARK_CHARS = 16;
 
-/** Shortens a fingerprint or a digest for a ThoughtFact. */
+/** Returns the mark of a fingerprint or a digest: its first characters, as a ThoughtFact has them. */
 export function markOf(hash: string): string {
   return hash.slice(0, MARK_CHARS);
 }
@@ -294,12 +294,12 @@ export type LedgerMiss = 'late' | 'unavailable';
 
 /** The entries that a ledger found at the requested addresses. */
 export class FoundEntries {
-  /** Why the ledger may have further entries at these addresses; undefined if the answer is complete. */
+  /** Undefined if the answer is complete. Otherwise why the ledger may have more entries at these addresses. */
   readonly missing: LedgerMiss | undefined;
   readonly #entries: ReadonlyMap<string, LedgerEntry>;
   /**
-   * Fingerprints of the items with entries, by kind, for a fast test: thousands of addresses are looked up, few have
-   * entries, and comparing a fingerprint is much faster than building a key.
+   * The fingerprints of the entries, by kind. Most of the thousands of addresses of a request have no entry, and this
+   * shows it faster than building their keys.
    */
   readonly #fingerprints = new Map<LedgerKind, Set<string>>();
 
@@ -341,22 +341,22 @@ function isOfKind<Kind extends LedgerKind>(
   return entry.kind === kind;
 }
 
-/** How long a refusal counts: after an hour another provider, model or account may accept the change. */
+/** How long a refusal counts, in milliseconds. Later another model or account may accept the change. */
 const REFUSAL_MS = 3_600_000;
-/** Bound on newest prompts that are looked up for refusals: nobody types more in that hour. */
+/** The number of newest prompts that svc looks up for refusals. Nobody types more in an hour. */
 const REFUSAL_PROMPTS = 64;
 
-/** Identifies the conversation for which a kind of change is off, because the provider refused a changed request. */
+/** The conversation in which the provider refused a change. */
 export interface RefusalPlace extends ConversationOwner, ScopeOwner {
-  /** True if the client names its conversation; otherwise the key was derived from the first words. */
+  /** True if the client states the conversation's id; see conversationKey. */
   readonly isStated: boolean;
 }
 
 type RefusalAddress = AddressOf<'refusal' | 'refusal-at'>;
 
 /**
- * Returns the addresses of refusals that hold for this request. A conversation without an id is identified by its
- * prompts, so that one with the same beginning does not inherit its refusals.
+ * Returns the addresses of refusals that count for this request. In a conversation without a stated id a refusal belongs
+ * to a prompt, so that another conversation with the same beginning is not concerned.
  */
 export function refusalAddresses(
   view: RequestView,
@@ -375,7 +375,7 @@ export function refusalAddresses(
   return addresses;
 }
 
-/** Returns the ledger entries of a refusal at the newest prompt. */
+/** Returns the ledger entries that record a refusal of this request's change. */
 export function refusalEntries(
   addresses: readonly RefusalAddress[],
   at: number,

@@ -1,9 +1,8 @@
-import type { Modes } from '../http/modes.ts';
-import type { CompressionMode } from '../http/modes.ts';
+import type { CompressionMode, Modes } from '../http/modes.ts';
 
 /**
- * Maps the outcome of shortening to the request's `x-svc-continuity-state`. Every state comes from here; the rest of
- * svc only reports what happened.
+ * Maps the outcome of shortening to the request's state, which the header `x-svc-continuity-state` shows. The rest of
+ * svc knows only outcomes.
  */
 
 export type ContinuityState =
@@ -29,7 +28,7 @@ const STATES = {
   exchanges_left: 'committed',
   outputs_left: 'elided_tool_output',
 
-  /** Nothing to do: the request belongs to no conversation of the user, or it is short. */
+  /** There is nothing to leave out: the request is not of the user's conversation, or it is short. */
   side_call: 'not_needed',
   within_budget: 'not_needed',
   nothing_old: 'not_needed',
@@ -40,7 +39,7 @@ const STATES = {
   unparseable: 'bypassed_unparseable',
   too_large: 'bypassed_too_large',
   memory_off: 'bypassed_memory_mode',
-  /** The provider keeps the history. */
+  /** The provider stores the history. */
   provider_state: 'bypassed_provider_state',
   /** The provider recently refused a shortened request of this conversation. */
   provider_refused: 'bypassed_provider_refused',
@@ -51,7 +50,7 @@ const STATES = {
   not_stored: 'bypassed_not_stored',
   not_worth_it: 'bypassed_not_worth_it',
 
-  /** An answer of the memory was wrong. */
+  /** The memory did not prove that it has the texts. */
   unproven: 'bypassed_unproven_recall',
   /** The memory or the ledger did not answer in time. */
   unanswered: 'bypassed_recall_degraded',
@@ -72,16 +71,16 @@ export function continuityState(mode: CompressionMode, outcome: Outcome): Contin
   }
 }
 
-/** Returns the mode that took effect: a bypass forwards the whole request, as passthrough does. */
+/** Returns the mode that took effect. After a bypass it is passthrough, because nothing was left out. */
 export function effectiveMode(mode: CompressionMode, outcome: Outcome): CompressionMode {
   const isBypassed = continuityState(mode, outcome).startsWith('bypassed_');
   return isBypassed ? 'passthrough' : mode;
 }
 
-/** Obstacles to shortening that are known before the request's history is read. */
+/** The facts from which obstacleOf() decides. They are known before the history is read. */
 export interface Obstacles {
   readonly modes: Modes;
-  /** True if thinking is bound to the prefix, so that texts left out earlier stay out in every mode. */
+  /** True if the provider binds thinking to its prefix. Then texts that left earlier stay out in every mode. */
   readonly isBound: boolean;
   readonly isOverBudget: boolean;
   readonly hasProviderState: boolean;
@@ -102,13 +101,13 @@ export function obstacleOf(facts: Obstacles): Outcome | undefined {
 }
 
 function obstacleInside(facts: Obstacles): Outcome | undefined {
-  // Shadow mode needs no memory. In other modes memory being off is reported before properties of the request.
+  // Shadow mode needs no memory.
   if (facts.modes.compression === 'deterministic' && !facts.modes.reads) return 'memory_off';
   if (facts.hasProviderState) return 'provider_state';
   return facts.isElisionEnabled ? undefined : 'elision_off';
 }
 
-/** The outcome of the recall for a request, as `x-svc-memory-state` shows it. */
+/** The outcome of recall, which the header `x-svc-memory-state` shows. */
 export type MemoryState =
   | 'off'
   | 'write_only'

@@ -3,14 +3,13 @@ import type { Modes } from '../http/modes.ts';
 import { NOTHING_PLANNED, type Plan } from './plan.ts';
 
 /**
- * Writes the headers that show a client what svc did to its request. The local proxy's request log has more details;
- * a service's headers name a receipt.
+ * Writes the headers that show a client what svc did to its request.
  */
 
-/** The program that answers the request. */
+/** The program that answers the request: the local proxy, or a service. */
 export type Issuer =
   | { readonly kind: 'local-proxy'; readonly version: string }
-  /** The request's id is also the id of the receipt. */
+  /** A service writes a receipt for the request, under the request's id. */
   | { readonly kind: 'service' };
 
 export interface Evidence {
@@ -39,7 +38,7 @@ export function evidenceHeaders(evidence: Evidence): string[] {
   ];
 }
 
-/** Returns the headers of a request that svc does not read, so without counts. */
+/** Returns the headers of a request that svc only relays: they have no counts. */
 export function relayedEvidence(facts: Omit<Evidence, 'memoryState' | 'plan'>): string[] {
   return stateHeaders({ ...facts, memoryState: 'off', plan: NOTHING_PLANNED });
 }
@@ -63,13 +62,13 @@ function stateHeaders({ issuer, requestId, modes, memoryState, plan }: Evidence)
   ];
 }
 
-/** Returns the header with which a service marks an error as the provider's own. */
+/** Returns the header with which a service says that an error came from the provider; none for other answers. */
 export function sourceHeaders(issuer: Issuer, providerStatus: number): string[] {
   const isTold = issuer.kind === 'service' && isProviderError(providerStatus);
   return isTold ? ['x-svc-error-source', 'provider'] : [];
 }
 
-/** Says whether the answer came from no model: an error, or a redirect, which svc does not follow. */
+/** Says whether a status is that of an error, or of a redirect, which svc does not follow. */
 export function isProviderError(status: number): boolean {
   return status >= 300;
 }

@@ -33,7 +33,7 @@ export interface NoteFacts {
   readonly shortening: Shortening;
 }
 
-/** Bound on single edits; older ones are summed up, so that a row stays below 6 kB. */
+/** Bound on the edits with a note of their own. Older ones are merged, so that a row of the log stays below 6 kB. */
 const EDITS_MAX = 40;
 const REFS_MAX = 8;
 const TOOL_CHARS_MAX = 64;
@@ -59,7 +59,7 @@ export function itemNotes(facts: NoteFacts): readonly ItemNote[] {
   return writer.notes;
 }
 
-/** Tokens of an output's names and braces, which get no line of their own. */
+/** Most tokens of the names and braces around an output. An item with no more than these left gets no note. */
 const SHELL_TOKENS_MAX = 40;
 
 function sameNote({ role }: Item, tokens: number, isPrompt: boolean): ItemNote {
@@ -100,11 +100,12 @@ function editsByItem({ view, placements, shortening }: NoteFacts): Map<number, I
   return byItem;
 }
 
-/** Merges consecutive unchanged items, and the oldest edits if there are too many. */
+/** Collects notes. It merges consecutive unchanged items, and the oldest edits if there are more than EDITS_MAX. */
 class NoteWriter {
   readonly notes: ItemNote[] = [];
   #tooMany: number;
 
+  /** `tooMany`: how many edits must be merged into others. */
   constructor(tooMany: number) {
     this.#tooMany = tooMany;
   }
@@ -121,7 +122,7 @@ class NoteWriter {
       this.notes.push(note);
       return;
     }
-    // The unchanged items between merged edits are merged too: people look for the newest ones.
+    // Merges the oldest edits, because people look for the newest ones.
     this.#tooMany -= 1;
     const first = this.notes.findIndex(({ edit }) => edit === note.edit);
     const older = this.notes[first];

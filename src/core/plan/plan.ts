@@ -8,28 +8,27 @@ import {
 import type { Placement } from '../recall/injections.ts';
 import { referenceOf } from '../memory/reference.ts';
 import type { LedgerEntry } from '../ledger/entries.ts';
-import type { Modes } from '../http/modes.ts';
+import type { CompressionMode, Modes } from '../http/modes.ts';
 import { isOmitted, type Omission, omit, type Omitting } from '../shortening/omissions.ts';
-import type { CompressionMode } from '../http/modes.ts';
 import type { ToolOutput } from '../shortening/outputs.ts';
 import { elisionEdits, type Replacement } from '../shortening/replacements.ts';
 import type { RequestView } from '../conversation/view.ts';
 
-/** Decides which byte ranges of a request change, and which states the client sees. Pure. */
+/** Decides which byte ranges of a request change, and which states the client sees. */
 
 export interface Shortening {
-  /** Tool outputs that are left out; in shadow mode, that would be. */
+  /** Tool outputs that are left out. In shadow mode they are only measured. */
   readonly elided: readonly Replacement[];
   /** Whole exchanges that are left out. */
   readonly omitted: readonly Omission[];
   readonly outcome: Outcome;
-  /** The number of calls that read left-out outputs again and whose results this request carries. */
+  /** The number of tool calls in this request with which the model read left-out outputs again. */
   readonly readings?: number;
   /** Outputs and exchanges that are left out for the first time. */
   readonly added?: ReadonlySet<ToolOutput | Omission>;
-  /** Marks of the items with the batches that were left out; undefined if they are not known. */
+  /** The marks of the items at which a batch was made that this request leaves out; see markOf in ledger/entries.ts. */
   readonly batches?: readonly string[] | undefined;
-  /** The texts that batches name, and that are whole in the request; see backMark. */
+  /** The names of texts that these batches left out, and that the request nevertheless has; see backMark. */
   readonly whole?: readonly string[];
   /** The ledger entries of `added`, so that a refusal can take them back. */
   readonly recorded?: readonly LedgerEntry[];
@@ -50,7 +49,7 @@ export interface Plan {
   readonly edits: readonly Edit[];
   /** True if svc asks the provider to clear old tool outputs. */
   readonly asksToClear?: true;
-  /** The mode that is effective, after any safe fallback. */
+  /** The mode that took effect; see effectiveMode. */
   readonly compressionMode: CompressionMode;
   readonly continuityState: ContinuityState;
   readonly originalTokens: number;
@@ -58,7 +57,7 @@ export interface Plan {
   readonly recalledTokens: number;
   readonly elidedItems: number;
   readonly elidedTokens: number;
-  /** References of the newest left-out outputs, for a later look-up. */
+  /** References of the newest left-out outputs, with which a user can read them. */
   readonly elidedRefs: readonly string[];
   /** The texts that this request left out, for its row in the request log; undefined if none may be left out. */
   readonly shortening?: Shortening | undefined;
@@ -83,7 +82,7 @@ const REFS_MAX = 10;
 export function makePlan(facts: PlanFacts): Plan {
   const { view, modes, shortening } = facts;
   const omitting = omit(view, shortening.omitted);
-  // Shadow mode measures and forwards the request unchanged, without a recalled block.
+  // Shadow mode only measures. It forwards the request without any edit.
   const isShadow = modes.compression === 'shadow';
   const { edits, recalledTokens } = isShadow ? NOTHING_CHANGED : changesOf(facts, omitting);
   const elidedTokens = shortening.elided.reduce((sum, { saved }) => sum + saved, omitting.saved);
@@ -117,7 +116,7 @@ function changesOf(
   if (clearing !== undefined) edits.push(clearing);
   let recalledTokens = 0;
   for (const { item, block, form, tokens } of placements) {
-    // A block in an exchange leaves with it.
+    // A block leaves with its exchange.
     if (isOmitted(item, shortening.omitted)) continue;
     const insertion = insertBlock(view, item, { block, form });
     if (insertion.length === 0) continue;

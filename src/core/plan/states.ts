@@ -3,11 +3,11 @@ import type { ContinuityState, MemoryState } from './continuity.ts';
 import { isUnfit, type LostThoughts } from '../conversation/lost-thoughts.ts';
 
 /**
- * The meaning of every state of a request, in one table: `svc requests`, the page and docs/states.md show it. A
- * state without a row does not compile.
+ * The meaning of every state of a request, as `svc requests`, the page and docs/states.md show it. A state without a
+ * row does not compile.
  */
 
-/** Where users see a state. */
+/** The group of a state: of memory, of shortening, of an answer's end, or an error. */
 export type StateKind = 'memory' | 'continuity' | 'end' | 'error';
 
 export interface StateText {
@@ -126,7 +126,7 @@ const ENDS: Readonly<Record<'complete' | 'client-gone' | 'upstream-cut' | 'open'
   open: ['The answer has not ended yet.'],
 };
 
-/** svc's own errors; the table of errors says what to do. */
+/** What each of svc's own errors means. The table in core/errors.ts says what to do. */
 const ERRORS: Readonly<Record<ErrorCode, string>> = {
   LOCAL_TOKEN_INVALID: 'The client did not send svc’s local token.',
   LOGIN_REFUSED: 'The client sent its own login, and svc is not set up to pass logins on.',
@@ -179,7 +179,7 @@ export function stateText(name: string): StateText | undefined {
   return STATE_TEXTS.find((state) => state.name === name);
 }
 
-/** Describes what became of a request's thinking blocks. `by`: who changed the prefix first. */
+/** Says what the provider did with a request's thinking. `by`: who first changed something before it. */
 export function lostThoughtsText(lost: LostThoughts, by?: 'client' | 'svc'): string {
   const { prefix = 0, model = 0, account = 0, allowed = 0, other = 0, refused } = lost;
   const deeds = [
@@ -207,12 +207,12 @@ function blocks(count: number): string {
 
 /** Sums of lost thinking over the requests of the log. */
 export interface ThoughtSums {
-  /** The number of thinking blocks that the provider dropped, and of those that no longer fit their prefix. */
+  /** The thinking blocks that the provider dropped, and how many of them because something before them had changed. */
   readonly dropped: number;
   readonly unfit: number;
-  /** The number of requests that the provider refused because thinking no longer fits its prefix. */
+  /** The requests that the provider refused because something before their thinking had changed. */
   readonly refused: number;
-  /** The part of `unfit` and `refused` for which svc changed the prefix first. */
+  /** How many of `unfit` and `refused` svc caused, because it was the first to change something. */
   readonly bySvc: number;
 }
 

@@ -1,6 +1,6 @@
 /** The clients that svc knows: how to recognise each, and what svc may rely on. */
 
-/** The header that names the client if its own headers do not. The gate fills it from the address. */
+/** The header that names the client. svc's gate sets it from the request's path; see core/http/gate.ts. */
 export const CLIENT_HEADER = 'x-svc-client';
 
 /** Returns the client that a User-Agent names; 'unknown' if svc does not know it. */
@@ -28,18 +28,18 @@ const AGENTS: readonly (readonly [pattern: RegExp, client: string])[] = [
 ];
 
 export interface ClientFacts {
-  /** True if svc can tell this client's own texts from typed ones. For other clients typed text is unverified. */
+  /** True if svc can distinguish this client's own texts from typed ones. Otherwise typed text counts as unverified. */
   readonly isKnown: boolean;
   /** True if the client states its project folder in every conversation. */
   readonly statesFolder: boolean;
-  /** True if the client never states a folder, so that a line about one in its texts is a quotation. */
+  /** True if the client never states a folder: a line about one in its texts comes from a file. */
   readonly quotesFolders: boolean;
   /**
-   * True if the client states its folder only in a part that describes its environment; other lines about a folder
-   * are then quotations. For all other clients such a part is a quotation.
+   * True if the client states its folder in a part of the system prompt that describes its environment; see `place` of
+   * StatedProject. For other clients such a part counts no more than other lines.
    */
   readonly statesPlace: boolean;
-  /** True if the client's main requests always offer tools; one without is for a title, a topic or a check. */
+  /** True if the client's main requests always offer tools. Its requests without tools are side calls. */
   readonly alwaysOffersTools: boolean;
   /** True if the client puts its conversation's id into `prompt_cache_key`; others use that as a label. */
   readonly cacheKeyNamesSession: boolean;
@@ -85,7 +85,7 @@ export function clientFacts(client: string): ClientFacts {
   return CLIENTS.get(client) ?? UNKNOWN;
 }
 
-/** Says whether a system prompt is pi's. Some versions of pi name only their SDK in the headers. */
+/** Says whether a system prompt is pi's, because some versions of pi name only their SDK in the headers. */
 export function isPiPrompt(systemHead: string): boolean {
   return systemHead.includes('operating inside pi, a coding agent harness');
 }

@@ -1,11 +1,11 @@
 /**
  * The short names of spaces, as users read and type them: `shop` for `project/shop-0123456789`. If two known spaces
- * would share a short name, a project keeps its whole name. Programs get whole names.
+ * would have the same short name, users see their whole names. Output for programs always has whole names.
  */
 
 /**
- * The prefix of spaces for texts whose project svc could not identify. Nothing is recalled from there; a user may
- * merge such a space into a project.
+ * The prefix of spaces for texts whose project svc could not identify. svc recalls nothing from them. A user may merge
+ * such a space into a project.
  */
 export const UNPLACED_SPACES = 'unplaced/';
 
@@ -16,7 +16,7 @@ export function isUnplaced(space: string): boolean {
 const PROJECT = /^project\/(.+)-[0-9a-f]{10}$/;
 
 export class SpaceNames {
-  /** The known spaces by short name; a space without one is listed under its own name. */
+  /** The known spaces by short name, or by whole name if that has no short form. */
   readonly #spaces = new Map<string, Set<string>>();
 
   constructor(known: Iterable<string>) {
@@ -28,7 +28,7 @@ export class SpaceNames {
     this.#spaces.set(short, (this.#spaces.get(short) ?? new Set()).add(space));
   }
 
-  /** Names a space in a report. Texts without a project get words that no command accepts as a name. */
+  /** Names a space in a report. For an unplaced space it returns words that no command accepts as a name. */
   wordsOf(space: string): string {
     if (!isUnplaced(space)) return this.of(space);
     return `no project (${space.slice(UNPLACED_SPACES.length)})`;

@@ -6,7 +6,7 @@ import { headerCount, headerOf, type RawHeaders } from '../http/header-rules.ts'
 /** The space for memories that the user wants in every project. */
 export const GLOBAL_SPACE = 'global';
 
-/** The space in which svc's own checks write: their requests are no user's work. */
+/** The space of the requests with which svc itself checks a provider. */
 export const PROBE_SPACE = 'svc-doctor';
 
 /** The space of a request without a project. */
@@ -18,7 +18,8 @@ export const SPACE_HEADER = 'x-svc-memory-space';
 const SPACE = /^[a-z0-9][a-z0-9._/-]{0,127}$/;
 
 const SLUG_CHARS_MAX = 40;
-// 40 bits: among a thousand projects of a user, two share a hash with a chance of 1 in 2 million.
+// Hexadecimal digits of the hash: 40 bits. Among a thousand projects, two have the same hash with a chance of 1 in 2
+// million.
 const HASH_CHARS = 10;
 
 interface StatedPlace {

@@ -3,13 +3,13 @@ import type { CachePrices } from '../dialects/descriptor.ts';
 import type { Outcome } from '../plan/continuity.ts';
 
 /**
- * Decides when old texts are left out of a conversation, by the rule of renting or buying. Each request that carries
- * them pays rent: the price of reading them from the provider's cache. Leaving them out costs once: the provider
- * must write the rest of the messages to its cache again. When the rent so far equals that cost, all old texts are
- * left out at once. So svc pays at most about twice the price of the best decision, which would have to know how
- * long the conversation lasts.
- * Outputs are left out in batches and stay out. A window that slides by one output per request breaks the cache each
- * time: on real sessions that costs 137 to 163 % of doing nothing.
+ * Decides when old texts are left out of a conversation, by the rule of renting or buying. Each request that has them
+ * pays rent: the price of reading them from the provider's cache. Leaving them out costs once: the provider must write
+ * the rest of the messages to its cache again. When the rent so far equals that cost, all old texts are left out at
+ * once. So svc pays at most about twice the price of the best decision, which would have to know how long the
+ * conversation lasts.
+ * Outputs are left out in batches and stay out. Leaving out one output per request would break the cache each time: on
+ * real sessions that costs 137 to 163 % of the price without svc.
  */
 
 /** The facts that decide about a batch. Tokens are svc's estimates; prices are in units of one input token. */
@@ -18,7 +18,7 @@ export interface BatchFacts {
   readonly isBound: boolean;
   /** True if the provider's cache has expired, so that everything is written again anyway. */
   readonly isCacheCold: boolean;
-  /** Tokens of the whole request, and the bound up to which nothing is left out. */
+  /** Tokens of the whole request, and the number of tokens up to which nothing is left out. */
   readonly wholeTokens: number;
   readonly inputBudget: number;
   /** The window for this request in the provider's tokens; undefined if unknown. */
@@ -27,7 +27,7 @@ export interface BatchFacts {
   readonly messages: number;
   /** Tokens that a new batch saves in each later request. */
   readonly gain: number;
-  /** Sum, over the requests so far, of the tokens that each carried although they were old enough. */
+  /** Tokens that were old enough to leave out but were sent, summed over the requests so far. */
   readonly carried: number;
   readonly prices: CachePrices;
 }
@@ -36,10 +36,10 @@ export type Decision = 'leaves' | 'protected' | 'within_budget' | 'near_window' 
 
 // Fewest tokens of a batch: a smaller one saves less than its stubs and later look-ups cost.
 const GAIN_MIN = 1_024;
-// Largest share of the window: above it the client compacts before a batch has paid for itself.
+// Share of the window above which no batch is made: the client compacts before it has paid for itself.
 const ROOM_SHARE_MAX = 0.8;
 
-/** Says whether all texts that are old enough are left out now. */
+/** Decides whether all texts that are old enough are left out now. */
 export function decide(facts: BatchFacts): Decision {
   const { gain, messages, prices, room = Infinity } = facts;
   if (facts.wholeTokens <= facts.inputBudget) return 'within_budget';
@@ -50,7 +50,7 @@ export function decide(facts: BatchFacts): Decision {
 
 function pays({ isCacheCold, gain, messages, carried, prices }: BatchFacts): boolean {
   if (isCacheCold) return true;
-  // With an unknown price a cache read may cost a hundredth; then a batch never pays.
+  // If the price of a cache read is unknown, it may be a hundredth of the full price, and then a batch never pays.
   if (!prices.isKnown) return false;
   const rent = prices.read * carried;
   const cost = (prices.write - prices.read) * Math.max(0, messages - gain);
@@ -72,15 +72,16 @@ export interface SightFacts {
   /** True if the provider refused a shortened request of this conversation within the last hour. */
   readonly isRefused: boolean;
   /**
-   * True if the memory may have the old outputs. That is so if an earlier request was read or something was left out;
-   * also if the cache is cold, because another process may have stored them. Bound conversations are only measured.
+   * True if the old texts are worth reading. An earlier request was read, or left something out, so the memory may have
+   * them. Or the cache is cold, and another process may have stored them. Or the conversation is bound, and svc only
+   * measures it.
    */
   readonly isKnown: boolean;
   /** True if no exchange and no round is old enough to be left out. */
   readonly isShort: boolean;
 }
 
-/** Says whether svc reads the old texts of a request, or else which outcome to report. */
+/** Returns 'reads' if svc reads the old texts of a request, and otherwise the outcome to report. */
 export function decideReading(facts: SightFacts): Outcome | 'reads' {
   const { obstacle, kind, hasBatches, isReal } = facts;
   if (obstacle !== undefined) return obstacle;
@@ -90,10 +91,9 @@ export function decideReading(facts: SightFacts): Outcome | 'reads' {
     return kind === 'compaction' ? 'compaction' : 'side_call';
   }
   if (isReal && facts.isRefused) return 'provider_refused';
-  // Leaving out other texts than before would break the prefix twice.
+  // Without the ledger svc does not know which texts left earlier, and leaving out others would change the prefix.
   if (!hasBatches && !facts.isLedgerRead) return 'unanswered';
-  // In a conversation's first request nothing is stored yet, so a long history need not be read before it is
-  // forwarded.
+  // In the first request of a conversation the memory has nothing yet, so svc forwards it without reading a long history.
   if (isReal && !facts.isKnown) return facts.isShort ? 'nothing_old' : 'not_stored';
   return 'reads';
 }

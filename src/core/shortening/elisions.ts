@@ -12,16 +12,15 @@ import type { ToolOutput } from './outputs.ts';
 import type { Item, RequestView } from '../conversation/view.ts';
 
 /**
- * Remembers batches, so that a text once left out stays left out: in the next request, after a restart, in a fork,
- * in a resumed session. A batch belongs to the conversation up to the item at which it was made. If the user goes
- * back before that item, the batch does not apply: before that item its texts were sent whole. If the client edited
- * its history, they were never sent whole. Then an output stays left out from its own item on, and an exchange from
- * the end of the next exchange on.
+ * Records batches in the ledger, so that a text once left out stays left out: in the next request, after a restart, in
+ * a fork, in a resumed session. A batch belongs to the conversation up to the last item of the request that first left
+ * it out. If the user goes back to an earlier item, the batch does not apply, because requests up to there had its texts
+ * whole. A text that no request had whole is also recorded further up; see entriesAtUnsent.
  */
 
-// Items at which a batch is recorded: the newest, and the one before, in case the client rewrites its last message.
+// A batch is recorded at the two newest items at which a request can end, in case the client rewrites its last message.
 const ANCHORS = 2;
-// Length of a mark: 72 bits, which no two outputs of a conversation share. The memory proves the text anyway.
+// Characters of an exchange's mark: 72 bits, so no two exchanges of a conversation have the same.
 const DIGEST_CHARS = 12;
 
 /** A request, its owner, and whether texts are left out or only measured. */
@@ -32,8 +31,9 @@ export interface ElisionPlace {
 }
 
 /**
- * Returns the address that says whether conversations with this beginning have batches. Most have none, so svc need
- * not look them up item by item. Undefined before the first item at which a batch can be made.
+ * Returns the ledger address of the entry that says that some conversation with this beginning has batches. Without that
+ * entry, as in most conversations, svc need not look batches up at each item. Undefined if the conversation has no item
+ * at which a batch can be made.
  */
 export function elisionMark({ view, owner, elision }: ElisionPlace) {
   const first = view.items.find(isAnchor);
@@ -43,7 +43,7 @@ export function elisionMark({ view, owner, elision }: ElisionPlace) {
   return { kind: 'batch-mark', elision, tenant, scope, fingerprint } as const;
 }
 
-/** Says whether texts may have been left out: there is an output, or more exchanges than are always kept. */
+/** Says whether the conversation can have texts that left: it has an output, or more than KEPT_EXCHANGES exchanges. */
 export function mayRepeat({ items }: RequestView): boolean {
   if ((items.at(-1)?.soFar.exchange.number ?? 0) >= KEPT_EXCHANGES) return true;
   return items.some(({ toolResultIds }) => toolResultIds.length > 0);
@@ -56,8 +56,8 @@ export interface FoundBatch {
 }
 
 /**
- * Returns the batches of this conversation: at each item the shared one, which was recorded first, and the
- * conversation's own. A conversation that left out more at this item had found the shared one.
+ * Returns the batches of this conversation. At each item this is the shared batch, which any conversation with the same
+ * beginning recorded, and then this conversation's own batch if it differs.
  */
 export function batchesIn(
   found: FoundEntries,
@@ -76,8 +76,8 @@ function isSame(one: LeftOut | undefined, other: LeftOut | undefined): boolean {
 }
 
 /**
- * Returns the outputs that these batches left out. Each mark is read once, and each output is looked up once,
- * however many batches there are.
+ * Returns the outputs that these batches left out: those with a mark of a batch, in front of the batch's item `before`.
+ * The time is linear in marks and outputs, however many batches there are.
  */
 export function repeatedOutputs(
   outputs: readonly ToolOutput[],
@@ -100,10 +100,10 @@ export function repeatedOmissions(
   return new Set(omissions.filter((omission) => known.has(exchangeMark(omission))));
 }
 
-/** The item at which a batch is made, and the first item that was never sent before. */
+/** The time at which a batch is made, in milliseconds, and the index of the first item that was never sent before. */
 export interface BatchMoment {
   readonly at: number;
-  /** The result of firstUnsentItem(); also undefined if the ledger was not asked or did not know. */
+  /** See firstUnsentItem(). Undefined if all items were sent, or if that is not known. */
   readonly firstUnsent?: number | undefined;
 }
 
@@ -118,7 +118,7 @@ export function elisionEntries(
   place: ElisionPlace,
   moment: BatchMoment,
 ): readonly LedgerEntry[] {
-  // Outputs may be equal, and those after the last output of the batch do not belong to it.
+  // A later output may have the same mark, so a batch also says up to which item its marks count.
   const before = batch.reduce((last, { item }) => Math.max(last, item), -1) + 1;
   const marks = [...batch.map(({ mark }) => mark), ...omissions.map(exchangeMark)];
   const mark = elisionMark(place);
@@ -131,10 +131,10 @@ export function elisionEntries(
 }
 
 /**
- * Returns entries for items that no request has sent before, so that their outputs were never sent whole. If a later
- * request differs before the batch's own anchors, it shares only items with this request and must repeat its stubs.
- * So an output is recorded at its own item. An output before `firstUnsent` may have been sent whole, so it is
- * recorded at the next anchor. Exchanges are recorded there too: their marks say where they are left out.
+ * Returns entries for the case that a later request has only a part of this one's items, without the items at which the
+ * batch itself is recorded. Items from `firstUnsent` on were never sent before, so their outputs were never sent whole,
+ * and such a request must repeat their stubs. So each output is recorded at its own item. An output before `firstUnsent`
+ * may have been sent whole, so it is recorded at the first anchor from there on, and so are exchanges.
  */
 function entriesAtUnsent(
   { batch, omissions, before }: Batch & { readonly before: number },
@@ -160,7 +160,7 @@ function entriesAtUnsent(
   return [...marks].flatMap(([index, noted]): LedgerEntry[] => {
     const { fingerprint } = items[index] ?? {};
     if (fingerprint === undefined || ends.has(index)) return [];
-    // New items may follow the batch's last output, and one of them may have the same text.
+    // An output after the batch's last one may have the same mark, and does not belong to the batch.
     const end = Math.min(index + 1, before);
     const leftOut = { before: end, marks: noted };
     return [{ kind: 'shared-batch', elision, tenant, scope, fingerprint, leftOut, at }];
@@ -174,14 +174,14 @@ function entriesAtEnd(leftOut: LeftOut, place: ElisionPlace, at: number): readon
   ]);
 }
 
-/** An item at which a batch may be recorded, and the addresses there. */
+/** The index of an item at which a batch may be recorded, and the ledger addresses of such batches. */
 export interface BatchPlace {
   readonly at: number;
   readonly own: AddressOf<'own-batch'>;
   readonly shared: AddressOf<'shared-batch'>;
 }
 
-/** Returns the places of batches in a conversation, in order. `count`: only so many of the newest. */
+/** Returns where batches of a conversation may be recorded, in the order of the items: the newest `count` places. */
 export function batchPlaces(
   { view: { items }, owner, elision }: ElisionPlace,
   count = Infinity,
@@ -201,7 +201,7 @@ export function batchPlaces(
   return places.toReversed();
 }
 
-/** Says whether a request can end at this item: a user's message or a tool's result, but no client's note. */
+/** Says whether an item is an anchor, at which a request can end: a user's message, or a tool's result. */
 function isAnchor({ humanText, toolResultIds }: Item): boolean {
   return humanText !== '' || toolResultIds.length > 0;
 }
@@ -213,7 +213,7 @@ export function backMark(text: ToolOutput | Omission): string {
   return 'mark' in text ? `${text.mark}@${text.item}` : exchangeMark(text);
 }
 
-/** Returns the mark of an exchange. No digest begins with `~`; a fingerprint names one place in one conversation. */
+/** Returns the mark of an exchange, from its fingerprint. The mark of an output never begins with `~`. */
 function exchangeMark({ fingerprint }: Omission): string {
   return `~${fingerprint.slice(0, DIGEST_CHARS)}`;
 }

@@ -2,10 +2,9 @@ import type { Usage } from '../dialects/answer.ts';
 import type { CachePrices } from '../dialects/descriptor.ts';
 
 /**
- * Compares what a conversation cost, by the provider's own counts, with what it would have cost without svc. Pure:
- * the same requests give the same prices.
- * A price is in units of one input token at full price. Requests without svc cannot be observed, so they are
- * modelled: the provider's cache works for them as it did here, and no batch breaks it.
+ * Compares the price of a conversation, by the provider's own counts, with its estimated price without svc ("direct").
+ * A price is in units of one input token at full price. The estimate supposes that the provider's cache works for the
+ * direct requests as it did for the real ones, and that no batch breaks it.
  */
 
 /** A request of a conversation, from the request log. */
@@ -14,7 +13,7 @@ export interface MeteredRequest {
   readonly at: number;
   readonly originalTokens: number;
   readonly forwardedTokens: number;
-  /** Tokens of all left-out texts. If the number changes, the prefix has changed too. */
+  /** Tokens of all left-out texts. If their number differs from the last request's, a batch has changed the prefix. */
   readonly elidedTokens: number;
   readonly usage: Usage;
   readonly prices: CachePrices;
@@ -36,7 +35,7 @@ export interface Metered {
 /** What the price of a conversation's next request depends on. */
 export interface MeterState {
   readonly at: number;
-  /** The tokens of the last request, as the provider counted them, and of the same request without svc. */
+  /** The input tokens of the last request: as the provider counted them, and estimated for the direct request. */
   readonly total: number;
   readonly directTotal: number;
   readonly elidedTokens: number;
@@ -48,17 +47,17 @@ export interface MeterState {
 }
 
 /**
- * Cache misses that would have happened without svc too: with 1 % of real requests the provider's cache should have
- * had the prefix and did not use it. Four times that share, plus two, are tolerated.
+ * Cache misses that count as the provider's, not svc's: two, and 4 % of the requests. In 1 % of real requests the
+ * provider's cache should have had the prefix and did not use it.
  */
 const MISSES_FREE = 2;
 const MISS_SHARE_FREE = 0.04;
-/** Tokens that are written again in any case: clients rewrite their last message, and cache entries end at marks. */
+/** Tokens, or the share of the prefix, that are written again even without a miss, because entries end at marks. */
 const REWRITTEN_TOKENS = 2_048;
 const REWRITTEN_SHARE = 0.1;
 /** A request shorter than this share of the last one shows that the client compacted or went back. */
 const CUT_SHARE = 0.8;
-/** Share of cache misses among some 450 real requests after the cache's lifetime. */
+/** Share of cache misses among some 450 real requests that came after the cache's lifetime. */
 const COLD_SHARE = 0.57;
 
 /** Prices the next request of a conversation. `before`: undefined for the first one. */
@@ -92,7 +91,7 @@ export function paidFor(
   return input + prices.read * cacheRead + prices.write * usual + prices.writeHour * cacheWriteHour;
 }
 
-/** Why a request has its price. 'rested': a batch after a pause, so it is unknown whether the cache still existed. */
+/** Why a request has its price. 'rested': a batch after the cache's lifetime, so the cache may or may not have existed. */
 type Kind = 'cold' | 'served' | 'missed' | 'batch' | 'rested';
 
 interface Here {
@@ -128,7 +127,7 @@ function directPrice(
   before: MeterState,
   { request: { usage, prices }, total, directTotal, paid }: Here,
 ): number {
-  // A miss here would also be one without svc, where the price is higher in proportion to the length.
+  // The price if the provider's cache served the direct request as little as this one.
   const written = total === 0 ? 0 : (paid * directTotal) / total;
   if (kind === 'cold') return written;
   const fresh = usage.input + usage.cacheWrite;

@@ -13,13 +13,13 @@ interface PriceQuestion {
   readonly cacheMs?: number;
 }
 
-/** Says whether the provider offers an hour's cache at a price of its own. */
+/** Says whether the provider charges another price for a cache entry of an hour. */
 export function hasLongCache(dialect: Dialect): boolean {
   const { write, writeHour } = dialectOf(dialect).cachePrices;
   return writeHour > write;
 }
 
-/** Returns the model's own prices if published, else those of the dialect's first provider. */
+/** Returns the model's own prices if they are known, and otherwise those of the provider that owns the dialect. */
 export function cachePrices({ dialect, facts, cacheMs }: PriceQuestion): CachePrices {
   const usual = dialectOf(dialect).cachePrices;
   const prices = ownPrices(usual, facts);
@@ -38,21 +38,21 @@ function ownPrices(usual: CachePrices, facts: ModelFacts | undefined): CachePric
   };
 }
 
-/** Rounds, so that people read 0.1 and not 0.09999999999999999. */
+/** Divides and rounds, so that people read 0.1 and not 0.09999999999999999. */
 function share(price: number, input: number): number {
   return Math.round((price / input) * 1e6) / 1e6;
 }
 
 /**
- * Returns for how many milliseconds after its last use the provider caches a request. Of two possible lifetimes the
- * longer counts, because treating a live cache as expired costs a full rewrite.
+ * Returns for how many milliseconds after its last use the provider caches a request. Of several lifetimes the longest
+ * counts: if svc took a live cache for an expired one, the provider would write everything again.
  */
 export function cacheLifetimeMs(view: Pick<RequestView, 'dialect' | 'items' | 'shell'>): number {
   const ofItems = view.items.at(-1)?.soFar.cacheMs ?? 0;
   return Math.max(ofItems, ofShell(view.shell, view.dialect));
 }
 
-/** Cached by shell, which is the same object in all requests, so tools and system prompt are searched once. */
+/** Cached by shell: a request whose shell has not changed has the same object as the request before. */
 const known = new WeakMap<Shell, number>();
 
 function ofShell(shell: Shell, dialect: Dialect): number {
@@ -75,6 +75,7 @@ function shellMs(value: Fields, dialect: Dialect): number {
   );
 }
 
+/** Tokens of a model's longest window. */
 const LONG_WINDOW = 1_000_000;
 
 interface RoomQuestion {
@@ -86,7 +87,7 @@ interface RoomQuestion {
   readonly answerTokens: unknown;
 }
 
-/** Returns the largest request in tokens; undefined if the model's window is unknown. */
+/** Returns how many tokens a request to the model may have; undefined if its window is unknown. */
 export function inputRoom({
   model,
   facts,

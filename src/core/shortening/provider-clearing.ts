@@ -9,8 +9,9 @@ import { isElidable, isKeptTool, keptFrom } from './removal.ts';
 /**
  * Asks the provider to clear old tool outputs itself, with the setting `boundShortening: "provider"`. The history
  * that client and svc send does not change, so thinking that is bound to it stays valid.
- * platform.claude.com, "Context editing" (2026-08-22): the fields of the edit, the header, and that `clear_thinking`
- * comes first in the list. "Preserved thinking" (2026-09-26): the check compares what was sent.
+ * Sources: platform.claude.com, "Context editing" (2026-08-22), for the fields, the header, and the rule that
+ * `clear_thinking` comes first in the list; "Preserved thinking" (2026-09-26), for the rule that the provider checks the
+ * history that was sent.
  */
 
 /** The value of `anthropic-beta` that a request with `context_management` requires. */
@@ -18,10 +19,11 @@ export const CLEARING_BETA = 'context-management-2025-06-27';
 
 const FIELD = 'context_management';
 const TYPE = 'clear_tool_uses_20250919';
-/** Matches every version of this edit. The client may use a later version; then the client's own edit applies. */
+/** Matches every version of this edit. If the client sends one itself, in whatever version, svc adds none. */
 const TYPE_OF_ANY_DAY = /^clear_tool_uses_/;
+/** Input tokens from which on the provider clears. */
 const TRIGGER_TOKENS = 60_000;
-/** Minimum tokens worth clearing, because each clearing breaks the prompt cache. */
+/** Least tokens that the provider clears at once, because each clearing breaks the prompt cache. */
 const CLEARED_TOKENS_MIN = 20_000;
 
 /** The outputs that the provider may clear, and the parameters of the edit. */
@@ -34,8 +36,8 @@ export interface Clearable {
 }
 
 /**
- * Returns the outputs; undefined if nothing is old, or if something old must stay: it cannot be proven, the client
- * or the model needs it, or part of it did not come from the tool. `outputs`: seenOutputsOf() of the view.
+ * Returns the outputs; undefined if none is old, or if svc must keep an old one: the provider would clear that too.
+ * `outputs`: the result of seenOutputsOf().
  */
 export function clearableOutputs(
   view: RequestView,
@@ -43,11 +45,11 @@ export function clearableOutputs(
   keepRounds: number,
 ): Clearable | undefined {
   const { items, bytes } = view;
-  // A provider's own tools answer inside the model's item. It is unknown which of their results would be cleared.
+  // An assistant's item with a result is from a tool that the provider ran. Whether that would be cleared is unknown.
   if (items.some((item) => item.role === 'assistant' && item.toolResultIds.length > 0)) {
     return undefined;
   }
-  // The newest round always stays: the model may not have answered it yet.
+  // The newest round always stays, because the model may not have answered it yet.
   const before = keptFrom(view, answeredRounds(items), Math.max(1, keepRounds));
   const names = new Map(
     items.flatMap(({ toolCalls }) => toolCalls.map(({ id, name }) => [id, name] as const)),
@@ -69,12 +71,12 @@ export function clearableOutputs(
 
 const QUOTE = 0x22;
 
-/** Says whether an output may be cleared: the provider would also clear a reminder after the tool's text. */
+/** Says whether an output may be cleared. It must not end with a reminder, because the provider would clear that too. */
 function mayClear(bytes: Buffer, output: ToolOutput): boolean {
   return isElidable(output, 0) && bytes[output.content.end] === QUOTE;
 }
 
-/** Returns the edit; undefined if the client configures clearing itself, or in a form unknown to svc. */
+/** Returns the edit; undefined if the request already asks for clearing, or has the member in an unknown form. */
 export function clearingEdit(view: RequestView, clearable: Clearable): Edit | undefined {
   const { bytes, shell } = view;
   const asked = textOf(clearable);

@@ -1,7 +1,6 @@
 /**
  * Finds what may be left out of a request, asks `decide` whether to do it now, and settles what is really left out
- * once the memory has proven what it holds. Pure: the same request, ledger and proofs give the same answer. The
- * proxy and the bench share these functions.
+ * once the memory has proven which texts it has. The proxy and the bench use the same functions.
  */
 import { tellsExchanges } from '../recall/own-blocks.ts';
 import { answeredRounds, type Exchange, groupExchanges } from '../conversation/exchanges.ts';
@@ -32,15 +31,15 @@ export interface RequestFacts {
   /** The result of seenOutputsOf() for the view. */
   readonly outputs: readonly ToolOutput[];
   readonly textsOf: (exchange: Exchange) => ExchangeTexts;
-  /** Says whether the memory once reported that it holds this digest. */
+  /** Says whether the memory has once reported that it has the text with this digest. */
   readonly isStored: (digest: string) => boolean;
   /**
-   * True if texts may be left out for the first time: this is a new request of the conversation itself. All other
-   * requests only repeat earlier batches.
+   * True if texts may be left out for the first time. Side calls, sub-agents, compactions and counts only repeat earlier
+   * batches.
    */
   readonly takesNew: boolean;
   readonly isBound: boolean;
-  /** Texts that a batch names, and that stay whole in front of bound thinking; see backMark. */
+  /** The names of texts that batches left out, but that the newest bound thinking had whole; see backMark. */
   readonly whole?: readonly string[] | undefined;
   readonly isCacheCold: boolean;
   readonly keepRounds: number;
@@ -52,17 +51,20 @@ export interface RequestFacts {
   readonly prices: CachePrices;
 }
 
-/** The facts about a request, with those that its own items show. */
+/** The facts about a request, and those that readFacts() finds in its items. */
 export interface ShorteningFacts extends RequestFacts {
   /** The result of answeredRounds() for the items. */
   readonly rounds: readonly number[];
-  /** The texts that earlier batches name, and those of them that may be left out now. */
+  /**
+   * The texts that earlier batches left out. `repeated` and `omitted`: those of them that may be left out of this request
+   * too.
+   */
   readonly named: readonly (ToolOutput | Omission)[];
   readonly repeated: readonly ToolOutput[];
   readonly omitted: readonly Omission[];
   /** Outputs that are old enough to be left out, stored or not. */
   readonly old: readonly ToolOutput[];
-  /** Whole exchanges that may be left out; none if a tool was called. */
+  /** Exchanges that may be left out for the first time; none if a tool was called. */
   readonly omittable: readonly Omission[];
 }
 
@@ -98,7 +100,7 @@ export function readFacts(request: RequestFacts): ShorteningFacts {
   };
 }
 
-/** Says whether exchanges may be missing. If a tool was called, only those that were left out before the call. */
+/** Says whether exchanges may be left out. If a tool was called, only those that earlier batches left out may be. */
 export function mayOmit({ view, batches }: Pick<RequestFacts, 'view' | 'batches'>): boolean {
   return batches.length > 0 || !callsTools(view);
 }
@@ -107,7 +109,7 @@ function callsTools({ items }: RequestView): boolean {
   return items.some(({ toolCalls }) => toolCalls.length > 0);
 }
 
-/** Returns the texts to leave out, for which the memory must be asked for a proof. */
+/** Returns the texts to leave out. The memory must prove that it has them. */
 export function removalOf(facts: ShorteningFacts): Removal {
   const { repeated, omitted, old, omittable, takesNew } = facts;
   const again = { repeated, omitted, batch: [], omissions: [] };
@@ -124,7 +126,7 @@ export function removalOf(facts: ShorteningFacts): Removal {
   return { ...again, otherwise: isShort(facts) ? 'nothing_old' : 'protected' };
 }
 
-/** Returns the numbers that decide about this batch. */
+/** Returns the facts with which decide() decides about a batch. */
 export function batchFacts(facts: ShorteningFacts, { batch, omissions }: Batch): BatchFacts {
   const { view, rounds, repeated, omitted, keepRounds } = facts;
   const gone = sum(repeated.map(savedTokens)) + sum(omitted.map(({ tokens }) => tokens));
@@ -151,6 +153,7 @@ export function batchFacts(facts: ShorteningFacts, { batch, omissions }: Batch):
   };
 }
 
+/** Says whether no exchange and no round is old enough to be left out. */
 export function isShort({
   view,
   rounds,
@@ -162,16 +165,15 @@ export function isShort({
 
 /** The texts that are left out, and the outcome to report. */
 export interface Settled extends Batch {
-  /** All outputs and exchanges that are left out; `batch` and `omissions` are new in this request. */
+  /** All outputs and exchanges that are left out. Those in `batch` and `omissions` leave for the first time. */
   readonly elided: readonly ToolOutput[];
   readonly omitted: readonly Omission[];
   readonly outcome: Outcome;
 }
 
 /**
- * Decides finally what is left out. `proven`: digests of texts that the memory proved to hold during this request. If
- * `facts.isBound`, texts already left out stay out without a proof: the provider refuses thinking whose prefix has
- * changed.
+ * Decides finally what is left out. `proven`: the digests of texts that the memory has proven in this request. In a bound
+ * conversation texts that left earlier stay out without a proof, because the provider checks the prefix of thinking.
  */
 export function settle(
   facts: ShorteningFacts,
@@ -186,7 +188,7 @@ export function settle(
     batch: removal.batch.filter(isHeld),
     omissions: removal.omissions.filter(areHeld),
   };
-  // The memory may prove fewer texts than asked, and the rest may be too small for a batch.
+  // The memory may prove only a part of the texts, which may be too small for a batch.
   const isAny = held.batch.length + held.omissions.length > 0;
   const leaves = isAny && decide(batchFacts(facts, held)) === 'leaves';
   const { batch, omissions } = leaves ? held : { batch: [], omissions: [] };
@@ -207,8 +209,8 @@ function outcomeOf(
 }
 
 /**
- * Says why exchanges may not be left out with this recall; undefined if they may. Only blocks at the newest prompt
- * can replace them: an earlier prompt's block answers another question.
+ * Returns why exchanges may not be left out with this recall; undefined if they may. They may only if a block at the
+ * newest prompt quotes memories.
  */
 export function recallObstacle(
   view: RequestView,
@@ -216,32 +218,34 @@ export function recallObstacle(
 ): Outcome | undefined {
   if (recalled.state.startsWith('degraded_')) return 'recall_degraded';
   const newest = newestPrompt(view);
-  // A list of sessions only names them and quotes nothing.
   const hasRecall = recalled.placements.some(
     ({ item, block }) => item === newest && tellsExchanges(block),
   );
   return hasRecall ? undefined : 'recall_empty';
 }
 
-// Fewest tokens of an output: a stub of a smaller one saves little.
+// Fewest tokens of an output that may leave: a stub saves little of a smaller one.
 const OUTPUT_TOKENS_MIN = 120;
 /**
- * Tools whose outputs are never left out: the model soon quotes two in three of them, and would call the tool again.
+ * Tools whose outputs never leave. The model soon quotes two in three of them, and without the output would call the tool
+ * again.
  */
 const KEPT_TOOLS: ReadonlySet<string> = new Set(['task', 'agent', 'glob', 'spawn_agent', 'wait']);
 /**
- * How often a text that was read again may be left out again. After its first readings the model was soon done with
- * it; a text that it reads a third time is in use. Measured on 96 real sessions in which every needed text was
- * fetched: never leaving out again costs 3 to 7 % more, and more often saves nothing.
+ * How often the model may read a left-out text again and it still leaves again. A text that it reads a third time is in
+ * use. On 96 real sessions, 0 costs 3 to 7 % more than 2, and a higher number saves nothing.
  */
 const LEAVES_AGAIN_MAX = 2;
 
-/** Says whether an output may ever be left out, whatever its age. It is searched for secrets later. */
+/** Says whether an output may be left out once it is old. svc looks for secrets in it later. */
 export function isElidable(output: ToolOutput, tokensMin = OUTPUT_TOKENS_MIN): boolean {
   return output.tokens >= tokensMin && output.isStorable && mayLeave(output);
 }
 
-/** Uses only facts from before the output, so an output that was left out stays out. */
+/**
+ * Says whether tool and model let an output leave. It depends only on the items up to the output, and on a later UNCHANGED
+ * of the client.
+ */
 function mayLeave({ isClients, timesRead, tool }: ToolOutput): boolean {
   return !isClients && timesRead <= LEAVES_AGAIN_MAX && !isKeptTool(tool);
 }
@@ -250,7 +254,7 @@ export function isKeptTool(tool: string): boolean {
   return KEPT_TOOLS.has(tool.toLowerCase());
 }
 
-/** Returns outputs, of rounds older than the last `keepRounds`, that may be left out. */
+/** Returns the outputs before the last `keepRounds` rounds that may be left out. */
 function oldOutputs(
   { view, outputs, keepRounds }: Pick<RequestFacts, 'view' | 'outputs' | 'keepRounds'>,
   rounds: readonly number[],
@@ -259,18 +263,18 @@ function oldOutputs(
   return outputs.filter((output) => output.item < before && isElidable(output));
 }
 
-/** Returns the index of the first item whose outputs stay because they are new. */
+/** Returns the index of the first item whose outputs stay, because it is in the last `keepRounds` rounds. */
 export function keptFrom(
   { items }: RequestView,
   rounds: readonly number[],
   keepRounds: number,
 ): number {
-  // Even if no round is kept, the newest item stays: the model has not seen it yet.
+  // The newest item always stays, because the model has not seen it yet.
   const kept = rounds.slice(Math.max(0, rounds.length - keepRounds));
   return Math.min(items.length - 1, ...kept);
 }
 
-/** Counts the numbers of an ascending list that are at least `least`. */
+/** Returns how many numbers of an ascending list are `least` or more. */
 function countFrom(ascending: readonly number[], least: number): number {
   let [low, high] = [0, ascending.length];
   while (low < high) {
@@ -285,7 +289,7 @@ function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0);
 }
 
-/** Tools that can read the memory: shells run `svc memory get`; READERS are those of `svc mcp`, with any prefix. */
+/** Words of tool names by which svc recognises a tool that can run `svc memory get`, or that is one of `svc mcp`. */
 const SHELLS: ReadonlySet<string> = new Set(['bash', 'shell', 'powershell', 'terminal', 'exec']);
 const READERS =
   /(?:^|[^a-z])(?:(?:exec|execute|run)_(?:shell_|terminal_)?commands?|memory_(?:get|search))$/;
@@ -299,7 +303,7 @@ export function canReadMemory({ shell }: Pick<RequestView, 'shell'>): boolean {
   return found;
 }
 
-/** Says whether a tool can read the memory. Its name is in the tool, in `function`, or implied by a type. */
+/** Says whether a tool can read the memory. Its name may be in the tool, in its `function`, or in its type. */
 function reads(tool: unknown): boolean {
   const { name, type, function: own } = asRecord(tool);
   return [name, type, asRecord(own)['name']].some((value) => {

@@ -13,11 +13,11 @@ export interface Replacement {
   readonly saved: number;
 }
 
-/** The ways of reading a left-out text again that the first stub names. */
+/** Where the model can read left-out texts again, besides with svc's own commands. The first stub names it. */
 export interface NoteStyle {
   /** The folder with the left-out texts as files; undefined if there is none. */
   readonly outputFolder: string | undefined;
-  /** The address at which a service returns texts by reference; undefined on a user's own machine. */
+  /** The URL, without the reference, at which a service returns texts; undefined on a user's own machine. */
   readonly objectsUrl?: string | undefined;
 }
 
@@ -26,7 +26,7 @@ export function savedTokens(output: ToolOutput): number {
   return Math.max(0, output.tokens - stubOf(output).tokens);
 }
 
-/** Returns the stubs in order of the body. The first one also explains stubs to the model. */
+/** Returns the stubs in the order of the body. The first one also tells the model how to read left-out texts. */
 export function replacementsOf(
   elided: readonly ToolOutput[],
   { outputFolder, objectsUrl }: NoteStyle,

@@ -4,15 +4,14 @@ import { estimateTextTokens } from '../bytes/tokens.ts';
 import { EXCERPT_TOKENS_MAX, referenceOf } from '../memory/reference.ts';
 
 /**
- * Writes the stub that replaces a left-out tool output. It depends on the output alone: no time, no counter, nothing
- * else of the request. So the same output always gives the same bytes, and the provider's prompt cache keeps its
- * prefix.
+ * Writes the stub that replaces a left-out tool output. It depends on the output alone. So the same output always gives
+ * the same bytes, and the provider's prompt cache keeps its prefix.
  */
 
-// Characters of the first line: enough to recognise a file or a command. With it a stub of a real session has 37
-// tokens.
+// Characters of an output's first line in its stub: enough to recognise a file or a command. A stub of a real session
+// then has 37 tokens.
 const FIRST_LINE_CHARS = 40;
-// Characters that are searched for the first line: few blank lines precede it.
+// Characters of an output in which the first line that is not blank is searched for.
 const START_CHARS = 1_024;
 // Matches the header that Codex writes above an output, which says nothing about the output.
 const HEADER =
@@ -20,6 +19,7 @@ const HEADER =
 // Longest tool name in a stub. Clients and MCP servers choose names, which have at most 64 characters.
 const TOOL_CHARS = 64;
 
+/** The facts about an output that a stub states. */
 export interface Gist {
   readonly characters: number;
   readonly firstLine: string;
@@ -47,7 +47,7 @@ export interface Stub {
   readonly tokens: number;
 }
 
-// Cached, because every later request needs the same stubs.
+// Cached by output, because every later request needs the same stubs.
 const STUBS = new WeakMap<Gist, Stub>();
 
 export function stubOf(output: StubFacts): Stub {
@@ -67,21 +67,21 @@ function describe({ digest, text, gist }: StubFacts): string {
   const size = `${countLines(text)} lines, ${sizeText(gist.characters)}`;
   const said = `${size}, "${gist.firstLine}"`;
   const command = `svc memory get ${referenceOf(digest)}`;
-  // One call returns the whole text, so no part is proposed.
+  // A text of this size is returned whole by one call, so the stub proposes no part.
   if (estimateTextTokens(text) <= EXCERPT_TOKENS_MAX) return `${said}. To read it: ${command}`;
   const names = namesIn(text);
   const [first] = names;
   if (first === undefined) return `${said}. A part: ${command} --lines 1-${PART_LINES}`;
-  // The call above the stub names the file, so names in it say more than its first line.
+  // Names in a text say more than its first line: the call before the stub names the file.
   const listed = names.map(({ name, line }) => `${line} ${name}`).join(', ');
   return `${size}; line ${listed}. A part: ${command} --around ${first.name}`;
 }
 
-/** Bound on names: each has some 5 tokens, in every later request. */
+/** Bound on the names in a stub: each costs some 5 tokens in every later request. */
 const NAMES_MAX = 5;
 /** Lines that a stub proposes to read: about as much as one call returns. */
 const PART_LINES = 100;
-/** Matches what a shell takes for one unquoted word; a heading of several words is found by its first. */
+/** Matches a word that needs no quotes in a shell. Of a heading it is the first word. */
 const SHELL_WORD = /^[A-Za-z0-9_.]+/;
 
 function namesIn(text: string): readonly { readonly name: string; readonly line: number }[] {
@@ -96,9 +96,8 @@ function sizeText(characters: number): string {
 }
 
 /**
- * Writes the note that explains stubs to the model. It follows only the first stub of a request, because it is
- * longer than a stub. `folder`: the folder with the left-out texts as files; undefined if there is none.
- * `objectsUrl`: the address at which a service returns texts by reference.
+ * Writes the note that tells the model how to read left-out texts. It follows only the first stub of a request, because
+ * it is longer than a stub. `folder`, `objectsUrl`: see NoteStyle.
  */
 export function writeNote(folder: string | undefined, objectsUrl?: string): string {
   const file = folder === undefined ? '' : `, or read the file ${folder}/REFERENCE.txt`;
@@ -120,7 +119,7 @@ const HOW_TO_READ =
   'Of a long one read only the part that you need: svc memory get REFERENCE with --grep PATTERN, ' +
   '--around NAME or --lines 1-100. Without a shell: tool memory_get with the same';
 
-/** Says whether a text begins with a stub of svc. It is never captured as a tool's output. */
+/** Says whether a text begins as a stub of svc. svc never stores such a text as a tool's output. */
 export function isStub(text: string): boolean {
   return text.startsWith(START);
 }
@@ -133,7 +132,7 @@ function firstLine(text: string): string {
     .trim();
 }
 
-/** Removes characters that could end the stub early or hide text: quotes, brackets, controls, half pairs. */
+/** Replaces characters that could end the stub early or hide text: quotes, brackets, controls, half surrogate pairs. */
 function plain(text: string): string {
   return text
     .normalize()

@@ -41,6 +41,7 @@ export const RESPONSES: DialectDescriptor = {
 class ResponsesAnswer extends DialectAnswer {
   /** The paragraph of each message, by the message's index in the output. */
   readonly #paragraphs = new Map<unknown, number>();
+  /** The ids of the calls that the client must answer, and of the calls that the answer itself already answers. */
   readonly #waiting = new Set<string>();
   readonly #answered = new Set<string>();
 
@@ -53,7 +54,8 @@ class ResponsesAnswer extends DialectAnswer {
   }
 
   /**
-   * Finds the end of the answer in an oversized event: the last event repeats the whole output, pictures included.
+   * Finds the end of the answer in an event over the size limit. The last event repeats the whole output with all
+   * pictures, so it may be that long.
    */
   override skipEvent({ head, tail }: LargeEvent): void {
     const status = LARGE_END.exec(head)?.[1];
@@ -97,7 +99,7 @@ class ResponsesAnswer extends DialectAnswer {
     }
   }
 
-  /** Appends a text delta. Each message is a paragraph, as it will be an item when the client sends it back. */
+  /** Appends a text delta. Each message is a paragraph, because the client will send it back as an item. */
   #append(event: Fields): void {
     const key = event['output_index'] ?? event['item_id'];
     const paragraph = this.#paragraphs.get(key) ?? this.text.open();
@@ -136,7 +138,7 @@ class ResponsesAnswer extends DialectAnswer {
     else this.isCutShort = true;
   }
 
-  /** Reads the messages of a provider that sends the whole text only at the end. */
+  /** Reads the messages of an answer whose text comes only with its end. */
   #readMessages(output: readonly Fields[]): void {
     for (const item of output.filter(({ type }) => type === 'message')) {
       this.text.open();
@@ -148,7 +150,7 @@ class ResponsesAnswer extends DialectAnswer {
     if (!isRecord(value)) return;
     this.noteUsage(value);
     const details = asRecord(value['input_tokens_details']);
-    // Both counts are part of the input tokens. OpenAI reports cache writes since GPT-5.6.
+    // `input_tokens` includes both counts. OpenAI reports cache writes since GPT-5.6.
     const cacheRead = asCount(details['cached_tokens']);
     const cacheWrite = asCount(details['cache_write_tokens']);
     this.usage = {
@@ -162,7 +164,7 @@ class ResponsesAnswer extends DialectAnswer {
 
 const LARGE_END = /"type"\s*:\s*"response\.(completed|incomplete|failed)"/;
 
-/** Returns the last `usage` in the end of an event. It holds only numbers, so the braces show where it ends. */
+/** Returns the last `usage` in the end of an event. It has no strings, so its braces show where it ends. */
 function lastUsage(tail: string): unknown {
   const [, open = ''] = /^[^]*"usage"\s*:\s*(\{[^]*)$/.exec(tail) ?? [];
   let depth = 0;
@@ -179,7 +181,7 @@ function plainDelta(event: Fields): string | undefined {
   return isDelta && typeof event['delta'] === 'string' ? event['delta'] : undefined;
 }
 
-/** Recognises events without facts for svc by their first bytes. An event in another form is parsed. */
+/** Says by the first characters whether svc needs nothing from an event. An event in another form is parsed. */
 function isInert(data: string): boolean {
   if (!hasAt(data, '{"type":"response.', 0)) return false;
   const type = data.slice(18, data.indexOf('"', 18));
@@ -198,7 +200,7 @@ const INERT: ReadonlySet<string> = new Set([
   'refusal.',
 ]);
 
-/** Reads an item of Responses: typed items, messages among them. `input` may also be one string of the user. */
+/** Reads an item of Responses, which has a type; without one it is a message. A string is the user's text. */
 function readResponsesItem(value: unknown): ItemTraits {
   if (typeof value === 'string') return readUser({ content: value });
   const item = asRecord(value);
@@ -217,7 +219,7 @@ function readResponsesItem(value: unknown): ItemTraits {
 }
 
 /**
- * Reads an item of reasoning. Without encrypted content the provider itself keeps the reasoning, under the item's id.
+ * Reads an item of reasoning. Without encrypted content the provider stores the reasoning under the item's id.
  */
 function readReasoning(item: Fields): ItemTraits {
   const signature = asText(item['encrypted_content']) || asText(item['id']);
@@ -225,7 +227,7 @@ function readReasoning(item: Fields): ItemTraits {
   return { ...NO_TRAITS, hasReasoning: true, thoughts, isThought: true };
 }
 
-/** Items that the provider's own compaction made from a history; only the provider can read them. */
+/** Types of the items in which the provider's own compaction puts a history; only the provider can read them. */
 const COMPACTED: ReadonlySet<string> = new Set([
   'compaction',
   'compaction_summary',
@@ -257,7 +259,7 @@ function readUser(item: Fields): ItemTraits {
   };
 }
 
-/** Reads a message whose parts Codex marked with their kind, as it does if it believes to call OpenAI itself. */
+/** Reads a message in which Codex states the kind of each part. It does so if it believes that it calls OpenAI. */
 function readMarked(
   item: Fields,
   texts: readonly string[],
@@ -265,7 +267,7 @@ function readMarked(
   const mark = asRecord(item['internal_chat_message_metadata_passthrough']);
   const kinds = mark['content_item_kinds'];
   if (!Array.isArray(kinds)) return undefined;
-  // The kinds of all parts count, also of pictures.
+  // There is a kind for each part, also for pictures.
   const parts = Array.isArray(item['content']) ? item['content'] : texts;
   const typed = parts.filter((_, index) => kinds[index] === 'user.text');
   const own = typed.map((part) =>
