@@ -2,21 +2,20 @@ import { Buffer } from 'node:buffer';
 import { hash } from 'node:crypto';
 
 /**
- * The key of a memory service: `svc_live_<12 public>_<43 secret>_<7 checksum>`. A query finds the key by its public
- * part, without the secret. The checksum detects typing mistakes, and lets a secret scanner recognise a real key,
- * without a call. It proves nothing: anyone can compute it. An admin's token has the same form after `svc_admin_`,
- * so the two are never confused.
+ * The key of a memory service: `svc_live_<12 public>_<43 secret>_<7 checksum>`, in characters. The service finds a key by
+ * its public part. The checksum detects typing mistakes, and lets a secret scanner recognise a key. Anyone can compute
+ * it, so it proves nothing. An admin's token has the same form, but begins with `svc_admin_`.
  */
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const TOKEN = /^((svc_live|svc_admin)_([0-9A-Za-z]{12})_([0-9A-Za-z]{43}))_([0-9A-Za-z]{7})$/;
 
-/** Bytes of the public part: 64 bits fill 11 of its 12 characters. */
+/** Bytes of the public part, which has PUBLIC_CHARS characters. */
 export const PUBLIC_BYTES = 8;
 export const SECRET_BYTES = 32;
 const PUBLIC_CHARS = 12;
 const SECRET_CHARS = 43;
-/** Bytes of the checksum: 40 bits; its seven characters can hold 41. */
+/** Bytes of the checksum: 40 bits, and seven characters have room for 41. */
 const CHECKSUM_BYTES = 5;
 const CHECKSUM_CHARS = 7;
 
@@ -46,7 +45,7 @@ export function formatServiceKey(
   return renewServiceKey(base62(publicBytes, PUBLIC_CHARS), secretBytes, prefix);
 }
 
-/** Makes a key with the same public part and a new secret. */
+/** Writes a key with the same public part and a new secret. */
 export function renewServiceKey(
   publicId: string,
   secretBytes: Uint8Array,
@@ -58,18 +57,7 @@ export function renewServiceKey(
 
 function checksumOf(checked: string): string {
   const digest = hash('sha256', checked, 'buffer');
-  return digitsOf(digest.readUIntBE(0, CHECKSUM_BYTES));
-}
-
-/** Encodes a checksum, which has few enough bits for a number. */
-function digitsOf(value: number): string {
-  let rest = value;
-  let digits = '';
-  for (let place = 0; place < CHECKSUM_CHARS; place += 1) {
-    digits = ALPHABET.charAt(rest % 62) + digits;
-    rest = Math.floor(rest / 62);
-  }
-  return digits;
+  return base62(digest.subarray(0, CHECKSUM_BYTES), CHECKSUM_CHARS);
 }
 
 function base62(bytes: Uint8Array, chars: number): string {
