@@ -4,7 +4,7 @@ import {
   forwardHeaders,
   isRedirect,
   withBeta,
-  withoutPlace,
+  withoutHeader,
   withoutRetry,
   type RawHeaders,
 } from '../core/http/header-rules.ts';
@@ -12,15 +12,15 @@ import type { Issuer } from '../core/plan/evidence.ts';
 import type { AnswerSink, UpstreamAnswer } from '../ports/upstream.ts';
 import type { ClientRequest, ConfiguredUpstream } from './dependencies.ts';
 
-/** One form of a request: with all edits, with the accepted ones, or as the client wrote it. */
+/** A form of a request that svc may send: with all edits, with some of them, or as the client wrote it. */
 export interface Form {
-  /** The body; undefined: the client's own bytes. */
+  /** The body in pieces; undefined: the client's own bytes. */
   readonly body: readonly Uint8Array[] | undefined;
   /** The value of `anthropic-beta` that the edits need. */
   readonly beta?: string | undefined;
   /**
-   * True if this form leaves out edits before bound thinking. It is sent only if the provider refused the request
-   * because of the thinking.
+   * True if this form does not have edits in front of bound thinking that earlier requests had. It is sent only if the
+   * provider refused the request because of the thinking.
    */
   readonly breaksBond?: boolean;
 }
@@ -29,20 +29,20 @@ export interface ForwardCall<Planned extends Form> {
   readonly configured: ConfiguredUpstream;
   readonly request: ClientRequest;
   readonly planned: Planned;
-  /** Makes the other forms, in the order in which they are tried. No two forms are equal. */
+  /** Makes the other forms in the order in which they are tried. */
   readonly fallbacks: (() => readonly Planned[]) | undefined;
   readonly signal: AbortSignal;
   /**
-   * Called when the provider refused the planned form, before its answer is returned. `accepted`: the form that the
-   * provider took; undefined if it took none.
+   * Called if the provider refused the planned form, before the answer is returned. `accepted`: the form that the provider
+   * accepted; undefined if it accepted none.
    */
   readonly onRefused: (accepted: Planned | undefined) => Promise<void>;
 }
 
 /**
- * Sends the planned form. If the provider refuses the request itself (not for its rate), svc tries the other forms
- * in order, before the client has seen anything: an answer must never fail because of svc's additions. If all are
- * refused, the client gets the first refusal, because clients repair a request by its wording.
+ * Sends the planned form. If the provider refuses the request itself (not its rate), svc sends the other forms in order,
+ * before the client gets anything: no request may fail because of svc's edits. If all are refused, the client gets the
+ * first refusal, because clients repair a request by its wording.
  */
 export async function forwardPlanned<Planned extends Form>(
   call: ForwardCall<Planned>,
@@ -54,7 +54,7 @@ export async function forwardPlanned<Planned extends Form>(
   let isBondBroken = speaksOfBond(first);
   for (const form of othersOf(call.fallbacks)) {
     if (form.breaksBond === true && !isBondBroken) continue;
-    // One form after the other, because each is sent only if the previous one was refused.
+    // Sends one form after the other, because each is needed only if the one before it was refused.
     // oxlint-disable-next-line no-await-in-loop
     const next = await tryForm(call, form);
     if (next === undefined) break;
@@ -74,7 +74,7 @@ export async function forwardPlanned<Planned extends Form>(
   return first;
 }
 
-/** Sends a fallback form. Undefined if the provider cannot be reached any more: then the first refusal is returned. */
+/** Sends another form. Returns undefined if the provider cannot be reached any more. */
 async function tryForm(call: SendCall, form: Form): Promise<UpstreamAnswer | undefined> {
   try {
     return await sendForm(form.body, { ...call, beta: form.beta });
@@ -84,7 +84,7 @@ async function tryForm(call: SendCall, form: Form): Promise<UpstreamAnswer | und
   }
 }
 
-/** Makes the other forms; none if that fails, because the provider's answer must not become an error of svc. */
+/** Makes the other forms. Returns none if that throws, so that the client gets the provider's refusal instead. */
 function othersOf<Planned>(fallbacks: () => readonly Planned[]): readonly Planned[] {
   try {
     return fallbacks();
@@ -105,8 +105,7 @@ export function sendForm(
   if (beta !== undefined) headers = withBeta(headers, beta);
   if (body !== undefined)
     return configured.upstream.send({ method, target, headers, body }, signal);
-  // With a client's own login the provider gets the body in the client's encoding; other providers may not know that
-  // encoding.
+  // `encoded` is kept only for a provider that takes the client's own login, because others may not know its encoding.
   if (encoded !== undefined) headers = [...headers, 'content-encoding', encoded.encoding];
   const own = encoded?.bytes ?? request.body;
   const bytes = own === undefined ? [] : [own];
@@ -120,9 +119,8 @@ function speaksOfBond({ status, start }: PeekedAnswer): boolean {
 const UNAUTHORIZED = 401;
 
 /**
- * Returns the provider's headers for the client. Removes the retry hints when the provider refused svc's own key,
- * because a retry cannot help. A service also removes the target of a redirect: it must not send its clients to a
- * host that a provider names.
+ * Returns the headers of the provider's answer for the client. If the provider refused svc's own key, they tell the client
+ * not to retry. In a service they have no target of a redirect, so that no provider sends its clients to another host.
  */
 export function headersForClient(
   { status, headers }: UpstreamAnswer,
@@ -130,7 +128,7 @@ export function headersForClient(
   issuer: Issuer,
 ): string[] {
   const answered = answerHeaders(headers, status);
-  if (issuer.kind === 'service' && isRedirect(status)) return withoutPlace(answered);
+  if (issuer.kind === 'service' && isRedirect(status)) return withoutHeader(answered, 'location');
   const hasOwnKey = settings.auth !== 'client' && settings.auth !== 'none';
   return status === UNAUTHORIZED && hasOwnKey ? withoutRetry(answered) : answered;
 }
@@ -138,8 +136,8 @@ export function headersForClient(
 const FIRST_ERROR = 400;
 
 /**
- * Status codes by which a provider refuses the request itself: 400, 413 and 422 for its form, 403 and 451 for its
- * content. A 429 without rate headers is also a refusal: some providers use it for a request that is too big for the
+ * Statuses with which a provider refuses the request itself: 400, 413 and 422 for its form, 403 and 451 for its content.
+ * A 429 without headers about a rate is a refusal too: some providers send it for a request that is too big for the
  * account.
  */
 const REFUSALS: ReadonlySet<number> = new Set([400, 403, 413, 422, 451]);
@@ -155,13 +153,14 @@ function isRateHeader(name: string): boolean {
 }
 
 /**
- * Bytes of a refusal that are read ahead. An error body is shorter; the rest of a longer one is relayed as it comes.
+ * Bytes of a refusal that svc reads before it forwards it. Most error bodies are shorter. The rest of a longer one is
+ * relayed as it comes.
  */
 const PEEKED_BYTES_MAX = 64 * 1024;
-/** Deadline for reading ahead. A provider sends an error in one piece, so it seldom takes that long. */
+/** Deadline for that reading, in milliseconds. A provider sends an error in one piece, so it seldom takes so long. */
 const PEEK_MS = 2_000;
 
-/** A provider's answer whose beginning was read ahead. It can still be relayed whole. */
+/** A provider's answer whose beginning svc has read. It can still be relayed whole. */
 export class PeekedAnswer implements UpstreamAnswer {
   readonly status: number;
   readonly headers: RawHeaders;
@@ -177,7 +176,7 @@ export class PeekedAnswer implements UpstreamAnswer {
     this.headers = answer.headers;
   }
 
-  /** Reads the beginning of an answer, up to PEEKED_BYTES_MAX. Never rejects. */
+  /** Reads the beginning of an answer. Never rejects. */
   static of(answer: UpstreamAnswer, signal: AbortSignal): Promise<PeekedAnswer> {
     const peeked = new PeekedAnswer(answer);
     return new Promise((resolve) => {
@@ -191,7 +190,7 @@ export class PeekedAnswer implements UpstreamAnswer {
     });
   }
 
-  /** The bytes that were read ahead, as text. */
+  /** The bytes that were read, as text. */
   get start(): string {
     return Buffer.concat(this.#chunks).toString('utf8');
   }

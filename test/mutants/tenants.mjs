@@ -283,7 +283,7 @@ export const TENANTS = [
   {
     name: 'a client of a service is told where a redirect leads',
     file: 'src/proxy/forward.ts',
-    from: "  if (issuer.kind === 'service' && isRedirect(status)) return withoutPlace(answered);\n",
+    from: "  if (issuer.kind === 'service' && isRedirect(status)) return withoutHeader(answered, 'location');\n",
     to: '',
     test: 'service/test/server/provider-faults.test.ts',
     only: 'a redirect',

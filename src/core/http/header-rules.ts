@@ -1,7 +1,6 @@
 /**
  * Decides which headers are forwarded, in both directions. A header that is not listed here is forwarded unchanged:
  * order, case, repeats and unknown vendor names are kept. Values are latin1 text, one character per byte.
- * These rules run on every request, so a header costs one lower-cased copy and one set look-up, and no pattern.
  */
 
 /**
@@ -15,7 +14,7 @@ interface CredentialRules {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Headers about a single connection or the framing of one message; each side writes its own. */
+/** Headers about one connection, or about the framing of one message. svc writes its own for its connection. */
 const HOP_BY_HOP = [
   'connection',
   'http2-settings',
@@ -31,12 +30,12 @@ const HOP_BY_HOP = [
   'upgrade',
 ];
 
-/** Headers that svc writes itself: it decodes the body, changes its length, and asks for an uncompressed answer. */
+/** Headers that svc replaces, because it decodes the body, changes its length, and asks for an uncompressed answer. */
 const REWRITTEN = ['accept-encoding', 'content-encoding', 'content-length', 'expect', 'host'];
 
 /**
- * Headers that clients, gateways or browsers use for keys. The client's only credential is the local token, which
- * belongs to no provider.
+ * Headers in which clients, gateways and browsers send keys. None is forwarded, because the client's credential is svc's
+ * local token, and svc adds the provider's key itself.
  */
 const CALLER_CREDENTIALS = [
   'anthropic-api-key',
@@ -75,7 +74,7 @@ const CALLER_CREDENTIALS = [
   'x-xsrf-token',
 ];
 
-/** Headers that name the request's origin. The provider need not know where the user is. */
+/** Headers that say where a request came from, which the provider need not know. */
 const ORIGINS_AND_ROUTES = [
   'ali-cdn-real-ip',
   'cdn-loop',
@@ -162,8 +161,8 @@ const OVERRIDES = [
 ];
 
 /**
- * Headers that a load balancer or a tracing agent in front of the client adds. They name the request's origin, and a
- * gateway at the provider may trust them. The standard `traceparent` is forwarded.
+ * Headers that a load balancer or a tracing agent between client and svc adds. They say where the request came from, and
+ * a gateway at the provider may trust them. The standard `traceparent` is forwarded.
  */
 const TRACES = ['b3', 'uber-trace-id', 'x-cloud-trace-context', 'x-request-start'];
 
@@ -176,7 +175,7 @@ const NEVER_FORWARDED: ReadonlySet<string> = new Set([
   ...TRACES,
 ]);
 
-/** Prefixes of private header names. Headers that Bedrock's own clients send are forwarded. */
+/** Prefixes of names that are not forwarded. KEPT_PREFIX is the exception: Bedrock's own clients send such headers. */
 const PRIVATE_PREFIXES = [
   'x-akamai-',
   'x-amz-cf-',
@@ -195,7 +194,7 @@ const PRIVATE_PREFIXES = [
 ];
 const KEPT_PREFIX = 'x-amzn-bedrock-';
 
-/** Names that a custom header may not have: it would break the framing, or send the key to another host. */
+/** Names that a header from the settings may not have: it would break the framing, or send the key to another host. */
 const NEVER_CUSTOM: ReadonlySet<string> = new Set([...HOP_BY_HOP, ...REWRITTEN]);
 
 const CREDENTIAL_NAMES: Readonly<Record<UpstreamAuth, string>> = {
@@ -205,7 +204,7 @@ const CREDENTIAL_NAMES: Readonly<Record<UpstreamAuth, string>> = {
   client: 'authorization',
 };
 
-/** Headers of an answer that are meant for browsers, about the provider's own origin or connection. */
+/** Headers of an answer that are not forwarded: they tell browsers about the provider's own host or connection. */
 const NEVER_ANSWERED: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
   'alt-svc',
@@ -244,7 +243,7 @@ export function forwardHeaders(client: RawHeaders, upstream: CredentialRules): s
   for (let at = 0; at < client.length; at += 2) {
     const name = client[at] ?? '';
     const plain = plainName(name);
-    // The gate has checked that this is the one credential for this provider (R46).
+    // The gate has checked that this is the login for this provider, and the only credential (R46).
     if (upstream.auth === 'client' && isNamed(name, 'authorization')) {
       forwarded.push(name, client[at + 1] ?? '');
       continue;
@@ -253,7 +252,7 @@ export function forwardHeaders(client: RawHeaders, upstream: CredentialRules): s
     if (nominated?.has(plain) === true || custom.names?.has(plain) === true) continue;
     forwarded.push(name, client[at + 1] ?? '');
   }
-  // Ask for no compression: Codex cannot read a compressed answer, and the watcher reads plain bytes only.
+  // Asks for no compression: Codex cannot read a compressed answer, and svc reads only plain ones.
   forwarded.push('accept-encoding', 'identity');
   for (const [name, value] of custom.pairs) {
     if (plainName(name) !== CREDENTIAL_NAMES[upstream.auth]) forwarded.push(name, value);
@@ -278,10 +277,10 @@ function isBeta(name: string): boolean {
   return isNamed(name, 'anthropic-beta');
 }
 
-/** Status codes without a body. A client that believed their Content-Length would take the next answer for the body. */
+/** Statuses whose answers have no body. With a Content-Length a client might take the next answer for the body. */
 export const BODYLESS: ReadonlySet<number> = new Set([204, 304]);
 
-/** Returns the provider's headers that the client may see: request ids, limits and retry hints stay. */
+/** Returns the headers of the provider's answer that the client gets, such as request ids, limits and retry hints. */
 export function answerHeaders(provider: RawHeaders, status = 200): string[] {
   const nominated = nominatedNames(provider);
   const answered: string[] = [];
@@ -297,19 +296,14 @@ export function answerHeaders(provider: RawHeaders, status = 200): string[] {
   return answered;
 }
 
-/** Says whether a status is a redirect: a client that follows it would send its key and its prompt to another host. */
+/** Says whether a status is a redirect. A client that follows it would send its key and its prompt to another host. */
 export function isRedirect(status: number): boolean {
   return status >= 300 && status < 400 && status !== 304;
 }
 
-/** Removes the target of a redirect from an answer. */
-export function withoutPlace(answered: readonly string[]): string[] {
-  return withoutHeader(answered, 'location');
-}
-
 /**
- * Forbids a retry, because the provider refused svc's own key. Clients would repeat the request for minutes and then
- * send the user to a login that does not help.
+ * Tells the client not to retry, because the provider refused svc's own key. Otherwise clients repeat the request for
+ * minutes, and then ask the user for a login that does not help.
  */
 export function withoutRetry(answered: readonly string[]): string[] {
   return [...withoutHeader(answered, 'x-should-retry'), 'x-should-retry', 'false'];
@@ -347,13 +341,13 @@ function hasPrivatePrefix(plain: string): boolean {
   );
 }
 
-/** Returns the names that a Connection header makes hop-by-hop for this one message (RFC 9110, 7.6.1). */
+/** Returns the headers that a Connection header names, so that they must not be forwarded (RFC 9110, 7.6.1). */
 function nominatedNames(headers: RawHeaders): Set<string> | undefined {
   let names: Set<string> | undefined;
   for (let at = 0; at < headers.length; at += 2) {
     if (!isNamed(headers[at], 'connection')) continue;
     const value = headers[at + 1] ?? '';
-    // Nearly every Connection header has only one of these values.
+    // Nearly every Connection header has one of these values, which name no header.
     if (value === 'keep-alive' || value === 'close') continue;
     names ??= new Set();
     for (const name of value.split(',')) names.add(plainName(name.trim()));
@@ -372,5 +366,5 @@ function customHeaders(upstream: CredentialRules): {
   return { pairs, names: new Set(pairs.map(([name]) => plainName(name))) };
 }
 
-/** Headers as on the wire: name, value, name, value. Order, case and repeats are kept; an object would lose them. */
+/** Headers as they came: name, value, name, value. So order, case and repeats are kept. */
 export type RawHeaders = readonly string[];
