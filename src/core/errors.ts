@@ -6,9 +6,8 @@ interface ErrorRow {
 }
 
 /**
- * Every way in which a request can fail inside svc, in one table. A code is part of the interface: tests, docs and
- * users rely on it. A message is for people and may change. A hint says what to do. A service translates this table
- * into its own: service/src/server/fault.ts.
+ * Every way in which a request can fail inside svc. A code is part of the interface, so it never changes. A hint tells the
+ * user what to do. A service translates this table into its own: service/src/server/fault.ts.
  */
 const ERRORS = {
   LOCAL_TOKEN_INVALID: {
@@ -117,10 +116,9 @@ const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** The table with any code as key, for code that explains or translates errors. */
 export const ERROR_ROWS: Readonly<Record<ErrorCode, ErrorRow>> = ERRORS;
 
-/** Ends this request. The message is a constant plus safe fields: never a header, a body, a key. */
+/** Stops a request. The message is a constant text with safe values in it: never a header, a body or a key. */
 export class ProxyError extends Error {
   override readonly name = 'ProxyError';
   readonly code: ErrorCode;
@@ -148,7 +146,7 @@ export function refuse(code: ErrorCode, message: string): never {
   throw new ProxyError(code, message);
 }
 
-/** Why the memory did not answer. The client sees each reason as a memory_state. */
+/** Why the memory did not answer. Each reason has a state in `x-svc-memory-state`: `degraded_` and the reason. */
 export type MemoryFailure = 'timeout' | 'unavailable' | 'denied' | 'rate_limited' | 'invalid';
 
 export class MemoryError extends Error {

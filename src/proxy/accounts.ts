@@ -18,8 +18,8 @@ import type { ConversationState, Reading } from './conversations.ts';
 import type { Accounts, EndedRequest } from './dependencies.ts';
 
 /**
- * Completes the rows of the request log: what a request cost, and would have cost without svc, what its cache
- * missed and why, what became of its items and of its recalled block. No answer waits for any of it.
+ * Completes the rows of the request log after the answer: the price of a request and its price without svc, why the
+ * provider's cache missed, what became of its items, and what the model used of its recalled block.
  */
 export function accountsOf(factsOf: FactsOf): Accounts {
   return {
@@ -36,8 +36,8 @@ export function accountsOf(factsOf: FactsOf): Accounts {
 }
 
 /**
- * Says whether the newest prompt corrects the agent; the hold-out experiment counts corrections. Only the newest
- * item is read, so each correction counts once.
+ * Notes whether the newest prompt corrects the agent, which the hold-out experiment counts (core/meter/hold-out.ts). It
+ * reads only the newest item, so that each correction counts once.
  */
 function correctionOf(
   { trial, kind }: RequestRow,
@@ -51,8 +51,8 @@ function correctionOf(
 type FactsOf = (model: string) => ModelFacts | undefined;
 
 /**
- * Compares a request with the one before it, once and in order, and notes the client if it changed
- * something that thoughts are bound to. Only the request log needs it, so it is not kept over a restart.
+ * Compares a request with the one before it. If the client has changed something to which thinking is bound, it notes that
+ * in `prefixChangedBy`. Call it once per request, in order.
  */
 export function comparePrefix(
   view: RequestView,
@@ -62,7 +62,7 @@ export function comparePrefix(
   state.sent ??= new PrefixHistory();
   const comparison = state.sent.compare(sketchOf(view), startedAt);
   const { before, difference } = comparison;
-  // Without thinking blocks a changed prefix does no harm: the conversation is new, or was compacted.
+  // Without thinking a changed prefix does no harm: the conversation is new, or was compacted.
   if (!view.items.some(({ hasReasoning }) => hasReasoning)) state.prefixChangedBy = undefined;
   else if (before !== undefined && difference !== undefined) {
     const isBehind = view.items
@@ -73,7 +73,7 @@ export function comparePrefix(
   return comparison;
 }
 
-/** Says why the provider's cache did not serve this request, and remembers the reason for the next one. */
+/** Returns why the provider's cache did not serve this request, and keeps the request for the next comparison. */
 function missed(
   row: RequestRow,
   { reading, plan, placements, startedAt, answeredAt, comparison }: EndedRequest,
@@ -110,7 +110,7 @@ function missed(
   };
 }
 
-/** Returns the prefix that an earlier process sent: all before its last answer, which the client sends back. */
+/** Returns the prefix that an earlier process must have sent: everything before the newest answer. */
 function resumedPrefix({ view, state }: Reading): ResumedPrefix | undefined {
   const pausedMs = state.resumedAfterMs;
   if (pausedMs === undefined) return undefined;
@@ -122,7 +122,7 @@ function resumedPrefix({ view, state }: Reading): ResumedPrefix | undefined {
   return { tokens, pausedMs, lifetimeMs: messagesLifetimeMs(view) };
 }
 
-/** Adds the prices with svc and direct to the row, and notes what the next request's price depends on. */
+/** Adds the price and the price without svc to the row, and keeps the state for the next request; see meter(). */
 function priced(row: RequestRow, { reading }: EndedRequest, factsOf: FactsOf): RequestRow {
   const { usage, cacheMs = CACHE_DEFAULT_MS } = row;
   if (usage === undefined) return row;
@@ -137,7 +137,7 @@ function priced(row: RequestRow, { reading }: EndedRequest, factsOf: FactsOf): R
     at: row.at,
     originalTokens: row.originalInputTokens,
     forwardedTokens: row.forwardedInputTokens,
-    // In shadow svc sends the client's bytes, so it has left nothing out.
+    // In shadow mode svc sends the client's bytes, so it has left nothing out.
     elidedTokens: row.compressionMode === 'shadow' ? 0 : row.elidedTokens,
     usage,
     prices,
@@ -147,7 +147,7 @@ function priced(row: RequestRow, { reading }: EndedRequest, factsOf: FactsOf): R
   return { ...row, price: metered.price };
 }
 
-/** Counts what the model used of the recalled block. It runs after the answer has ended, so no client waits. */
+/** Counts what the model used of the recalled block. */
 function recallOf({ reading, placements, text }: EndedRequest): Pick<RequestRow, 'recall'> {
   if (reading === undefined || placements.length === 0) return {};
   const recall = recallUse(reading.view, placements, text);
@@ -155,8 +155,7 @@ function recallOf({ reading, placements, text }: EndedRequest): Pick<RequestRow,
 }
 
 /**
- * Lists the items of the request and what became of them, after the answer has ended. A request that was forwarded
- * unchanged needs no list.
+ * Lists the items of the request and what became of them. A request that was forwarded unchanged has no list.
  */
 function itemsOf({ reading, plan, placements }: EndedRequest): Pick<RequestRow, 'items'> {
   const { shortening, edits } = plan;
@@ -164,7 +163,7 @@ function itemsOf({ reading, plan, placements }: EndedRequest): Pick<RequestRow, 
   return { items: itemNotes({ view: reading.view, placements, shortening }) };
 }
 
-/** Milliseconds that the provider caches the messages, by the marks on messages and not on tools or system. */
+/** Returns for how many milliseconds the provider caches the messages. Marks on tools and system do not count. */
 function messagesLifetimeMs(view: RequestView): number {
   if (!hasLongCache(view.dialect)) return cacheLifetimeMs(view);
   return Math.max(CACHE_DEFAULT_MS, view.items.at(-1)?.soFar.cacheMs ?? 0);

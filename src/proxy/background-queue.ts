@@ -2,26 +2,26 @@ import { conversationKeyOf, type ConversationOwner } from '../core/ledger/entrie
 import { withinDeadline } from './deadline.ts';
 
 /**
- * Runs work that no request waits for, one piece at a time: storing the history of sessions that began before svc
- * did, and outputs that a later request may leave out. A later request offers the same work again. But a session may
- * send no further request, or come back compacted, so shutdown drains the queue.
+ * Runs work that no request waits for, one piece at a time. It stores the history of sessions that began before svc
+ * started, and outputs that a later request may leave out. If work is lost, a later request adds it again. But a session
+ * may send no further request, so a shutdown runs the rest of the work.
  */
 
-/** Factor of the bounds: outputs and history, the usual kinds of work, hold the same body. */
+/** Factor in the bounds: most conversations have two kinds of work at once, outputs and history. */
 const KINDS = 2;
-/** Bound on the bodies that queued work keeps in memory: as much as the cache of recent bodies. */
+/** Bound on the bodies that queued work keeps in memory, in bytes: for each kind as much as the cache of recent bodies. */
 const BYTES_MAX = KINDS * 24 * 1024 * 1024;
 /**
- * Bound on queued work. One user's agents work on a few conversations at once, and a later request offers dropped
- * work again. Without the bound, thousands of short conversations would wait in a busy proxy.
+ * Bound on queued work. One user's agents work on a few conversations at once. Without the bound thousands of short
+ * conversations could wait in a busy proxy.
  */
 const WORKS_MAX = KINDS * 128;
 
 interface QueuedWork {
   readonly kind: 'outputs' | 'history' | 'files';
-  /** Does one piece. Returns whether there was one. */
+  /** Does one piece of the work. Returns false if there was none. */
   readonly doOne: () => boolean | Promise<boolean>;
-  /** The maximum number of pieces. */
+  /** The most pieces that the work may have. */
   readonly times: number;
   /** Bytes that the work keeps in memory while it waits. */
   readonly bytes: number;
@@ -57,7 +57,7 @@ export class BackgroundQueue {
     this.#pace.wants(this);
   }
 
-  /** Forgets all work, and takes none any more. */
+  /** Drops all work. Later calls of add() do nothing. */
   close(): void {
     this.#isClosed = true;
     this.#waiting.clear();
@@ -88,7 +88,7 @@ export class BackgroundQueue {
     const work = key === undefined ? undefined : this.#take(key);
     if (key === undefined || work === undefined) return;
     const isMore = (await tryOne(work)) && work.times > 1;
-    // Put the rest of the work at the end of the queue, unless a later request has replaced it meanwhile.
+    // Puts the rest of the work at the end of the queue, unless a later request has replaced it meanwhile.
     if (isMore && !this.#isClosed && !this.#waiting.has(key)) {
       this.#put(key, { ...work, times: work.times - 1 });
     }
@@ -108,8 +108,7 @@ export class BackgroundQueue {
   }
 }
 
-// Runs one piece and catches its error. No caller awaits this promise, so an uncaught error would end the process and
-// cut every answer.
+// Runs one piece and catches its error. No caller awaits it, so an uncaught error would end the process.
 async function tryOne({ doOne }: QueuedWork): Promise<boolean> {
   try {
     return await doOne();
@@ -120,8 +119,7 @@ async function tryOne({ doOne }: QueuedWork): Promise<boolean> {
 
 /**
  * Decides when background work runs: one piece after the other, with a rest after each, so that it takes at most a
- * share of the time. A request that comes meanwhile waits for the running piece only. In the service each key has a
- * queue of its own; the queues share one pace and run in rotation.
+ * certain share of the time. In a service each key has its own queue. The queues have one pace, and run in rotation.
  */
 export class BackgroundPace {
   readonly #paceMs: number;
@@ -131,7 +129,7 @@ export class BackgroundPace {
   readonly #queues = new Set<BackgroundQueue>();
   #isPlanned = false;
 
-  /** `paceMs`: milliseconds before each piece. `share`: largest share of the time that pieces may take. */
+  /** `paceMs`: least milliseconds before each piece. `share`: the largest share of the time that pieces may take. */
   constructor({ paceMs, share }: { readonly paceMs: number; readonly share: number }) {
     this.#paceMs = paceMs;
     this.#restRatio = 1 / share - 1;

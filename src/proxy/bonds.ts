@@ -9,12 +9,12 @@ import type { ProxyDependencies } from './dependencies.ts';
 import type { Reading } from './conversations.ts';
 
 /**
- * Knows which thinking blocks svc relayed, and which recalled blocks were in front of each. A provider may refuse a
- * request whose prefix differs from the one that a thinking block was made with, so these facts decide what a
- * request carries.
+ * Records the thinking blocks that svc relays, with the recalled blocks and the left-out texts in front of each. A
+ * provider may refuse a request if anything in front of a thinking block has changed since the block was made. So these
+ * entries decide which blocks and which left-out texts a later request repeats.
  * Each thinking block is recorded before the client has the bytes that complete it. So a thinking block without an
- * entry was made without svc. With several nodes the end of the answer waits until all of them can find the entry
- * (`holdBack`).
+ * entry was made without svc. In a service with several nodes the end of the answer waits until all of them can find the
+ * entry (`holdBack`).
  */
 export class Bonds {
   readonly #dependencies: ProxyDependencies;
@@ -24,9 +24,9 @@ export class Bonds {
   }
 
   /**
-   * Finds the bond of this request: what must stay as it was because thinking depends on it. The newest thinking
-   * block decides, because its entry repeats the facts of the earlier ones. Undefined: the ledger could not be read
-   * in time, so nothing is known about earlier requests.
+   * Returns the bond of this request: what must stay as it was, because thinking depends on it. The newest thinking block
+   * decides, because its entry repeats the facts of the earlier ones. Returns undefined if the ledger did not answer in
+   * time, so that nothing is known about earlier requests.
    */
   async look(reading: Reading, deadline: Deadline): Promise<Bond | undefined> {
     const { view, state } = reading;
@@ -44,8 +44,7 @@ export class Bonds {
     );
     const known = thought === undefined ? undefined : knownIn(found, thought);
     if (mayBind && known === undefined && found.missing !== undefined) return undefined;
-    // The ledger may not know which model made the thinking. Most users stay with one model, so the requested model
-    // is assumed.
+    // If the ledger does not know which model made the thinking, this supposes that it was the requested one.
     const isBound = isMarked || found.has(mark) || (known?.isBound ?? mayBind);
     if (!isBound) return { ...UNBOUND, thoughtAt };
     this.#mark(reading);
@@ -56,16 +55,16 @@ export class Bonds {
   }
 
   /**
-   * Finds the bond when the client has left its thinking out, as many do when a new prompt begins. Nothing is bound
-   * to the blocks then, but a block that stayed away in front of a known answer must not come back: the
-   * provider's cache has that prefix without it.
+   * Returns the bond if the client has left its thinking out, as many do when a new prompt begins. Then nothing is bound to
+   * the blocks. But a block that a known answer did not have in front of it must not come back, because the provider's
+   * cache has that prefix without it.
    */
   async #lookBehind(reading: Reading, { msLeft }: Deadline): Promise<Bond> {
     const newest = finalAnswers(reading.view.items).slice(-ANSWERS_MAX);
     return this.#boundBehind(reading, newest, msLeft / 2);
   }
 
-  /** Finds the bond of a conversation without thinking that counts, from the newest known one of these answers. */
+  /** Returns the bond of a bound conversation without thinking, from the newest of these answers that has an entry. */
   async #boundBehind(reading: Reading, answers: readonly number[], ms: number): Promise<Bond> {
     const places = answers.map((at) => ({ at, ...answerPlace(reading, at) }));
     const addresses = places.map(({ said }) => said);
@@ -78,8 +77,8 @@ export class Bonds {
   }
 
   /**
-   * Finds the bond when the client has edited its history. The provider ignores thinking behind the edit, so the
-   * newest thinking whose own prefix is unchanged decides.
+   * Returns the bond if the client has edited its history. The provider ignores thinking after the edit, so the newest
+   * thinking whose own prefix is unchanged decides.
    */
   async #lookBefore(reading: Reading, end: number): Promise<Bond | undefined> {
     const thoughts = reading.view.items.slice(0, end).flatMap((_, index) => {
@@ -98,17 +97,17 @@ export class Bonds {
   }
 
   /**
-   * Records a thinking block of the answer. Call it before the client has the bytes that complete it. `model`: the
-   * model that the answer names. `placements`: the recalled blocks that the accepted request carried.
+   * Records a thinking block of the answer. Call it before the client has the bytes that complete the block. `model`: the
+   * model that the answer names.
    */
   relayed(thought: string, model: string | undefined, relayed: Relayed): void {
     if (this.#record(thought, model, relayed)) this.#mark(relayed.reading);
   }
 
   /**
-   * Records an answer by its visible text, if the client may send it back without thinking that svc can read:
-   * - its thinking may have come in a form or an encoding that svc does not read;
-   * - it ends a bound exchange, and many clients leave old thinking out when the next prompt begins.
+   * Records an answer by its visible text, if the client may send it back without thinking that svc recognises:
+   * - svc saw no thinking, but it may have come in a form or an encoding that svc does not read;
+   * - the answer ends a bound exchange, and many clients leave old thinking out when the next prompt begins.
    */
   answered({ text, thoughts, callsTools, model }: Answer, relayed: Relayed): void {
     const { reading, bond, placements, isShortened } = relayed;
@@ -121,7 +120,7 @@ export class Bonds {
     this.#record(saidId(text, newestGiven(view)), model, relayed);
   }
 
-  /** Returns whether the thinking is bound. If the entry cannot be written, this process still remembers it. */
+  /** Records a thinking block, or an answer, under an id. Returns whether the thinking is bound. */
   #record(
     thought: string,
     model: string | undefined,
@@ -140,8 +139,8 @@ export class Bonds {
   }
 
   /**
-   * Records that the conversation holds bound thinking. The client may leave that thinking out later, and then only
-   * this entry shows it.
+   * Records that the conversation has bound thinking. If the client leaves that thinking out later, only this entry shows
+   * it.
    */
   #mark(reading: Reading): void {
     const mark = boundAddress(reading);
@@ -151,29 +150,28 @@ export class Bonds {
   }
 }
 
-/** `isShortened`, `batches` and `whole` are those of the accepted request. */
+/** What the accepted request had in front of the answer: see ThoughtFact, Bond and Placement. */
 export interface Relayed extends Pick<ThoughtFact, 'isShortened' | 'batches' | 'whole'> {
   readonly reading: Reading;
   readonly bond: Bond | undefined;
   readonly placements: readonly Placement[];
 }
 
-/** The bond of thinking that svc did not relay. */
+/** The bond of thinking that svc did not relay: nothing of svc was in front of it. */
 const FOREIGN = { isBound: true, placed: 'foreign', batches: [] } as const;
 
 /** Returns the bond of a bound conversation, from the entry of its newest thinking. */
 function bondOf({ isBound, blocks, ...fact }: ThoughtFact, thoughtAt: number): Bond {
-  // The bound thinking is not in this request: it came later, or it belongs to another conversation with the same
-  // beginning.
+  // The conversation is bound by thinking that is not in this request.
   if (!isBound) return { ...UNBOUND, isBound: true, thoughtAt };
   const { batches, whole } = fact.isShortened ? fact : { batches: [], whole: [] };
   return { isBound: true, thoughtAt, placed: blocks, batches, whole };
 }
 
-/** How many answers are looked up to find the newest known one: a client may have changed the last ones. */
+/** The number of answers that are looked up to find the newest known one, because a client may have changed the last ones. */
 const ANSWERS_MAX = 4;
 
-/** Deadline for reading the bond, longer than a recall's: without it a conversation loses its thinking. */
+/** Deadline for reading the bond, in milliseconds. It is longer than a recall's: without the bond thinking is lost. */
 const LOOK_MS = 2_000;
 
 function modelOf({ view }: Reading): string | undefined {
@@ -188,7 +186,7 @@ function boundAddress({ view, place }: Reading): AddressOf<'bound'> | undefined 
   return { kind: 'bound', tenant, conversation, fingerprint };
 }
 
-/** The addresses of the entry of a thinking block, and the prefix with which the block is valid. */
+/** The ledger addresses of a thinking block, and `behind` as in ThoughtFact. */
 interface ThoughtPlace {
   readonly behind: string;
   readonly addresses: readonly AddressOf<'thought'>[];
@@ -205,7 +203,7 @@ function thoughtAddress({ place: { tenant } }: Reading, thought: string): Addres
   return { kind: 'thought', tenant, thought };
 }
 
-/** Finds the answer that holds the item at `index`: its prefix, and the address of its visible text. */
+/** Finds the answer that the item at `index` belongs to: its `behind` as in ThoughtFact, and the address of its text. */
 function answerPlace(reading: Reading, index: number) {
   const { items } = reading.view;
   let [start, end] = [index, index + 1];
@@ -221,7 +219,7 @@ function knownIn(found: FoundEntries, { addresses }: ThoughtPlace): ThoughtFact 
   return addresses.flatMap((address) => found.get(address) ?? [])[0];
 }
 
-/** Returns the fingerprint of the newest item that no model made. It identifies the conversation up to there. */
+/** Returns the fingerprint of the newest item that no model made; it is the `behind` of a ThoughtFact. */
 function newestGiven({ items }: RequestView): string {
   return items.findLast(isGiven)?.fingerprint ?? '';
 }
@@ -233,7 +231,7 @@ function isGiven(item: Item | undefined): boolean {
   return GIVEN.has(item?.role);
 }
 
-/** Returns the last item of each answer that calls no tools, as an index. */
+/** Returns the index of the last item of each answer that calls no tools. */
 function finalAnswers(items: readonly Item[]): readonly number[] {
   return items.flatMap((item, at) => {
     const next = items[at + 1];
@@ -241,7 +239,7 @@ function finalAnswers(items: readonly Item[]): readonly number[] {
   });
 }
 
-/** Names an answer by its visible words and its place. The prefix keeps it apart from every thoughtId. */
+/** Returns an id for an answer, from its visible text and its `behind`. No thoughtId begins with `said-`. */
 function saidId(text: string, behind: string): string {
   return `said-${textDigest('assistant', text.trim())}-${behind}`;
 }

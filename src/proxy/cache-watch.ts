@@ -11,8 +11,8 @@ import type { Deadline } from './deadline.ts';
 import type { Reading } from './conversations.ts';
 
 /**
- * How long a conversation has paused, and whether the provider's prompt cache has expired meanwhile. Another process
- * or node may have served the conversation; the ledger shows that.
+ * Finds out how long a conversation has paused, and whether the provider's prompt cache has expired meanwhile. If another
+ * process has served the conversation, the ledger shows that.
  */
 
 interface Pause {
@@ -22,7 +22,7 @@ interface Pause {
   readonly isCold: boolean;
 }
 
-/** Least time between two notes about a conversation: one ledger row per request would be wasted. */
+/** Least milliseconds between two ledger entries about the last request of a conversation. */
 const NOTED_MS = 60_000;
 const WARM: Pause = { idleMs: 0, isCold: false };
 
@@ -36,19 +36,19 @@ export class CacheWatch {
   }
 
   /**
-   * Returns the pause before this request and notes that the conversation is active, so call it once per request.
-   * `withinMs`: deadline for the ledger. Never throws.
+   * Returns the pause before this request, and notes the request, so call it once per request. `withinMs`: the deadline for
+   * the ledger. Never throws.
    */
   async pauseOf(reading: Reading, withinMs: number): Promise<Pause> {
     const { state, identity, view } = reading;
-    // A side request has another prefix, so it does not keep the conversation's cache alive.
+    // Other requests have another prefix, so they do not keep the conversation's cache alive.
     if (identity.kind !== 'main') return WARM;
     const { clock, ledger } = this.#dependencies;
     const now = clock.monotonic();
     const ownMs = state.lastSeenAt === undefined ? Infinity : now - state.lastSeenAt;
     state.lastSeenAt = now;
     const lifetimeMs = cacheLifetimeMs(view);
-    // Another process or node may have served the conversation more recently than this process.
+    // Another process may have served the conversation after this one.
     const isAsked = ownMs === Infinity || (ownMs > lifetimeMs && ledger.isShared);
     const notedMs = isAsked ? await this.#notedMs(reading, withinMs) : Infinity;
     const idleMs = Math.min(ownMs, notedMs);
@@ -56,19 +56,19 @@ export class CacheWatch {
     return { idleMs, isCold: idleMs > lifetimeMs };
   }
 
-  /** Returns at least how many milliseconds the last request is ago; 0 if unknown: the cache counts as warm. */
+  /** Returns a lower bound of the milliseconds since the last request; 0 if it is unknown, so that the cache is warm. */
   async #notedMs({ place, state }: Reading, withinMs: number): Promise<number> {
     const { clock, ledger } = this.#dependencies;
     const address = lastRequestOf(place);
     const entry = (await ledger.find([address], withinMs)).get(address);
     if (entry === undefined) return 0;
-    // Notes are written once a minute, so the last request may be up to a minute younger than its note.
+    // There is an entry only once a minute, so the last request may be up to a minute later than its entry.
     const notedMs = Math.max(0, clock.now() - entry.at - NOTED_MS);
     if (!ledger.isShared && entry.at < this.#startedAt) state.resumedAfterMs ??= notedMs;
     return notedMs;
   }
 
-  /** Writes a note about the last request. No request waits for it. */
+  /** Records this request as the last one, at most once a minute. No request waits for the write. */
   #note({ state, place }: Reading, now: number): void {
     const { clock, ledger } = this.#dependencies;
     if (now - (state.notedAt ?? -Infinity) < NOTED_MS) return;
@@ -91,8 +91,8 @@ interface LongCacheCall {
 }
 
 /**
- * Asks the provider to cache a conversation's tools and system prompt for an hour, once a pause would have outlived
- * the short lifetime; see core/shortening/long-cache.ts. The ledger keeps the decision, so it survives a restart.
+ * Asks the provider to cache a conversation's tools and system prompt for an hour; see core/shortening/long-cache.ts. The
+ * ledger has the decision, so it survives a restart.
  */
 export class LongCacheWatch {
   readonly #dependencies: Pick<ProxyDependencies, 'ledger' | 'clock'>;
@@ -107,9 +107,8 @@ export class LongCacheWatch {
     const { view } = reading;
     const isAuto = call.settings.cacheTtl === 'auto' && call.modes.compression === 'deterministic';
     if (!isAuto || reading.identity.kind !== 'main' || !hasLongCache(view.dialect)) return [];
-    // A quarter of the deadline: without an answer the client's own marks are used, which is safe.
+    // If the earlier decision is not known in time, the client's own marks stay.
     const before = await this.#look(reading, call.deadline.msLeft / 4);
-    // If the earlier decision is unknown, keep the client's own marks: they are always valid.
     if (before === 'unknown') return [];
     const changed = afterPause(before, idleMs);
     const state = changed ?? before;
@@ -123,18 +122,17 @@ export class LongCacheWatch {
     return state?.isLong === true ? edits : [];
   }
 
-  /** Compares the provider's counts with what was paid. If the long-lived cache was not used, it is switched off. */
+  /** Switches the long lifetime off if the provider did not find the entry after a pause that it should survive. */
   measured(reading: Reading, usage: Usage | undefined): void {
     const { view, state } = reading;
     if (usage === undefined || state.longCache?.isBridging !== true) return;
     const { tokenRatio } = dialectOf(view.dialect).cachePrices;
     if (!wasServed(usage.cacheRead, view.shell.tokens * tokenRatio)) {
-      // Do not wait for the ledger: this process already remembers the decision.
       void this.refused(reading);
     }
   }
 
-  /** Switches the long lifetime off: the provider refused a request with these marks, or did not use them. */
+  /** Switches the long lifetime off for good. */
   async refused(reading: Reading): Promise<void> {
     const state = { isLong: false, bridged: 0, isOver: true };
     reading.state.longCache = { state, isBridging: false };
@@ -145,7 +143,7 @@ export class LongCacheWatch {
     const { place, view } = reading;
     const known = reading.state.longCache;
     if (known !== undefined) return known.state;
-    // A conversation without an answer is new, so the ledger has no entry for it.
+    // A conversation without an answer is new, so the ledger has no entry about it.
     const isNew = !view.items.some(({ role }) => role === 'assistant');
     const found = isNew
       ? undefined

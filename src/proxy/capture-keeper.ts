@@ -10,7 +10,7 @@ import type { ConversationState, Reading } from './conversations.ts';
 import type { Captured, ProxyDependencies } from './dependencies.ts';
 import type { BackgroundQueue } from './background-queue.ts';
 
-// Deadline for the ledger. No request waits for history; after a timeout the next request tries again.
+// Deadline for the ledger, in milliseconds. No request waits for it, and the next request tries again.
 const LEDGER_MS = 1000;
 
 const NOWHERE = { start: 0, number: 0 };
@@ -20,49 +20,49 @@ type KeeperDependencies = Pick<
   'clock' | 'outbox' | 'ledger' | 'texts' | 'blockKey' | 'hookKey'
 >;
 
-/** Bound on texts kept in memory while the disk refuses writes, in characters: some hundred exchanges. */
+/** Bound on the texts that wait in memory while the disk refuses writes, in characters: some hundred exchanges. */
 const HELD_CHARS_MAX = 4 << 20;
-/** Wait before svc repeats a failed write, unless a new capture tries earlier. */
+/** Milliseconds until svc repeats a failed write. A new capture repeats it earlier. */
 const RETRY_MS = 5000;
 
 type OnFinished = (reading: Reading, finished: FinishedExchange) => void;
 
-/** Turns finished exchanges into records and puts them into the outbox, each once. */
+/** Makes records of finished exchanges, and puts each into the outbox once. */
 export class CaptureKeeper {
   readonly #dependencies: KeeperDependencies;
   readonly #onFinished: OnFinished;
-  /** Captures that the outbox could not take, because the disk is full or read-only; the oldest first. */
+  /** Captures that the outbox could not write, because the disk is full or read-only; the oldest first. */
   readonly #held: (readonly MemoryRecord<SpeakerRole>[])[] = [];
   #heldChars = 0;
   #retry: NodeJS.Timeout | undefined;
 
-  /** `onFinished` is called with each finished exchange once its records are in the outbox. */
+  /** Calls `onFinished` with each finished exchange once its records are in the outbox. */
   constructor(dependencies: KeeperDependencies, onFinished: OnFinished = () => undefined) {
     this.#dependencies = dependencies;
     this.#onFinished = onFinished;
   }
 
-  /** Says whether keepHistory may find something to store. Cheap enough for every request. */
+  /** Says whether keepHistory() may find something to store. */
   hasHistory(reading: Reading): boolean {
     const { items } = reading.view;
     const last = items[(items.at(-1)?.soFar.exchange.start ?? 0) - 1];
     if (last === undefined || reading.identity.kind !== 'main') return false;
-    // A system message without a prompt is no exchange.
+    // Items before the first prompt, such as a system message, are no exchange.
     const { hasHuman, isAnswered } = last.soFar.exchange;
     const isExchange = hasHuman || isAnswered;
     return isExchange && !this.#keptOf(reading).keptHistories.has(last.fingerprint);
   }
 
   /**
-   * Stores the newest finished exchange of the request that svc did not see live, because the session began before
-   * svc. Returns false if none is left; then an unchanged history costs nothing more. `placements`: the recalled
-   * blocks that the request carried. Text that an answer repeats from them is not stored. Never rejects.
+   * Stores the newest exchange of the history that is not stored yet, because the session began before svc. Returns false
+   * if none is left, or if the ledger did not answer. `placements`: the recalled blocks of the request. What an answer
+   * repeats of them is not stored. Never rejects.
    */
   async keepHistory(reading: Reading, placements: readonly Placement[]): Promise<boolean> {
     const { items } = reading.view;
     const { keptExchanges, keptHistories } = this.#keptOf(reading);
     let end = items.at(-1)?.soFar.exchange.start ?? 0;
-    // The item before the newest exchange. Its fingerprint identifies the whole history before it.
+    // The fingerprint of the last item before the newest exchange identifies the whole history.
     const history = items[end - 1]?.fingerprint;
     if (history === undefined || !this.hasHistory(reading)) return false;
     while (end > 0 && !keptHistories.has(items[end - 1]?.fingerprint ?? '')) {
@@ -70,7 +70,7 @@ export class CaptureKeeper {
       const id = items[start]?.fingerprint ?? '';
       if (!keptExchanges.has(id)) {
         const wasCut = await this.#wasCut(reading, id);
-        // The ledger did not answer. The next request contains the same history.
+        // The ledger did not answer. The next request has the same history.
         if (wasCut === undefined) return false;
         const exchange = exchangeBefore(items, end);
         if (exchange !== undefined) {
@@ -81,7 +81,7 @@ export class CaptureKeeper {
       }
       end = start;
     }
-    // The fingerprint of this exchange replaces those of all earlier exchanges, because it implies them.
+    // Everything up to this fingerprint is stored, so the single exchanges need not be remembered.
     keptHistories.set(history, true);
     keptExchanges.clear();
     return false;
@@ -93,7 +93,7 @@ export class CaptureKeeper {
     placements: readonly Placement[],
   ): void {
     const { exchange, wasCut } = place;
-    // An interrupted answer may be wrong, so only the question is stored.
+    // An answer that was cut off may be wrong, so only the question is stored.
     const isWhole = !exchange.isOpen && !exchange.wasInterrupted && !wasCut;
     const answer = isWhole ? exchange.assistantText : '';
     const heard = this.#heardBy(reading, exchange, placements);
@@ -105,13 +105,13 @@ export class CaptureKeeper {
     this.#outbox(recordsOf(reading, place, { texts, at: this.#dependencies.clock.now() }));
   }
 
-  /** Stores a finished answer. Call it before the client has its last byte. */
+  /** Stores the question and the answer when the answer has ended. Call it before the client has its last byte. */
   keepAnswer(reading: Reading, answer: Answer, placements: readonly Placement[]): Captured {
     if (!answer.isComplete || answer.isFailed) {
       this.noteCut(reading);
       return 0;
     }
-    // If the answer calls a tool, the exchange continues; its question was stored in the first round.
+    // If the answer calls a tool, the exchange continues. Its question was stored in the first round.
     const goesOn = answer.callsTools && !answer.isCutShort;
     const isLaterRound = reading.view.items.at(-1)?.soFar.exchange.isAnswered === true;
     const place = goesOn && isLaterRound ? undefined : placeOf(reading);
@@ -134,7 +134,7 @@ export class CaptureKeeper {
     return captured;
   }
 
-  /** Stores the question when the answer was stopped. */
+  /** Stores the question if the user stopped the answer. */
   keepHuman(reading: Reading): void {
     const place = placeOf(reading);
     if (place === undefined) return;
@@ -145,19 +145,18 @@ export class CaptureKeeper {
   }
 
   /**
-   * Records that the answer was cut short. The client may send the cut answer as history without a sign of it; the
-   * ledger keeps the fact over a restart.
+   * Records in the ledger that the answer was cut off, because the client may later send it as history without a sign of
+   * that.
    */
   noteCut(reading: Reading): void {
     const start = placeOf(reading)?.exchange.start;
     const fingerprint = start === undefined ? undefined : reading.view.items[start]?.fingerprint;
     if (fingerprint === undefined) return;
     const at = this.#dependencies.clock.now();
-    // Nothing below depends on this entry, so svc does not wait for the write.
     void this.#dependencies.ledger.record([{ ...cutAddress(reading, fingerprint), at }]);
   }
 
-  /** Says whether an answer was cut; undefined if the ledger did not answer. */
+  /** Says whether an answer was cut off; undefined if the ledger did not answer. */
   async #wasCut(reading: Reading, fingerprint: string): Promise<boolean | undefined> {
     const address = cutAddress(reading, fingerprint);
     const found = await this.#dependencies.ledger.find([address], LEDGER_MS);
@@ -173,8 +172,8 @@ export class CaptureKeeper {
   }
 
   /**
-   * Returns the masked question of an exchange, cached: each round of a tool loop asks for it again, and masking is
-   * most of the work here.
+   * Returns the record of an exchange's question. It is cached, because each round of a tool loop needs it again, and
+   * looking for secrets is most of the work.
    */
   #questionOf({ state }: Reading, { humanText }: Exchange, heard: Heard): RecordText | undefined {
     const blocks = heard.blocks.join('\0');
@@ -185,7 +184,7 @@ export class CaptureKeeper {
     return record;
   }
 
-  /** Collects recalled blocks that the model had read before its last answer, from the proxy and the hooks. */
+  /** Collects the recalled blocks, of the proxy and of hooks, that the model had read before its last answer. */
   #heardBy(
     { view, identity }: Reading,
     { humanText, start, end, isOpen }: Exchange,
@@ -201,20 +200,19 @@ export class CaptureKeeper {
     return { blocks, key: blockKey, question: humanText };
   }
 
-  /** Puts records into the outbox. Returns false if they are only in memory, where a kill would lose them. */
+  /** Puts records into the outbox. Returns false if the write failed, so that they wait in memory. */
   #outbox(records: readonly MemoryRecord<SpeakerRole>[]): boolean {
     if (records.length === 0) return true;
     this.#keepHeld();
     if (this.#dependencies.outbox.keep(records)) return true;
     this.#held.push(records);
     this.#heldChars += charsIn(records);
-    // Drop the oldest captures, because the newest matter most.
     while (this.#heldChars > HELD_CHARS_MAX) this.#heldChars -= charsIn(this.#held.shift() ?? []);
     this.#retryLater();
     return false;
   }
 
-  /** Tries once more to store the held captures. Returns how many records are lost if the process ends now. */
+  /** Tries once more to write the captures that wait in memory. Returns how many records are still not written. */
   keepLast(): number {
     this.#keepHeld();
     return this.#held.reduce((sum, records) => sum + records.length, 0);
@@ -238,7 +236,7 @@ export class CaptureKeeper {
     this.#retry.unref();
   }
 
-  /** Returns the state, without notes of stored exchanges if a forget or a new store may have removed them. */
+  /** Returns the state. After a forget, or with a new store, it first drops what the state says is stored. */
   #keptOf({ state }: Reading): ConversationState {
     const generation = this.#dependencies.ledger.generation();
     if (state.keptIn !== generation) {
@@ -279,14 +277,14 @@ function placeOf({ identity, view }: Reading): ExchangePlace | undefined {
 }
 
 /**
- * The address of a cut answer. It covers all conversations of the scope with the same words so far, because a fork
- * has the same cut answer.
+ * Returns the ledger address for an answer that was cut off. It is the same in all conversations of the scope with the
+ * same beginning, because a fork has the same answer.
  */
 function cutAddress({ place }: Reading, fingerprint: string): AddressOf<'cut-answer'> {
   return { kind: 'cut-answer', tenant: place.tenant, scope: place.scope, fingerprint };
 }
 
-/** Returns the fingerprint of the exchange's human item; undefined for work before the first human item. */
+/** Returns the fingerprint of the exchange's human item; undefined for items before the first one. */
 function fingerprintOf(reading: Reading, exchange: Exchange): string | undefined {
   return exchange.human === undefined ? undefined : reading.view.items[exchange.human]?.fingerprint;
 }
@@ -316,24 +314,23 @@ function recordsOf(
   };
   return texts.flatMap((text): MemoryRecord<SpeakerRole>[] => {
     if (text === undefined) return [];
-    // Only user texts need the mark: a record of the assistant already carries its role.
     const isDoubtful = text.role === 'user' && !isVerified;
     return [{ ...text, ...shared, ...(isDoubtful && { source: 'unverified' as const }) }];
   });
 }
 
-/** Deadline for delivering the records, which must be in the store before their provenance. */
+/** Deadline for delivering the records, in milliseconds. They must be in the store before their provenance. */
 const FLUSH_MS = 10_000;
 
 export interface FinishedExchange {
   readonly exchange: Exchange;
-  /** The records of the exchange, the most informative one first. */
+  /** The records of the exchange: the answer, then the question. */
   readonly records: readonly MemoryRecord[];
 }
 
 /**
- * Stores the commit and the state of an exchange's files beside its records, after the answer was relayed. A failed
- * attempt is not repeated; svc then has no data about these files and never marks the exchange as outdated.
+ * Returns a function that stores the provenance of an exchange: the commit and the state of its files. It does so after
+ * the answer was relayed. A failed attempt is not repeated, and such an exchange never counts as outgrown.
  */
 export function provenanceKeeper(
   dependencies: Pick<ProxyDependencies, 'outbox' | 'code' | 'texts'>,

@@ -22,16 +22,16 @@ import type { PrefixHistory } from '../core/meter/cache-miss.ts';
 import type { MeterState } from '../core/shortening/meter.ts';
 
 /**
- * Caches the last body of each conversation, so that svc parses the next body only from where it differs. A dropped
- * body is parsed again, with the same result.
+ * Caches the last body of each conversation, so that svc parses the next body only from where it differs. Without the
+ * cached body svc parses all of it, with the same result.
  */
 
-// Bound on cached views: the conversations that one user's agents and sub-agents work on at the same time. Every
-// request is compared with every view, so more of them cost more.
+// Bound on cached views: one user's agents and sub-agents work on so many conversations at the same time. Every request is
+// compared with every view.
 const VIEWS_MAX = 16;
 
-// Bound on cached bodies. A conversation close to a window of 200,000 tokens is about 1 MB, so 16 of 1.5 MB fit. The
-// facts read of a body take memory besides; idle, the whole process stays within 110 MB.
+// Bound on the bytes of cached bodies: 16 of 1.5 MB. A conversation close to a window of 200,000 tokens has about 1 MB.
+// With the facts that are read of them, the idle process stays within 110 MB.
 const BYTES_MAX = 24 * 1024 * 1024;
 
 export class Conversations {
@@ -39,7 +39,7 @@ export class Conversations {
   /** Cached views, newest first. */
   #views: readonly RequestView[] = [];
 
-  /** Estimates the memory that the cached bodies take. */
+  /** The estimated bytes of memory that the cached bodies and the states take. */
   get bytes(): number {
     return this.#views.reduce((sum, view) => sum + heldBytes(view), this.states.bytes);
   }
@@ -83,33 +83,33 @@ export class Conversations {
   }
 }
 
-/** Bytes that the facts of one item take beside its own bytes; measured with texts of 2 kB. */
+/** Bytes of memory that the facts about one item take, beside the item's own bytes. Measured with texts of 2 kB. */
 const FACT_BYTES = 1_600;
 
-/** Returns the memory that a view takes, with the facts that are read of its items. */
+/** Returns the estimated bytes of memory that a view takes, with the facts about its items. */
 export function heldBytes({ bytes, items }: RequestView): number {
   return bytes.length + items.length * FACT_BYTES;
 }
 
-// Bytes that are compared first: two different texts are hardly ever equal over this many bytes at the same place.
+// Bytes that are compared first. Two different texts hardly ever have so many equal bytes at the same offset.
 const PROBE_BYTES = 64;
 
 /**
- * Tests cheaply whether two bodies may share more than `at` bytes, before megabytes are compared. The views of forks
- * and sub-agents begin alike.
+ * Says whether two bodies may have more than their first `at` bytes in common. It compares a few bytes, because comparing
+ * megabytes with every view would take long.
  */
 function agreeAt(at: number, one: Buffer, other: Buffer): boolean {
   const end = Math.min(at + PROBE_BYTES, one.length, other.length);
   return at < end && one.compare(other, at, end, at, end) === 0;
 }
 
-// The number of last items that a client may still change: a step adds a call and its results, and the client may
-// remove or re-mark the last ones.
+// The number of last items that may differ from the earlier body of a conversation: the client may remove some, or move
+// its cache mark.
 const UNSETTLED_ITEMS = 4;
 
 /**
- * Says whether the new view replaces the earlier one. The last items may differ, because Claude Code moves a cache
- * mark there. A sub-agent shares only the beginning with its parent and must not replace the parent's view.
+ * Says whether the new view is of the same conversation as the earlier one, and replaces it. A sub-agent has only the
+ * beginning in common with its parent, and must not replace the parent's view.
  */
 function continues(view: RequestView, earlier: RequestView): boolean {
   const settled = Math.max(0, earlier.items.length - UNSETTLED_ITEMS);
@@ -117,46 +117,46 @@ function continues(view: RequestView, earlier: RequestView): boolean {
 }
 
 /**
- * Everything that this process remembers of one conversation. It is a cache: the ledger, the request log and the
- * memory have the same facts, so dropping it changes no result.
- * Some facts belong to no conversation and are kept for the whole process. Views of recent bodies (Conversations,
- * above) are found by their bytes. Forks share the outputs that the memory holds (shortener.ts) and has proven
- * (possession.ts). Facts read of an item (outputs.ts, shortener.ts, recall.ts) live exactly as long as the item.
+ * Everything that this process keeps in memory about one conversation. It is a cache: if it is dropped, svc reads the
+ * ledger and the memory again, or does work twice. Each comment says what would be missing ("Without it").
+ * Some facts belong to no conversation. Views of recent bodies (Conversations, above) are found by their bytes. Which
+ * outputs the memory has (shortener.ts) and has proven (possession.ts) is the same for all forks. Facts about an item
+ * (outputs.ts, shortener.ts, recall.ts) are dropped with the item.
  */
 export class ConversationState {
   /**
-   * The blocks that each of the last prompts carried, by the ledger's key of the prompt. A tool loop repeats them in
-   * every round. Without it: every round reads the ledger for every prompt of the history.
+   * The blocks in the requests of each of the last prompts, by the ledger's key of the prompt. Without it: every round of a
+   * tool loop would read the ledger for every prompt of the history.
    */
   readonly blocks = new Recent<string, KnownBlocks>(PROMPTS_MAX);
   /**
-   * The batches that the last requests left out, by the key of their mark. Without it: one late answer of the ledger
-   * would bring all of them back, and the provider would have to rewrite its cache.
+   * The batches that the last requests left out, by the ledger's key of the entry 'batch-mark'. Without it: one late answer
+   * of the ledger would bring all of them back, and the provider would have to write its cache again.
    */
   readonly batches = new Recent<string, readonly LeftOut[]>(OPENINGS_MAX);
   /**
-   * The exchanges that are in the outbox, by the fingerprint of their first item. Without it: every request would
-   * mask and offer the whole history again.
+   * The exchanges that are stored, by the fingerprint of their first item. Without it: every request would make the records
+   * of the whole history again.
    */
   readonly keptExchanges = new Recent<string, true>(EXCHANGES_MAX);
   /**
-   * The items up to which everything is in the outbox, by fingerprint. Without it: every request would check all
-   * exchanges of its history, though none is new.
+   * The items up to which everything is stored, by fingerprint. Without it: every request would check all exchanges of its
+   * history, though none is new.
    */
   readonly keptHistories = new Recent<string, true>(HISTORIES_MAX);
   /**
-   * The ledger's generation when the two fields above were noted. Without it: after the store was replaced, its lost
-   * texts would never be stored again.
+   * The ledger's generation when `keptExchanges` and `keptHistories` were filled. Without it: after the store was replaced,
+   * texts that it lost would never be stored again.
    */
   keptIn: number | undefined;
   /**
-   * The newest question and its record. Without it: the question would be masked again in each round, while the
-   * client waits for its last byte.
+   * The newest question and its record. Without it: svc would make the record again in each round, while the client waits
+   * for its last byte.
    */
   question: KnownQuestion | undefined;
   /**
-   * The price state after the last request, with svc and direct. Without it: the next request would be priced as if
-   * its cache were cold.
+   * The state of meter() after the last request. Without it: the next request would be priced as if its cache were
+   * cold.
    */
   metered: MeterState | undefined;
   /**
@@ -171,32 +171,33 @@ export class ConversationState {
   longCache: KnownLongCache | undefined;
   /**
    * When the last request came, by the monotonic clock. Without it: svc would not know when the provider's cache is
-   * cold, which is when leaving texts out costs nothing.
+   * cold.
    */
   lastSeenAt: number | undefined;
   /**
-   * A lower bound of the milliseconds since an earlier process served the conversation, at this process's first
-   * request. Undefined if no earlier process did. Without it: a cache miss after a restart would not be seen.
+   * A lower bound of the milliseconds between the last request to an earlier process and the first one to this process.
+   * Undefined if no earlier process served the conversation. Without it: a cache miss after a restart would not be seen.
    */
   resumedAfterMs: number | undefined;
   /**
-   * When the ledger's note of the last request was written. Without it: every request would write a row, though one
-   * a minute is enough.
+   * When the ledger's entry 'last-request' was written, by the monotonic clock. Without it: every request would write one,
+   * though one a minute is enough.
    */
   notedAt: number | undefined;
   /**
-   * Whether an earlier request was read, so that its outputs are stored or queued. Without it: a request with a long
-   * history would read all of it, though nothing of it can be stored yet.
+   * Whether svc has read the old texts of an earlier request, so that they are stored or will be. Without it: the first
+   * request with a long history would read all of it, though the memory cannot have anything of it.
    */
   wasRead = false;
   /**
-   * The first item of the history that is known to hold bound thinking, by fingerprint; a compacted history has
-   * another first item. Without it: a client that drops old thinking would look unbound while the ledger is late.
+   * The fingerprint of the first item, if the conversation is known to have bound thinking. A compacted conversation has
+   * another first item. Without it: a conversation whose client has dropped its thinking would seem unbound while the
+   * ledger is late.
    */
   boundFrom: string | undefined;
-  /** The fingerprint of the latest request. Without it: a repeated request would get a second look. */
+  /** The fingerprint of the latest request. Without it: a request that is sent again would get a second look. */
   newest: string | undefined;
-  /** Digests of the latest requests. Without it: the request log could not say who changed the cached prefix. */
+  /** Digests of the latest requests. Without it: the request log could not say why the provider's cache missed. */
   sent: PrefixHistory | undefined;
   /**
    * Who first changed the prefix that thinking is bound to; undefined if unknown. Without it: the log would blame
@@ -217,34 +218,32 @@ export class ConversationState {
   }
 }
 
-/** Bytes that the state of a conversation with one exchange takes; measured. */
+/** Measured bytes of memory of the state of a conversation with one exchange. */
 const STATE_BYTES = 2_048;
-/** Bytes that a fingerprint takes in a map. */
+/** Bytes of memory of a fingerprint in a map. */
 const NAME_BYTES = 150;
 /** Bytes of a character in a string that is not only Latin. */
 const CHARACTER_BYTES = 2;
 
-// Bound on remembered prompts. A user goes back a few prompts at most, and each round asks about the same prompt.
+// Bound on prompts with remembered blocks. Each round of a tool loop needs the same prompt, and a user goes back few.
 const PROMPTS_MAX = 8;
-// Bound on remembered beginnings: clients that compact or rewind change how a conversation begins.
+// Bound on beginnings with remembered batches. A conversation gets another one by a compaction or a rewind.
 const OPENINGS_MAX = 4;
-// Bound on single exchanges. They are cleared once a whole history is stored; a history being read in may have some
-// thousand.
+// Bound on stored exchanges. A history that is just being stored may have some thousand. Then they are cleared.
 const EXCHANGES_MAX = 10_000;
-// Bound on stored histories. If the user goes back further, the earlier exchanges are offered to the outbox once
-// more.
+// Bound on stored histories. If the user goes back further than these, svc stores the exchanges once more.
 const HISTORIES_MAX = 64;
-// Bound on conversations, some kilobytes each. One user's agents work on a few dozen a day.
+// Bound on conversations with a state of some kilobytes. One user's agents work on a few dozen a day.
 const CONVERSATIONS_MAX = 1_024;
 
-/** Blocks with the indexes of their items. They do not keep the items' bytes in memory. */
+/** The blocks of a prompt's requests. They have the indexes of items, so that they do not keep bodies in memory. */
 export interface KnownBlocks {
-  /** The ledger's generation when the blocks were placed. If it has changed, some of them may have been forgotten. */
+  /** The ledger's generation when the blocks were placed. If it is another one now, some may have been forgotten. */
   readonly generation: number;
   readonly blocks: readonly KnownBlock[];
   /** True if the newest thinking was made without svc, and the ledger has no block for the part before it. */
   readonly isForeign: boolean;
-  /** True if a second look is allowed in this tool loop and has not happened yet. */
+  /** True if a second look may still follow in this tool loop. */
   readonly mayLook: boolean;
 }
 
@@ -257,7 +256,7 @@ export interface KnownBlock {
   readonly tokens: number;
 }
 
-/** A question, the blocks that its request carried, and the record that captureHuman() makes of both. */
+/** A question, the recalled blocks of its request, and the record that captureHuman() makes of both. */
 export interface KnownQuestion {
   readonly humanText: string;
   readonly blocks: string;
@@ -268,7 +267,7 @@ export type PrefixChanger = 'client' | 'svc';
 
 export interface KnownLongCache {
   readonly state: LongCache | undefined;
-  /** True if the newest request came after a pause that the long cache lifetime should have covered. */
+  /** True if the newest request came after a pause that the long-lived cache entry should survive. */
   readonly isBridging: boolean;
 }
 
@@ -276,7 +275,7 @@ export interface KnownLongCache {
 export class ConversationStates {
   /** States, from the least to the most recently used. */
   readonly #states = new Map<string, WeighedState>();
-  /** States that may have grown since their size was last computed. */
+  /** States whose size may have changed since it was last computed. */
   readonly #touched = new Set<WeighedState>();
   #bytes = 0;
 
@@ -318,30 +317,30 @@ export class ConversationStates {
 
 interface WeighedState {
   readonly state: ConversationState;
-  /** The bytes of this state that are included in the sum. */
+  /** The size of this state in the sum of all. */
   bytes: number;
 }
 
-/** A request as svc understands it: its content, its client, and the space of its memories. */
+/** What svc has read of a request: its content, its client, its conversation and the space of its memories. */
 export interface Reading {
   readonly view: RequestView;
   readonly identity: RequestIdentity;
   readonly place: ConversationPlace;
-  /** Spaces that held the memories of this project earlier. */
+  /** Spaces that the memories of this project had earlier. Recall searches them too. */
   readonly olderSpaces: readonly string[];
-  /** The folder or space that the client names, while its project is not known yet. */
+  /** The folder or space that the client states, as long as its project is not found. */
   readonly unknownPlace: Place | undefined;
   /** The state of the conversation in this process. */
   readonly state: ConversationState;
-  /** The branch that is checked out, or else the branch that the client names. */
+  /** The branch that is checked out, or else the one that the client states. */
   readonly branch: string | undefined;
   /** The folder in which the client works, if it is on this machine. */
   readonly workplace: Workplace | undefined;
-  /** True if the provider keeps the history, or items of it, so that svc may neither add nor leave out anything. */
+  /** True if the provider stores the history, or items of it. Then svc neither adds nor leaves out anything. */
   readonly hasProviderState: boolean;
   /** True if the request may use no memory: no space is allowed, or the user switched memory off for the project. */
   readonly hasNoSpace?: true;
-  /** True if the request lacks the beginning of its conversation, which the provider keeps. */
+  /** True if the request has no beginning of its conversation, because the provider stores it. */
   readonly hasProviderHistory: boolean;
   /** True if the request asks for the longest window of its model. */
   readonly asksForLongWindow: boolean;

@@ -3,8 +3,7 @@ import type { Steps } from '../core/bytes/steps.ts';
 import { MemoryError } from '../core/errors.ts';
 
 /**
- * The moment by which memory and ledger must have answered everything for one request. The handler creates it and
- * passes it to every step.
+ * The time by which memory and ledger must have answered everything for one request.
  */
 export class Deadline {
   readonly #clock: Pick<Clock, 'monotonic'>;
@@ -22,8 +21,8 @@ export class Deadline {
 }
 
 /**
- * Runs `work` under a deadline. Rejects with MemoryError 'timeout' after `ms` milliseconds, even when the memory
- * ignores the signal; an error of `work` passes through.
+ * Runs `work` under a deadline. After `ms` milliseconds it aborts the signal, and rejects with MemoryError 'timeout', even
+ * if `work` ignores the signal. It rejects with an error of `work`.
  */
 export async function withinDeadline<Result>(
   ms: number,
@@ -46,8 +45,8 @@ export async function withinDeadline<Result>(
 }
 
 /**
- * Runs long work in slices, so that no request blocks the others (R39). Concurrent works alternate, one slice per
- * round of the event loop.
+ * Runs long work in slices, so that no request blocks the others (R39). If several works run, they take turns: one slice
+ * in each round of the event loop.
  */
 export class Slices {
   readonly #clock: Clock;
@@ -58,7 +57,7 @@ export class Slices {
     this.#clock = clock;
   }
 
-  /** Runs the steps. The first slice runs at once, which is enough for most work. Rejects with what a step throws. */
+  /** Runs the steps, the first slice at once. Rejects with what a step throws. */
   async run<Result>(steps: Steps<Result>): Promise<Result> {
     for (;;) {
       const { done, value } = this.#slice(steps);
@@ -89,5 +88,5 @@ export class Slices {
   }
 }
 
-/** Length of a slice. One step may exceed it by up to 40 ms; an ordinary request of 1 MB is read in one slice. */
+/** Milliseconds of a slice. An ordinary request of 1 MB is read in one. A single step may take up to 40 ms more. */
 const SLICE_MS = 8;

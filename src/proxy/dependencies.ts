@@ -34,43 +34,43 @@ export interface ConfiguredUpstream {
 
 export interface UpstreamQuestion {
   readonly request: ClientRequest;
-  /** The body as svc reads it, or the reason why svc cannot. 'relayed': svc does not read this request. */
+  /** The parsed body, or the reason why svc cannot parse it. 'relayed': svc does not read this kind of request. */
   readonly read: RequestView | Unread | 'relayed';
 }
 
 export interface ChosenUpstream {
   readonly configured: ConfiguredUpstream;
-  /** The body with the missing model filled in; undefined if the body stays unchanged. */
+  /** The body with a model in it, if the client's has none; otherwise undefined. */
   readonly body?: Buffer;
 }
 
 /** Chooses the upstream of a request before anything is sent. Throws ProxyError if there is none. */
 export type ChooseUpstream = (asked: UpstreamQuestion) => ChosenUpstream | Promise<ChosenUpstream>;
 
-/** Everything that the handler of a request needs. The entry point that starts the proxy builds it once. */
+/** Everything that the handler of requests needs. compose*.ts builds it once. */
 export interface ProxyDependencies {
   readonly issuer: Issuer;
-  /** The owner of all memories and notes of this proxy. */
+  /** The tenant of all memories and ledger entries of this handler. */
   readonly tenant: string;
-  /** Returns the settings. They can change while the proxy runs, so each request reads them once, at its start. */
+  /** Returns the settings. They may change while the proxy runs, so each request reads them once, at its start. */
   readonly settings: () => HandlerSettings;
   readonly choose: ChooseUpstream;
   /**
-   * Returns the space in which a request may use memory, given the one that it names or that was derived for it.
-   * Returns undefined if it has no memory. Throws for a named space that it may not use. If this member is undefined,
-   * every space is allowed.
+   * Returns the space in which a request may use memory. `space`: the one that the request states (`isNamed`), or that svc
+   * derived. Returns undefined if the request may use no memory. Throws for a stated space that it may not use. If this
+   * member is undefined, every space is allowed.
    */
   readonly placeIn?: (space: string, isNamed: boolean) => string | undefined;
-  /** Says whether the caller may read memories of this space. If this member is undefined, it may read all spaces. */
+  /** Says whether the caller may read memories of a space. If this member is undefined, it may read all spaces. */
   readonly mayRead?: (space: string) => boolean;
   readonly memory: RequestMemory;
   /**
-   * Delays the end of an answer, by `ms` at most, until its facts are stored. Undefined: what is written during the
-   * request is safe enough.
+   * Delays the end of an answer, by at most `ms` milliseconds, until its facts are stored for all nodes. Undefined: no
+   * answer is delayed.
    */
   readonly holdBack?: {
     readonly ms: number;
-    /** Called once the answer is whole. If this member is undefined, every answer is delayed. */
+    /** Says, once the answer is whole, whether it must be delayed. If this member is undefined, every answer is. */
     isNeeded?(): boolean;
     stored(facts: RequestFacts, msLeft: number): Promise<void>;
   };
@@ -81,20 +81,20 @@ export interface ProxyDependencies {
   /** Returns the limits and list prices of a model, if they are known. */
   readonly factsOf: (model: string) => ModelFacts | undefined;
   readonly clock: Clock;
-  /** Finds the project of a folder. Undefined if folders are on other machines: their names are the projects. */
+  /** Finds the project of a folder. Undefined if folders are on other machines: then each folder is a project. */
   readonly projects?: Projects;
-  /** Reads the code files that memories are about. Undefined with a memory service, which has no access to them. */
+  /** Reads the code files that memories are about, and stores their state. Undefined with a memory service. */
   readonly code?: { readonly reader: Code; readonly provenance: ProvenanceStore } | undefined;
   /** The secret with which recalled blocks are marked. */
   readonly blockKey: string;
   /**
-   * Returns the secret for the marks of svc's hooks; undefined while no hook has run. If this member is undefined, no
-   * client here uses svc's hooks.
+   * Returns the secret with which svc's hooks mark their texts; undefined if no hook has run yet. In a service this member
+   * is undefined.
    */
   readonly hookKey?: () => string | undefined;
-  /** The folder that holds left-out texts as files; undefined if there is none. */
+  /** The folder with the left-out texts as files; undefined if there is none. */
   readonly outputFolder: string | undefined;
-  /** The address at which a service returns a left-out text by its reference. */
+  /** The URL, without the reference, at which a service returns a left-out text. */
   readonly objectsUrl?: string | undefined;
   /** The requests that are being answered, for the terminal's live view. */
   readonly inFlight?: InFlight;
@@ -106,18 +106,18 @@ export interface ProxyDependencies {
   readonly planned?: (facts: KnownFacts) => void;
   /** Called once with each request, when its answer has ended. */
   readonly note: (facts: RequestFacts) => void;
-  /** The pace of background work, if several handlers share one. */
+  /** The pace of background work, if several handlers have a common one. */
   readonly background?: BackgroundPace;
   /** Called when background work has changed how much memory the handler uses. */
   readonly changed?: () => void;
-  /** Begins to hash the bodies of a request, for its receipt. */
+  /** Begins to hash the bodies of a request and its answer, for a receipt. */
   readonly hashes?: (body: Uint8Array | undefined) => BodyWatch;
 }
 
 export interface BodyWatch {
-  /** Hashes the request's body after routing, for a request that svc does not change further. */
+  /** Notes the request's body after the upstream was chosen; see ChosenUpstream. */
   routed(own: Uint8Array | undefined): void;
-  /** Hashes the body that was sent, in pieces; undefined: the routed body was sent. */
+  /** Hashes the pieces of the body that was sent; undefined: the body of `routed` was sent. */
   forwarded(pieces: readonly Uint8Array[] | undefined): void;
   /** Wraps a watcher so that the answer is hashed too, even if the watcher fails. */
   watching(inner: AnswerWatcher | undefined): AnswerWatcher;
@@ -125,7 +125,7 @@ export interface BodyWatch {
   known(): KnownHashes;
 }
 
-/** A request that the gate accepted: its route is known, its token is checked, its body is decoded. */
+/** A request that the gate has accepted, with its decoded body. */
 export interface ClientRequest {
   /** `req_` and 24 characters; the client sees it as x-svc-request-id. */
   readonly id: string;
@@ -147,20 +147,18 @@ export interface EncodedBody {
   readonly encoding: Encoding;
 }
 
-/**
- * Answers one request. local/server.ts turns an error that it throws into the client's error shape.
- */
+/** Answers one request. If it throws, its caller writes the error in the client's form. */
 export type Handler = (request: ClientRequest, outgoing: ServerResponse) => Promise<void>;
 
 /** The number of records that the outbox took; 'failed' if it could not take them. */
 export type Captured = number | 'failed';
 
-/** Everything known about one request, collected once. The request log's row and the receipt are both made from it. */
+/** Everything that is known about a request after it has ended. */
 export interface RequestFacts extends KnownFacts {
   readonly row: RequestRow;
 }
 
-/** The same facts without the row, which exists only after the request has ended. */
+/** Everything that is known about a request so far. */
 export interface KnownFacts {
   readonly request: ClientRequest;
   /** The place of the conversation; undefined for a request that svc does not read. */
@@ -173,7 +171,7 @@ export interface KnownFacts {
   readonly memoryGeneration: string | undefined;
   /** Records that the outbox took; 'failed' if it could not take them. */
   readonly captured: Captured;
-  /** Milliseconds for storing the records; undefined if there was nothing to store. */
+  /** Milliseconds that storing the records took; undefined if there was nothing to store. */
   readonly captureMs: number | undefined;
   /** The number of recalled blocks in the request. */
   readonly recalledBlocks: number;
@@ -184,7 +182,7 @@ export interface KnownFacts {
   /** The head of the provider's answer. */
   readonly head: { readonly status: number; readonly headers: RawHeaders } | undefined;
   readonly answer: Answer | undefined;
-  /** Estimated output tokens; undefined if the provider counted them or no answer came. */
+  /** Estimated output tokens; undefined if the provider counted them, or if no answer came. */
   readonly uncountedTokens: number | undefined;
   /** The error that ended the request. */
   readonly error: unknown;
@@ -192,7 +190,7 @@ export interface KnownFacts {
   readonly hashes: KnownHashes | undefined;
 }
 
-/** Hashes in hex. The texts are stored nowhere. */
+/** Hashes of bodies in hexadecimal digits. */
 export interface KnownHashes {
   readonly request: string | undefined;
   readonly forwarded: string | undefined;
@@ -200,27 +198,27 @@ export interface KnownHashes {
 }
 
 /**
- * Sees the bytes of an answer pass. It runs on the relay's thread, so it must return at once. If it throws, the
- * watcher is dropped and the relay continues: memory may miss an answer, the client may not.
+ * Reads the bytes of an answer while the relay forwards them. The relay waits for it, so it must return at once. If it
+ * throws, the relay continues without it: the memory may miss an answer, but the client must not.
  */
 export interface AnswerWatcher {
   data(chunk: Uint8Array): void;
-  /** Says what this chunk may complete. Called before the chunk is given to `data`. */
+  /** Says what a chunk may complete. Called before `data` is called with the chunk. */
   completes(chunk: Uint8Array): Completes;
-  /** Called after `data` when the chunk may complete a signed thought, before the client can have it. */
+  /** Called after `data` if the chunk may complete a signed thought, before the chunk is forwarded. */
   beforeThought(): void;
   /**
-   * Called after `data` when the chunk may hold the last bytes that matter, before the client can have them. Returns
-   * false if the answer continues after all: then it is called again. After true it is never called again.
+   * Called after `data` if the chunk may complete the answer, before the chunk is forwarded. Returns false if the answer
+   * continues after all. After it has returned true it is not called again.
    */
   beforeLast(): boolean;
 }
 
-/** Completes the rows of the request log. No answer waits for it. */
+/** Completes the rows of the request log; see accounts.ts. */
 export interface Accounts {
-  /** Compares an ended request with the one before it. Call it once per request. */
+  /** Compares an ended request with the one before it. Call it once per request, in order. */
   compare(reading: Reading, startedAt: number): Comparison | undefined;
-  /** Completes the row of an ended request with prices and notes. Remembers what the next row depends on. */
+  /** Completes the row of an ended request, and keeps what the next row depends on. */
   complete(row: RequestRow, ended: EndedRequest): RequestRow;
 }
 
@@ -231,7 +229,7 @@ export interface EndedRequest {
   readonly placements: readonly Placement[];
   /** The visible text of the answer. */
   readonly text: string;
-  /** Times by the monotonic clock: when the request came, and when its answer began. */
+  /** By the monotonic clock: when the request came, and when its answer began. */
   readonly startedAt: number;
   readonly answeredAt: number;
   readonly comparison: Comparison | undefined;

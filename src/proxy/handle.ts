@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Dialect } from '../core/conversation/view.ts';
 import type { Answer } from '../core/dialects/answer.ts';
 import { apiOf } from '../core/dialects/apis.ts';
-import { decideModes, type Modes, modesToTell } from '../core/http/modes.ts';
+import { type CompressionMode, decideModes, type Modes, modesToTell } from '../core/http/modes.ts';
 import { applyEdits, type Edit } from '../core/plan/item-edits.ts';
 import type { Leaving } from '../core/shortening/omissions.ts';
 import { modesWithout, trialOf } from '../core/meter/hold-out.ts';
@@ -15,7 +15,6 @@ import {
   untouchedPlan,
 } from '../core/plan/plan.ts';
 import type { HandlerSettings } from '../core/settings/settings.ts';
-import type { CompressionMode } from '../core/http/modes.ts';
 import { estimateSteps } from '../core/bytes/tokens.ts';
 import { CaptureKeeper, provenanceKeeper } from './capture-keeper.ts';
 import { CacheWatch, LongCacheWatch } from './cache-watch.ts';
@@ -36,16 +35,16 @@ import { relayedEvidence, sourceHeaders } from '../core/plan/evidence.ts';
 import type { UpstreamAnswer } from '../ports/upstream.ts';
 
 /**
- * Pace of the background. One exchange takes about 2 ms of this thread and up to 10 ms of the store's, so this is at
- * most a quarter of one core. Tools run longer than 20 ms, so a request's work is usually done before the next
+ * Pace of background work: at most a quarter of one core. Storing an exchange takes about 2 ms of this thread, and up to
+ * 10 ms of the store's. Most tools run longer than 20 ms, so the work of a request is usually done before the next
  * request.
  */
 const BACKGROUND = { paceMs: 20, share: 0.25 };
 
 /**
- * Handles one request after the gate has accepted it and its body is decoded (steps 1 to 3). The other steps follow
- * here in order. Memory may fail at every step; that only changes the reported state. Only an unknown mode, a
- * missing upstream or an unreachable provider stops a request.
+ * Handles a request after the gate has accepted it and its body is decoded. The steps are those of "A request in fifteen
+ * minutes" in ARCHITECTURE.md. If the memory fails, only the reported state changes. A request stops only for an unknown
+ * mode, a missing upstream, an unreachable provider, or a limit of a service.
  */
 export class ProxyHandler {
   readonly #dependencies: ProxyDependencies;
@@ -75,19 +74,19 @@ export class ProxyHandler {
   }
 
   /**
-   * Runs the queued background work now. Call it at shutdown, when no request comes any more. Takes
-   * `withinMs` milliseconds at most. Never rejects.
+   * Runs the queued background work, for at most `withinMs` milliseconds. Call it at shutdown, when no request comes any
+   * more. Never rejects.
    */
   drain(withinMs: number): Promise<void> {
     return this.#background.drain(withinMs);
   }
 
-  /** Retries the captures that a full disk has refused. Returns how many are lost. Call it after `drain`. */
+  /** Writes captures that a full disk has refused. Returns how many records are lost. Call it after `drain`. */
   keepLast(): number {
     return this.#keeper.keepLast();
   }
 
-  /** Estimates the memory that the handler's caches and background work hold. */
+  /** Returns the estimated bytes of memory that caches and background work take. */
   heldBytes(): number {
     return this.#conversations.bytes + this.#shortener.heldBytes + this.#background.bytes;
   }
@@ -109,7 +108,7 @@ export class ProxyHandler {
     } catch (error) {
       if (gone.aborted) record.note({ end: 'client-gone' }, 'relay');
       else record.failed(error);
-      // An error response of svc also has the evidence headers, as far as they are known.
+      // svc's own error answers have the evidence headers too, as far as they are known.
       if (!outgoing.headersSent) setHeaders(outgoing, record.evidence());
       throw error;
     } finally {
@@ -122,10 +121,10 @@ export class ProxyHandler {
     const { request: asked, record, gone } = context;
     const settings = this.#dependencies.settings();
 
-    // Step 5: read the modes. An unknown mode is refused before anything is sent.
+    // Step 5: reads the modes. Throws for an unknown mode.
     record.note({ modes: this.#modesOf(asked, settings, settings.compressionMode) });
 
-    // Steps 4 and 6: parse the body, choose the upstream, identify the client and the exchanges.
+    // Step 4: parses the body, chooses the upstream, and identifies client, conversation and space.
     const { request, read, configured } = await this.#readRouted(asked);
     const { compressionMode = settings.compressionMode } = configured.settings;
     const reading = typeof read === 'string' ? undefined : read;
@@ -140,7 +139,7 @@ export class ProxyHandler {
 
     await this.#admit(record);
 
-    // Steps 7 to 9: recall, prove what may be left out, plan, and edit byte ranges of the body.
+    // Steps 6 to 9: recalls, proves what may be left out, and plans the edits.
     const upstream = configured.settings;
     const change = await this.#change({ request, read, modes, settings, upstream });
     // The form that the provider accepted. It is the planned one unless that is refused.
@@ -155,8 +154,7 @@ export class ProxyHandler {
 
     this.#dependencies.planned?.(record.known());
 
-    // Steps 10 and 11: write the headers, the credential last, and send the request. The other forms are sent only if
-    // the provider refuses this one.
+    // Steps 10 and 11: sends the request. The other forms are sent only if the provider refuses this one.
     const sent = forwardPlanned({
       configured,
       request,
@@ -176,7 +174,7 @@ export class ProxyHandler {
         await this.#noteRefusal(reading, change, taken);
       },
     });
-    // The request has been sent. Until the first byte arrives, do only cheap work here.
+    // The request is under way. Until the answer begins, do only cheap work here.
     record.hashes?.forwarded(change.body);
     const answer = await sent.catch((error: unknown) => {
       if (gone.aborted && reading !== undefined && modes.writes) this.#keeper.keepHuman(reading);
@@ -184,8 +182,7 @@ export class ProxyHandler {
     });
     record.answered(answer);
 
-    // Steps 12 to 15: send the evidence headers, then relay the provider's bytes while svc reads them. Captures are on
-    // disk before the client has the last byte.
+    // Steps 12 to 15: relays the answer while svc reads it. Captures are on disk before the client has the last byte.
     const watch = new AnswerWatch(request, answer, {
       onAnswer: (said) => {
         record.note({ answer: said });
@@ -212,8 +209,8 @@ export class ProxyHandler {
   }
 
   /**
-   * Applies the edits of earlier requests to a side request (token count or compaction), because it carries the same
-   * history and the provider checks it too. Undefined: svc sends the client's own bytes.
+   * Returns the body of a token count or a compaction with the edits of earlier requests, because it has the same history,
+   * and the provider checks that too. Undefined: svc sends the client's own bytes.
    */
   async #repeat(asked: ClientRequest): Promise<readonly Uint8Array[] | undefined> {
     const { route, body } = asked;
@@ -234,8 +231,7 @@ export class ProxyHandler {
   }
 
   /**
-   * Relays a request that does not use memory, byte for byte. `changed`: the body with the edits of earlier requests;
-   * undefined for the client's own.
+   * Relays a request that uses no memory. `changed`: the result of #repeat().
    */
   async #relayBeside(
     context: RequestContext,
@@ -260,7 +256,7 @@ export class ProxyHandler {
     record.hashes?.forwarded(changed);
     const answer = await answering;
     record.answered(answer);
-    // svc does not read these answers; it only counts their bytes, for budgets.
+    // svc needs nothing of these answers but the estimated number of tokens, for the limits of a service.
     const watch = new AnswerWatch(request, answer, { onAnswer: () => undefined });
     const evidence = [
       ...relayedEvidence({ issuer, requestId: request.id, modes }),
@@ -269,7 +265,7 @@ export class ProxyHandler {
     await this.#relay(context, { answer, watch, configured, evidence });
   }
 
-  /** Checks the request's limits before recall: a refused request causes none, and its receipt reports none. */
+  /** Checks the limits of a service before anything is recalled. Throws to stop the request. */
   async #admit(record: RequestRecord): Promise<void> {
     const { admit } = this.#dependencies;
     if (admit === undefined) return;
@@ -277,7 +273,7 @@ export class ProxyHandler {
     record.note({}, 'admit');
   }
 
-  /** Hands the provider's answer to the client. Returns how it ended. */
+  /** Relays the provider's answer to the client. Returns how it ended. */
   async #relay({ outgoing, record }: RequestContext, relayed: RelayedAnswer): Promise<string> {
     const { answer, watch, configured, evidence, holdBack } = relayed;
     const headers = [
@@ -306,7 +302,7 @@ export class ProxyHandler {
     return decideModes(request.headers, { memoryMode, compressionMode, supports });
   }
 
-  /** Reads the request and chooses its upstream, which may depend on the model in the body. */
+  /** Reads the request and chooses its upstream, which may depend on the model. Reads it again if the body changes. */
   async #readRouted(asked: ClientRequest): Promise<RoutedRequest> {
     const read = await this.#read(asked);
     const view = typeof read === 'string' ? read : read.view;
@@ -325,7 +321,7 @@ export class ProxyHandler {
     return placeReading(read, request, placeIn);
   }
 
-  /** Plans the change. If anything fails here, the client's own bytes are sent and the evidence says so. */
+  /** Plans the edits. If anything throws, the plan is to send the client's own bytes. */
   async #change(call: ChangeCall): Promise<Change> {
     try {
       const { request, read, modes } = call;
@@ -355,16 +351,16 @@ export class ProxyHandler {
     }
   }
 
-  /** Asks memory and ledger: which texts may be left out, which blocks were placed earlier, what to recall now. */
+  /** Asks memory and ledger which texts may be left out, which blocks were placed earlier, and what to recall now. */
   async #askMemory({ modes, settings, upstream }: ChangeCall, reading: Reading) {
     const { clock } = this.#dependencies;
     const deadline = new Deadline(clock, settings.recallMs);
     const bond = await this.#bonds.look(reading, deadline);
-    // Half of the deadline, so that a hanging ledger leaves time for the recall.
+    // Half of the time, so that a ledger that does not answer leaves time for the recall.
     const pause = await this.#caches.pauseOf(reading, deadline.msLeft / 2);
     const call = { modes, settings, deadline, reading, bond, isCacheCold: pause.isCold };
     const finding = this.#shortener.findCandidates(call);
-    // If `finding` fails, the await below throws its error; here it only means that nothing is left out.
+    // If `finding` rejects, the await below throws. Here that only means that nothing is left out.
     const leaving = () => finding.then(leavingOf).catch(() => NOTHING_LEAVES);
     const clearing = finding
       .then(() => upstream && this.#shortener.findClearing(call, upstream))
@@ -375,7 +371,7 @@ export class ProxyHandler {
       this.#longCaches.edits({ ...call, idleMs: pause.idleMs }),
     ]);
     const recalled = await this.#recaller.recall(call, replayed);
-    // Exchanges are left out only if the request carries a recalled block.
+    // The recall comes first, because exchanges are left out only if the request has a recalled block.
     const settleCall = { ...call, firstUnsent: replayed.firstUnsent };
     const shortening = await this.#shortener.settle(settleCall, candidates, recalled);
     const state = shortening.isRecorded ? recalled.state : ('degraded_unavailable' as const);
@@ -383,12 +379,12 @@ export class ProxyHandler {
     return { recalled: { ...recalled, state }, ...facts };
   }
 
-  /** Notes a finished answer. Called before the client has its last byte. */
+  /** Records a finished answer. Called before the client has its last byte. */
   #noteAnswer(record: RequestRecord, { reading, modes, said, taken, bond }: SaidAnswer): void {
     const { placements } = taken.recalled;
     this.#shortener.measured(reading, said.usage);
     this.#longCaches.measured(reading, said.usage);
-    // If this entry cannot be written, the only harm is that a fork may get another block.
+    // Nobody waits for these ledger entries. Without them a fork may get another block.
     if (said.isComplete) {
       this.#bonds.answered(said, {
         reading,
@@ -406,8 +402,8 @@ export class ProxyHandler {
   }
 
   /**
-   * Handles a refusal of the planned form. A kind of change is switched off for an hour only if the provider
-   * accepted the request without it. `taken`: the accepted form, or the planned one if none was accepted.
+   * Handles a refusal of the planned form. svc stops a kind of change for an hour only if the provider accepted the
+   * request without it. `taken`: the accepted form, or the planned one if none was accepted.
    */
   async #noteRefusal(reading: Reading, planned: Change, taken: TakenForm): Promise<void> {
     const isAtFault = taken !== planned;
@@ -427,7 +423,7 @@ export class ProxyHandler {
     }
   }
 
-  /** Queues background work for texts of later requests: outputs, and exchanges from before svc's start. */
+  /** Queues the storing of outputs that later requests may leave out, and of exchanges from before svc's start. */
   #keepLater(call: KeepCall, placements: readonly Placement[]): void {
     const { reading, settings } = call;
     const { changed } = this.#dependencies;
@@ -496,11 +492,11 @@ interface ChangeCall {
   readonly read: Reading | Unread;
   readonly modes: Modes;
   readonly settings: HandlerSettings;
-  /** The settings of the upstream; undefined for a side request. */
+  /** The settings of the upstream; undefined for a token count or a compaction. */
   readonly upstream?: ConfiguredUpstream['settings'];
 }
 
-/** A form of the request, with the blocks and batches that it carries. */
+/** A form of the request, with its recalled blocks and its plan. */
 interface TakenForm extends Form {
   readonly recalled: Recalled;
   readonly plan: Plan;
@@ -510,7 +506,7 @@ function notedOf({ recalled: { state, placements } }: TakenForm) {
   return { memoryState: state, placements };
 }
 
-/** Says what was really left out. In shadow mode svc only counts it and sends the client's own bytes. */
+/** Returns what the sent request left out. In shadow mode that is nothing, whatever the plan counts. */
 function leftOutOf({ body, plan }: TakenForm): Omit<Relayed, 'reading' | 'bond' | 'placements'> {
   const isShortened = body !== undefined && plan.elidedItems > 0;
   const { batches, whole } = plan.shortening ?? {};
@@ -521,13 +517,13 @@ interface Change extends TakenForm {
   readonly bond: Bond | undefined;
   /** Makes the forms to send if the provider refuses this one; undefined for the client's own bytes. */
   readonly fallbacks?: () => readonly TakenForm[];
-  /** Edits that change the lifetime of the client's own cache marks; none unless the setting asks for it. */
+  /** The edits of the client's cache marks; see longCacheEdits. */
   readonly cacheMarks?: readonly Edit[];
 }
 
 /**
- * Returns the forms to send if the provider refuses the planned one: first the edits that it accepted earlier, then
- * the client's own bytes. A form without the edits in front of bound thinking would lose that thinking.
+ * Returns the forms to send if the provider refuses the planned one: first that with only the edits of earlier requests,
+ * then the client's own bytes. Without the edits in front of bound thinking that thinking is lost (`breaksBond`).
  */
 function fallbacksOf(
   body: Buffer,
@@ -572,7 +568,7 @@ function fallbacksOf(
   return isAdding ? [form, { ...own, breaksBond }] : [{ ...own, breaksBond }];
 }
 
-/** Returns the hold-back of this request. It waits for the whole answer, because only then its facts are complete. */
+/** Returns how to delay the end of this request's answer; see `holdBack` of ProxyDependencies. */
 function holdBackOf({ holdBack }: ProxyDependencies, record: RequestRecord): HoldBack | undefined {
   if (holdBack === undefined) return undefined;
   const { ms } = holdBack;
@@ -586,7 +582,7 @@ function holdBackOf({ holdBack }: ProxyDependencies, record: RequestRecord): Hol
 const NO_BYTES = Buffer.alloc(0);
 const NOTHING_LEAVES: Leaving = { gone: [], going: [] };
 
-/** Says whether a side path carries a conversation: count_tokens, input_tokens and compact do. */
+/** Says whether the body of a relayed request is a conversation, as for count_tokens, input_tokens and compact. */
 function carriesHistory(target: string, dialect: Dialect): boolean {
   const [path = ''] = target.split('?', 1);
   return apiOf(dialect).helperPaths.includes(path);
@@ -598,10 +594,11 @@ function setHeaders(outgoing: ServerResponse, headers: readonly string[]): void 
   }
 }
 
-// Deadline for the model list. Codex asks for it before it starts and waits 10 seconds if it hangs; without a list
-// both clients continue at once.
+// Deadline for a list of models, in milliseconds. Codex asks for it at its start, and would wait 10 seconds. Without a
+// list clients continue at once.
 const LIST_HEADERS_MS = 3_000;
 
+/** Sends a request, with a deadline if it is no POST. */
 async function withinDeadline(
   isPost: boolean,
   send: (late: AbortSignal | undefined) => Promise<UpstreamAnswer>,

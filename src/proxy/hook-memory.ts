@@ -25,9 +25,9 @@ import type { QuotedAnswer, Texts, WrittenBlock } from '../ports/texts.ts';
 import { aroundPrompt, checkAnswer, marked, QUESTION_CHARS_MAX, RecallGuard } from './recall.ts';
 
 /**
- * Answers a client's hooks with the text that the proxy would place beside a prompt. Both a running proxy and a hook
- * that opens the store itself use it. The client keeps the text in its transcript and sends it again, so the ledger
- * remembers what a session already has. Nothing here throws.
+ * Answers a client's hooks with the text that the proxy would place beside a prompt. A running proxy uses it, and so does
+ * `svc hook`, which opens the store itself if no proxy runs. The client stores the text in its transcript and sends it
+ * with every later request, so the ledger records which blocks a session has. Nothing here throws.
  */
 
 interface HookDependencies extends Pick<
@@ -36,27 +36,27 @@ interface HookDependencies extends Pick<
 > {
   readonly memory: Memory;
   readonly projects: NonNullable<ProxyDependencies['projects']>;
-  /** Returns the secret for the marks of hooks. If there is none, svc answers hooks with nothing. */
+  /** Returns the secret with which hooks mark their texts. Without it svc answers hooks with nothing. */
   readonly hookKey: () => string | undefined;
   /** Deadline of an answer in milliseconds; undefined: ANSWER_MS. */
   readonly answerMs?: number | undefined;
 }
 
-/** Returns the blocks that the proxy placed at a prompt with these words, or later in its tool loop. */
+/** Returns the blocks that the proxy placed at this prompt, or in the tool loop after it. */
 export type PlacedAt = (prompt: string) => readonly string[];
 
 const FORMS = ['prompt', 'look'] as const;
 
-/** Deadline of a hook's answer, while the user waits; the hook's process needs time to start and end. */
+/** Deadline for the answer to a hook, in milliseconds. The user waits for it, and for the hook's process as well. */
 const ANSWER_MS = 700;
 /**
- * Token limit of the list at a session's start: two sessions, because no prompt says yet which ones matter. The
- * first prompt gets the full list.
+ * Most tokens of the list of earlier sessions at a session's start: two sessions, because no prompt shows yet which ones
+ * matter. The first prompt may get a longer list.
  */
 const START_BRIEF_TOKENS = 88;
-/** Attempts to fit a block into the byte limit of a hook, each with a quarter less room. */
+/** Attempts to write a block within the byte limit of a hook, each with a quarter fewer tokens. */
 const FITS_MAX = 6;
-/** Bound on blocks of a session: more than it has room for. */
+/** Bound on the blocks of a session that are read. A session has room for fewer. */
 const BLOCKS_MAX = 32;
 
 /** What svc has given to a session since the session began or was last compacted. */
@@ -65,7 +65,9 @@ interface Session {
   readonly epoch: number;
   /** When the session was compacted, in milliseconds since 1970; 0 if never. */
   readonly since: number;
+  /** The number of blocks since then. */
   readonly blocks: number;
+  /** The number of prompts in the whole session. */
   readonly prompts: number;
 }
 
@@ -96,7 +98,7 @@ export class HookMemory {
     }
   }
 
-  /** Returns the blocks that a session has. An answer that only repeats them is not stored. */
+  /** Returns the blocks of a session. What an answer repeats of them is not stored. */
   async blocksOf(session: string): Promise<readonly string[]> {
     const deadline = new Deadline(this.#dependencies.clock, this.#answerMs);
     const known = await this.#sessionOf({ session }, deadline);
@@ -104,7 +106,7 @@ export class HookMemory {
     return placed?.map(({ block }) => block) ?? [];
   }
 
-  /** Returns the blocks that the proxy placed in a session, if its requests also go through a proxy. */
+  /** Looks up the blocks that a proxy placed at these prompts, if the session's requests also go through one. */
   async placedAt(session: string, prompts: readonly string[]): Promise<PlacedAt> {
     const owner = { tenant: LOCAL_TENANT, conversation: session };
     const addresses = prompts.flatMap((text) =>
@@ -143,7 +145,7 @@ export class HookMemory {
     }
     const { block, entry } = said;
     const next = { ...counted, blocks: session.blocks + 1 };
-    // If these entries cannot be written, return nothing: a later event would repeat the text.
+    // If these entries cannot be written, returns nothing, because a later event would repeat the text.
     const isKnown = await this.#dependencies.ledger.commit([entry, this.#noteOf(question, next)]);
     return isKnown ? block.text : '';
   }
@@ -179,7 +181,7 @@ export class HookMemory {
       code: code?.reader,
       withinMs: deadline.msLeft / 2,
     });
-    // A forget ran during the recall, so the result may hold a forgotten text.
+    // A forget ran during the recall, so the result may have a forgotten text.
     if (ledger.generation() !== generation) return undefined;
     const told = placed.map(({ block }) => block).filter((block) => block !== '');
     const block = blockThatFits(answer, {
@@ -232,7 +234,7 @@ export class HookMemory {
       briefTokensMax,
       ...(action !== undefined && { action }),
     };
-    // A memory service gets the words of the action and nothing else.
+    // For a second look a memory service gets the words of the action and nothing else.
     const isWordsOnly = action !== undefined && memory.supports.kind === 'hosted';
     return {
       space,
@@ -246,7 +248,7 @@ export class HookMemory {
     };
   }
 
-  /** Returns the stored texts of this session that the client still sends itself. */
+  /** Returns the digests of the stored texts of this session since `since`, which the client still sends itself. */
   async #saidIn(conversation: string, since: number): Promise<readonly string[]> {
     const { memory } = this.#dependencies;
     if (memory.supports.kind === 'hosted') return [];
@@ -257,7 +259,7 @@ export class HookMemory {
     return said.map(({ digest }) => digest);
   }
 
-  /** Returns true for the first hook of an event and the first look of each prompt, false for all others. */
+  /** Says whether this hook is the first one for its event, and this look the first one after its prompt. */
   async #claims(question: HookQuestion, deadline: Deadline): Promise<boolean> {
     const { kind, occasion, prompt } = question;
     if (kind === 'compacted' || kind === 'start' || (occasion === '' && kind !== 'look'))
@@ -311,7 +313,7 @@ export class HookMemory {
   }
 }
 
-/** Bound on records read of a session, newest first: more than an afternoon has. */
+/** Bound on the records of a session that are read, newest first: more than an afternoon has. */
 const SAID_MAX = 500;
 
 function readSession(note: string): Session {
@@ -329,7 +331,7 @@ function blockName({ epoch }: Session, at: number): string {
   return `hook-${epoch}-${at}`;
 }
 
-/** Makes an address with a made-up fingerprint, which no item of a request has. */
+/** Makes the parts of a ledger address. `fingerprint`: a name that no item of a request has as its fingerprint. */
 function addressIn({ session }: InSession, fingerprint: string) {
   return { tenant: LOCAL_TENANT, conversation: session, fingerprint } as const;
 }
@@ -337,14 +339,15 @@ function addressIn({ session }: InSession, fingerprint: string) {
 interface Fitting {
   readonly texts: Pick<Texts, 'writeBlock'>;
   readonly room: number;
-  /** What the placed blocks leave of the whole room. */
+  /** Tokens that the placed blocks leave of the limit of all blocks; see roomLeft. */
   readonly left: number;
   readonly isLook: boolean;
+  /** The blocks that the session has already. */
   readonly told: readonly string[];
   readonly key: string;
 }
 
-/** Writes the block with as many lines as the byte limit of a hook allows. */
+/** Writes a block within the byte limit of a hook; '' if that fails. */
 function blockThatFits(
   answer: QuotedAnswer,
   { texts, room, left, isLook, told, key }: Fitting,

@@ -1,11 +1,11 @@
 import type { RequestRow } from '../ports/request-log.ts';
 
 interface OpenRequest {
-  /** The row with the facts known now. `end` is 'open'; `status` is 0 until the answer's head arrives. */
+  /** Returns the row as far as it is known. `end` is 'open', and `status` is 0 until the answer's head arrives. */
   soFar(): RequestRow;
 }
 
-/** Called with a finished request, or without an argument when a request begins or ends. */
+/** Is called with the row of a finished request, and without an argument when a request begins or ends. */
 type Watcher = (finished?: RequestRow) => void;
 
 /** The requests that are being answered, for the live view of the proxy. */
@@ -44,8 +44,8 @@ export class InFlight {
 }
 
 /**
- * Keeps the last requests whole, as received and as sent, if the user asked for it (`proxy.keepRequests`). They are
- * in memory only and end with the process.
+ * A request with its whole bodies, as received and as sent. svc keeps the last ones in memory, if the setting
+ * `proxy.keepRequests` asks for it.
  */
 interface KeptRequest {
   readonly id: string;
@@ -54,7 +54,7 @@ interface KeptRequest {
   readonly went: readonly Uint8Array[] | undefined;
 }
 
-/** Bound on all kept requests together; a longer request is not kept. */
+/** Bound on the bytes of all kept requests. A longer request is not kept. */
 const BYTES_MAX = 64 << 20;
 
 export class KeptRequests {
@@ -74,7 +74,6 @@ export class KeptRequests {
     return this.#kept.find((one) => one.id === id);
   }
 
-  /** Drops all kept requests, because the setting was turned off. */
   clear(): void {
     this.#kept = [];
   }

@@ -7,14 +7,13 @@ import type { Holding, RequestMemory } from '../ports/memory.ts';
 import { withinDeadline } from './deadline.ts';
 
 /**
- * Asks the memory to prove, during this request, that it holds the texts that svc wants to leave out. If the memory
- * is slow, down or wrong, nothing is left out and the request continues.
- * A memory on this machine can say at once that no text can have gone since an earlier proof: its files are the
- * same, and no process has committed or deleted anything. Then the earlier proof counts, and the memory is asked
- * only for new texts.
+ * Asks the memory to prove, during this request, that it has the texts that svc wants to leave out. If the memory is
+ * slow, unreachable or wrong, nothing is left out and the request continues.
+ * A memory on this machine can show that no text was deleted or changed since an earlier proof (`holdVersion`). Then the
+ * earlier proof counts, and the memory is asked only about new texts.
  */
 
-/** A text of the request that the memory is to prove. */
+/** A text of the request that the memory must prove. */
 export interface AskedText {
   /** The digest of the text: textDigest(). */
   readonly digest: string;
@@ -22,20 +21,20 @@ export interface AskedText {
   readonly text: string;
 }
 
-/** What the memory has proven. `unproven`: one answer was wrong, so all its answers are ignored. */
+/** The result. `unproven`: one answer was wrong, so all are ignored. `degraded`: the memory did not answer. */
 export type Possession =
   | { readonly kind: 'proven'; readonly digests: ReadonlySet<string> }
   | { readonly kind: 'unproven' }
   | { readonly kind: 'degraded' };
 
-/** A proof that the memory is computing. */
+/** A proof that the memory may still be computing. */
 export interface Proof {
   readonly texts: readonly AskedText[];
   /** Resolves with the result. Never rejects. */
   readonly possession: Promise<Possession>;
 }
 
-/** Returns all texts of these outputs and exchanges. */
+/** Returns all texts that are to be left out. */
 export function textsOf(removal: Removal): readonly AskedText[] {
   const { repeated, batch, omitted, omissions } = removal;
   return [
@@ -44,18 +43,18 @@ export function textsOf(removal: Removal): readonly AskedText[] {
   ];
 }
 
-/** Returns a proof without asking the memory, for texts that are measured and not left out. */
+/** Returns a proof without asking the memory, for texts that shadow mode only measures. */
 export function provenUnasked(texts: readonly AskedText[]): Proof {
   const digests = new Set(texts.map(({ digest }) => digest));
   return { texts, possession: Promise.resolve({ kind: 'proven', digests }) };
 }
 
-// How long a memory is not trusted after a wrong answer: a restart or a failover has ended by then.
+// How long a memory is not asked after a wrong answer, in milliseconds. A restart or a failover has ended by then.
 const DISTRUST_MS = 15_000;
 
-/** How old a proof may be. A stored text is marked as used once a day, and its file is checked once an hour. */
+/** How old a proof may be, in milliseconds. A new one also makes the memory mark the texts as used, and check its file. */
 const PROOF_AGE_MAX_MS = 3_600_000;
-/** Bound on remembered proofs of a space, 50 bytes each: as many as the outputs that svc keeps. */
+/** Bound on the proven digests of a space, of 50 bytes each: as many as the outputs that svc stores. */
 const PROVEN_MAX = 50_000;
 const NOTHING_PROVEN: Possession = { kind: 'proven', digests: new Set() };
 
@@ -69,8 +68,8 @@ export class PossessionCheck {
   readonly #memory: RequestMemory;
   readonly #clock: Clock;
   /**
-   * Digests that earlier requests have proven, by space. They count while the memory's version is unchanged, because
-   * no text can have gone since. Conversations share them, as forks share texts.
+   * The digests that earlier requests have proven, by space. They count as long as the memory's version is the same,
+   * because no text was deleted or changed since.
    */
   readonly #proven = new Map<string, Set<string>>();
   #version: number | undefined;
@@ -87,7 +86,7 @@ export class PossessionCheck {
     const { texts, space } = call;
     if (texts.length === 0) return NOTHING_PROVEN;
     if (this.#clock.monotonic() < this.#distrustedUntil) return { kind: 'unproven' };
-    // Read the version before asking: if a text is deleted meanwhile, the version differs afterwards.
+    // Reads the version before it asks. If a text is deleted meanwhile, the version is another one afterwards.
     const version = this.#memory.holdVersion?.();
     const known = this.#provenAt(version, space);
     const unproven = texts.filter(({ digest }) => !known.has(digest));
@@ -137,7 +136,7 @@ export class PossessionCheck {
   }
 }
 
-/** Returns the proven digests; undefined if one answer is wrong, repeated or unasked. */
+/** Returns the proven digests; undefined if a proof is wrong, repeated, or of a text that was not asked about. */
 function provenDigests(
   holdings: readonly Holding[],
   texts: ReadonlyMap<string, AskedText>,

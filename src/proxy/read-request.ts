@@ -29,8 +29,7 @@ function workplaceOf(stated: Place, project: Project | undefined): Workplace | u
 }
 
 /**
- * Reads a request in steps, so that others are served in between. A body that svc cannot read goes to the provider
- * unchanged. Throws MODE_INVALID on a malformed space header.
+ * Reads a request in steps, so that others are served in between. Throws MODE_INVALID for a malformed space header.
  */
 export function* readSteps(
   conversations: Conversations,
@@ -65,7 +64,7 @@ export function* readSteps(
   };
 }
 
-/** Adds the project's space to the reading. Waits, briefly, only for a folder not examined since the start. */
+/** Adds the project's space to the reading. Waits only for a folder that svc has not examined since its start. */
 export async function settleProject(
   read: Reading | Unread,
   projects: Projects | undefined,
@@ -86,7 +85,7 @@ export async function settleProject(
   };
 }
 
-/** Returns the request in the space that it may use. Throws what `placeIn` throws. */
+/** Returns the reading with the space that the request may use. Throws what `placeIn` throws. */
 export function placeReading(
   reading: Reading,
   request: Pick<ClientRequest, 'headers'>,
@@ -105,13 +104,13 @@ type PlaceIn = NonNullable<ProxyDependencies['placeIn']>;
 /** The facts that a client states about its request, in headers and body. */
 interface StatedFacts {
   readonly identity: RequestIdentity;
-  /** The folder that decides the space; undefined if a header names the space or nothing does. */
+  /** The folder of the project; undefined if a header states the space, or if the client states no folder. */
   readonly folder: string | undefined;
-  /** The space of the request, used if the folder's project is unknown. */
+  /** The space by the statements alone; see spaceOf. It is used if the folder's project is unknown. */
   readonly space: string;
   readonly branch: string | undefined;
   readonly conversation: string;
-  /** True if the client named the conversation. */
+  /** True if the client stated the conversation's id. */
   readonly isStated: boolean;
   readonly hasProviderState: boolean;
   readonly hasProviderHistory: boolean;
@@ -121,7 +120,7 @@ interface StatedFacts {
 const WINDOW_HEADER = 'anthropic-beta';
 const LONG_WINDOW = /\bcontext-1m\b/;
 
-/** Reads these facts. Throws MODE_INVALID on a malformed space header. */
+/** Reads what a client states. Throws MODE_INVALID for a malformed space header. */
 export function statedFactsOf(headers: RawHeaders, view: RequestView): StatedFacts {
   const identity = identify(view.dialect, headers, view);
   const { client } = identity;
@@ -146,7 +145,7 @@ export function statedFactsOf(headers: RawHeaders, view: RequestView): StatedFac
   };
 }
 
-// Bound on a conversation id: the client chooses it, and svc stores and compares it.
+// Characters above which a conversation's id is hashed: the client chooses it, and svc stores it.
 const CONVERSATION_CHARS_MAX = 128;
 
 function bounded(key: string): string {

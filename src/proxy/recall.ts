@@ -68,34 +68,33 @@ import type { CleanExchange } from '../core/memory/captures.ts';
 import { Pace, type Steps } from '../core/bytes/steps.ts';
 import { MemoryError, type MemoryFailure } from '../core/errors.ts';
 
-/** The blocks that a request carries, and the memory state that the client sees. */
+/** The recalled blocks of a request, and the memory state that the client sees. */
 export interface Recalled {
   readonly placements: readonly Placement[];
   readonly state: MemoryState;
-  /** True if no block may be placed any more, because the conversation was continued without svc. */
+  /** True if the newest thinking was made without svc, so that no block may stand in front of it. */
   readonly isForeign?: boolean;
-  /** The generation of the memory when it answered; undefined if it was not asked or has none. */
+  /** The generation of the memory's space when it answered; undefined if it was not asked, or has none. */
   readonly generation?: string | undefined;
 }
 
-// Characters of a question: a few sentences. With more words BM25 mostly finds common ones.
+// Most characters of a question. With more words the search mostly finds common ones.
 export const QUESTION_CHARS_MAX = 4_096;
-// Text around a short prompt, in characters: the end of the agent's last answer and the last prompts say what the
-// prompt is about.
+// Most characters of each text around a prompt, and the number of earlier prompts; see aroundPrompt.
 const AROUND_CHARS = 1_500;
 const PROMPTS_AROUND = 2;
 
-// Deadline for pins. Their entries were just recorded or used, so the ledger has them in memory.
+// Deadline for the ledger after the answer, in milliseconds. It has the entries in memory, because they are new.
 const PIN_MS = 1_000;
 
-/** Deadline of the ledger for a bound conversation: without its blocks it loses its thinking. */
+/** Deadline of the ledger for a bound conversation, in milliseconds. Without its blocks it loses its thinking. */
 export const BOUND_MS = 2_000;
 
 const NOTHING: readonly Placement[] = [];
 const BY_HOOK = 'recalled_by_hook';
 const UNREADABLE: Recalled = { placements: NOTHING, state: 'degraded_unavailable' };
 const DENIED = { state: 'degraded_denied' } as const;
-/** A result for this request only. */
+/** Members of the result of #askLedger() for a result that counts only for this request. */
 const PASSING = { isLasting: false, mayLook: false } as const;
 const NOTHING_LEAVES: Leaving = { gone: [], going: [] };
 
@@ -103,19 +102,23 @@ export interface RecallCall {
   readonly reading: Reading;
   readonly modes: Modes;
   readonly settings: HandlerSettings;
-  /** What the request must repeat from earlier ones; undefined if the ledger could not be read. */
+  /** See Bonds.look(). Undefined if the ledger could not be read. */
   readonly bond: Bond | undefined;
   readonly deadline: Deadline;
 }
 
 interface ReadCall extends RecallCall {
   readonly bond: Bond;
-  /** Why no new block may be placed; undefined if one may be. */
+  /** The state that says why no new block may be placed; undefined if one may be. */
   readonly silence: MemoryState | undefined;
+  /** Returns the exchanges that are left out of the request. */
   readonly leaving: () => Promise<Leaving>;
 }
 
-/** The blocks that were placed earlier, and the item for which svc has not decided yet. */
+/**
+ * The blocks of earlier requests. 'open': svc must still decide about the newest prompt. 'look': it must decide about a
+ * second look. 'settled': nothing is left to decide.
+ */
 export type Replayed = Pick<BatchMoment, 'firstUnsent'> &
   (
     | { readonly kind: 'settled'; readonly recalled: Recalled }
@@ -126,20 +129,19 @@ export type Replayed = Pick<BatchMoment, 'firstUnsent'> &
 interface Open {
   readonly call: ReadCall;
   readonly reading: Reading;
-  /** The newest prompt; for a second look, the newest tool result. */
+  /** The item that gets the block: the newest prompt, or for a second look the newest tool result. */
   readonly carrier: BlockItem;
   readonly placements: readonly Placement[];
   readonly leaving: Leaving;
   readonly isForeign: boolean;
   /** The ledger's generation before the memory was asked. */
   readonly generation: number;
-  /** True if a refusal took back the decision that other conversations share, so that svc decides again. */
+  /** True if the provider refused the earlier decision about the prompt, so that svc decides again; see BlockFact. */
   readonly isReopened?: boolean;
 }
 
 /**
- * The facts for a second look: svc asks the memory once more after the model has called tools. A prompt gets at most
- * one, and this request is its place.
+ * The facts for a second look: svc asks the memory once more after the model has called tools, at most once per prompt.
  */
 interface Look extends Open {
   readonly action: Action;
@@ -147,7 +149,7 @@ interface Look extends Open {
   readonly humanText: string;
 }
 
-/** Replays the blocks that the ledger knows, recalls for a new prompt, and records what it placed. */
+/** Repeats the blocks of earlier requests, recalls for a new prompt, and records the decisions. */
 export class Recaller {
   readonly #dependencies: ProxyDependencies;
   readonly #guard: RecallGuard;
@@ -162,8 +164,8 @@ export class Recaller {
   }
 
   /**
-   * Finds the blocks that earlier requests of this conversation carried. `leaving`: the exchanges that are left out
-   * of the request. The model no longer knows their facts, so these may be recalled again.
+   * Finds the blocks of earlier requests of this conversation. `leaving`: returns the exchanges that are left out of the
+   * request.
    */
   async replay(call: RecallCall, leaving: () => Promise<Leaving>): Promise<Replayed> {
     const { reading, bond } = call;
@@ -195,7 +197,7 @@ export class Recaller {
     return replayed;
   }
 
-  /** Recalls for the newest prompt, or takes a second look in its tool loop, unless svc decided there already. */
+  /** Recalls for the newest prompt, or takes a second look, if `replayed` leaves that open. */
   async recall(call: RecallCall, replayed: Replayed): Promise<Recalled> {
     const { reading } = call;
     if (reading.identity.kind === 'main') {
@@ -211,7 +213,7 @@ export class Recaller {
       case 'open':
       case 'look': {
         if (!isHooked) break;
-        // The client's hooks have placed a block in its transcript, and they take second looks too.
+        // svc's hooks have put a block into the client's transcript, and they take second looks too.
         const decided = await this.#settle(replayed, replayed.placements, undefined);
         return decided.state === 'empty' ? { ...decided, state: BY_HOOK } : decided;
       }
@@ -235,7 +237,7 @@ export class Recaller {
     return this.#ask(call, open, question);
   }
 
-  /** Takes a second look, and records every outcome: this result is sent now, and its block never changes. */
+  /** Takes a second look. It records every outcome, because this item is sent now, so its block must never change. */
   async #lookAgain(call: RecallCall, look: Look): Promise<Recalled> {
     const { reading, placements, action, humanText } = look;
     const { generation } = look;
@@ -267,7 +269,7 @@ export class Recaller {
     const answer = await checkAnswer(found, {
       workplace: reading.workplace,
       code: this.#dependencies.code?.reader,
-      // Half of the deadline, so that a hanging disk leaves time for the proofs.
+      // Half of the time, so that a disk that does not answer leaves time for the proofs.
       withinMs: call.deadline.msLeft / 2,
     });
     const recalled = await this.#place(open, question.tokensMax, { answer, state });
@@ -281,7 +283,7 @@ export class Recaller {
     { answer, state }: { readonly answer: QuotedAnswer; readonly state: MemoryState },
   ): Promise<Recalled> {
     const { reading, carrier, placements, generation, leaving } = open;
-    // A forget ran during the recall, so the blocks may hold forgotten text.
+    // A forget ran during the recall, so the blocks may have forgotten text.
     const now = this.#dependencies.ledger.generation();
     if (now !== generation) {
       const { replayed } = await this.#askLedger(open.call, now);
@@ -311,14 +313,14 @@ export class Recaller {
 
   /**
    * Records the blocks of a conversation's first prompts under its first answer. Call it before the client has the
-   * answer's last byte: the next request may come from a fork that continues from here.
+   * answer's last byte, because the next request may come from a fork.
    */
   async answered(
     { view, place }: Reading,
     { text, callsTools }: Answer,
     placements: readonly Placement[],
   ): Promise<void> {
-    // After an answer, equal words mean the same conversation. A tool's result contains the id of its call.
+    // Later answers need no such entry: the first answer already distinguishes conversations. So does the id of a call.
     if (callsTools || text.trim() === '' || view.items.some(isModelWork)) return;
     const humans = humanItems(view, place);
     const asked = humans.map(({ own }) => own);
@@ -327,8 +329,8 @@ export class Recaller {
   }
 
   /**
-   * Takes refused blocks back. `isAtFault`: the provider accepted the request without them. Then no later request
-   * carries them, and this conversation gets no new block for an hour. Otherwise svc decides about the prompt again.
+   * Takes refused blocks back. `isAtFault`: the provider accepted the request without them. Then no later request has
+   * them, and this conversation gets no new block for an hour. Otherwise svc decides about the prompt again.
    */
   async refused(
     { view, place, state }: Reading,
@@ -351,8 +353,8 @@ export class Recaller {
   }
 
   /**
-   * `isLasting`: the result also holds for later requests of this prompt. `mayLook`: one of them may take a second
-   * look.
+   * Finds the blocks of earlier requests in the ledger. `isLasting`: the result counts for the later requests of this
+   * prompt too. `mayLook`: one of them may take a second look.
    */
   async #askLedger(
     call: ReadCall,
@@ -384,12 +386,12 @@ export class Recaller {
     const { placements, isSettled, isWhole, pins, isForeign } = replay;
     const prompt = isSettled ? undefined : carriers.find(({ item }) => item === unanswered);
     if (found.missing !== undefined && !(isWhole && prompt === undefined)) {
-      // Some earlier blocks are unknown. A new block beside them would break the cached prefix a second time.
+      // Some earlier blocks are unknown. With a new one the cached prefix would change now, and again when they are known.
       const recalled = { placements, state: stateOfMiss(found.missing) };
       return { replayed: settled(recalled), ...PASSING };
     }
     const isKnown = found.missing === undefined;
-    // Pin the earlier blocks for the hooks of this session too.
+    // Records the repeated blocks for the hooks of this session too.
     const carrierOf = new Map(carriers.map((carrier) => [carrier.own.fingerprint, carrier]));
     const pinsForHooks = pins.flatMap((pin) => {
       const carrier = pin.kind === 'own-block' ? carrierOf.get(pin.fingerprint) : undefined;
@@ -426,11 +428,11 @@ export class Recaller {
     return { replayed: { kind: 'open', ...open, ...asPrompt }, ...PASSING };
   }
 
-  /** Returns the second look that is due in this request; undefined if none is. */
+  /** Returns the second look of this request; undefined if it takes none. */
   #lookIn(open: Omit<Open, 'carrier'>): ({ readonly kind: 'look' } & Look) | undefined {
     const { reading } = open;
     const { view, place, state } = reading;
-    // The same request came before and got no block.
+    // This request was sent before, and was decided about then.
     if (state.newest === view.items.at(-1)?.fingerprint) return undefined;
     const prompt = newestPromptIndex(view);
     const at = newestResult(view);
@@ -450,7 +452,7 @@ export class Recaller {
     return isWanted && isAgent(reading);
   }
 
-  /** Says whether any process took a second look in this tool loop. */
+  /** Says whether any process has taken a second look in this tool loop. */
   async #looksOf({ reading, deadline }: ReadCall): Promise<'none' | 'some' | 'unknown'> {
     const { view, place } = reading;
     const results = resultItems(view, place, newestPromptIndex(view) + 1);
@@ -466,8 +468,8 @@ export class Recaller {
   }
 
   /**
-   * Records the decision for this prompt before the request is forwarded, so that a restart or another node repeats
-   * it. A decision that could not be recorded is not applied.
+   * Records the decision about an item before the request is forwarded, so that every later request repeats it. If it
+   * cannot be recorded, no block is placed. `decided`: undefined for the decision to place none.
    */
   async #settle(
     open: Open | Look,
@@ -484,7 +486,7 @@ export class Recaller {
     return { ...stateOf(placements), isForeign };
   }
 
-  /** Returns entries for the hooks, which also store answers and must recognise text that repeats a block. */
+  /** Returns entries for svc's hooks: they store answers, and must not store what an answer repeats of a block. */
   #forHooks(
     { view, place }: Reading,
     { item, isResult }: BlockItem,
@@ -545,7 +547,7 @@ export class Recaller {
   }
 }
 
-/** Returns the text around a short prompt: the end of the last answer and the previous prompts. */
+/** Returns the text around a prompt, which shows what a short one is about: the last answer's end and the last prompts. */
 export function aroundPrompt(
   { questionText }: Pick<ProxyDependencies['texts'], 'questionText'>,
   answer: string,
@@ -555,14 +557,14 @@ export function aroundPrompt(
   return [questionText(answer.slice(-AROUND_CHARS), AROUND_CHARS), ...before].join('\n');
 }
 
-/** Says whether the client is an agent. A known client always is: for some models Codex lists its tools elsewhere. */
+/** Says whether the client is an agent. A known client is one even without tools: Codex may list them in an item. */
 function isAgent({ identity, view }: Reading): boolean {
   return identity.client !== 'unknown' || offersTools(view);
 }
 
-/** Bytes that are searched for the client's instructions, in front of the first answer and behind the messages. */
+/** Bytes that are searched for the client's instructions: before the first answer, and after the messages. */
 const STATED_BYTES_MAX = 256 * 1024;
-/** Least characters of the client's instructions; a shorter text may occur by chance. */
+/** Least characters of a quote that is searched for in the instructions. A shorter one may occur by chance. */
 const STATED_CHARS_MIN = 12;
 
 /** Removes quotes that the client's instructions contain: CLAUDE.md, AGENTS.md and its memory files. */
@@ -583,7 +585,7 @@ function withoutStated(answer: QuotedAnswer, { bytes, items, list }: RequestView
   return { ...answer, passages: answer.passages.filter(isNew), ...(exchanges && { exchanges }) };
 }
 
-/** Names the tool loop that the request continues by its prompt and answer; undefined outside a tool loop. */
+/** Returns a key of the tool loop that the request continues; undefined outside a tool loop. */
 function loopOf({ view, place }: Reading): string | undefined {
   const answered = newestAnswered(view, place);
   const isLoop = answered !== undefined && unansweredItem(view) === undefined;
@@ -611,8 +613,8 @@ function remember(
 }
 
 /**
- * Undefined if the client has changed its history in front of a block. The ledger then says what stays, in this
- * request and in all later ones.
+ * Returns the remembered blocks at their items; undefined if the client has changed its history in front of one. Then the
+ * ledger decides which ones stay.
  */
 function atItems({ view }: Reading, { blocks }: KnownBlocks): readonly Placement[] | undefined {
   const placements = blocks.flatMap(({ index, fingerprint, ...block }): Placement[] => {
@@ -628,36 +630,36 @@ interface Asked {
   readonly tokensMax: number;
 }
 
-/** Returns the blocks that the model still reads. */
+/** Returns the blocks that stay in the request. */
 function toldBy(placements: readonly Placement[], { going }: Leaving): readonly string[] {
   return placements.flatMap(({ item, block }) => (isOmitted(item, going) ? [] : [block]));
 }
 
-/** Returns the digests of the exchanges that are left out. Recall treats the request as if it did not hold them. */
+/** Returns the digests of the texts that are left out. Recall may quote them again. */
 function digestsOf({ gone, going }: Leaving): ReadonlySet<string> {
   return new Set([...gone, ...going].flatMap(({ texts }) => texts.map(({ digest }) => digest)));
 }
 
-/** Says why these modes place no block; undefined if they may. */
+/** Returns the state of modes in which no block is placed; undefined for the others. */
 export function silenceOfModes({ memory, reads }: Modes): MemoryState | undefined {
   if (memory === 'off') return 'off';
   return reads ? undefined : 'write_only';
 }
 
-/** Says why no new block is placed in this request; undefined if one may be. */
+/** Returns the state that says why no new block is placed in this request; undefined if one may be. */
 function silenceOf({ reading, modes }: RecallCall): MemoryState | undefined {
   const silence = silenceOfModes(modes);
   if (silence !== undefined) return silence;
   if (reading.identity.kind !== 'main') return 'skipped_side_call';
-  // Shadow mode forwards the original request, so a recalled block could not be placed.
+  // Shadow mode forwards the client's own bytes, so it places no block.
   const isShadow = modes.compression === 'shadow';
   const isElsewhere = reading.hasProviderHistory || isUnplaced(reading.place.space);
   return isShadow || isElsewhere ? 'skipped_unsupported' : undefined;
 }
 
 /**
- * Says whether earlier blocks are placed again. Providers compare the prefix in requests of every kind. If thinking
- * is bound to the blocks, no mode removes them; only shadow forwards the original.
+ * Says whether earlier blocks are placed again. Providers check the prefix in requests of every kind. In a bound
+ * conversation no mode but shadow removes blocks.
  */
 function mayRepeat(
   { reading, modes, bond }: RecallCall,
@@ -669,7 +671,7 @@ function mayRepeat(
   return isBound || silence === undefined || silence === 'skipped_side_call';
 }
 
-/** Says whether these known blocks are the ones in front of the newest bound thinking. */
+/** Says whether these blocks are the ones that stood in front of the newest thinking; true if there is none. */
 function isSame(
   placements: readonly Placement[],
   { reading, bond: { placed, thoughtAt } }: Pick<ReadCall, 'reading' | 'bond'>,
@@ -686,7 +688,7 @@ function isSame(
   );
 }
 
-/** Marks the block, and counts its tokens as later requests do, so that the client sees the same number each time. */
+/** Adds svc's mark to a block, and counts the tokens of both. */
 export function marked({ text, tokens }: RecallBlock, key: string): RecallBlock {
   if (text === '') return { text, tokens };
   const block = markBlock(text, key);
@@ -712,7 +714,7 @@ interface Answered {
 
 const NO_ANSWER: RecallAnswer = { passages: [] };
 
-// R23: after three failures in a row svc stops asking the memory for two seconds.
+// After three failures in a row svc does not ask the memory for two seconds (R23).
 const FAILURES_MAX = 3;
 const PAUSE_MS = 2_000;
 
@@ -725,8 +727,8 @@ const STATE_OF_FAILURE: Readonly<Record<MemoryFailure, MemoryState>> = {
 };
 
 /**
- * Asks the memory under a deadline. After repeated failures it stops asking for a while, so that a dead memory costs
- * nothing. Every failure becomes a state.
+ * Asks the memory under a deadline. After repeated failures it does not ask for a while, so that a memory that does not
+ * answer delays no request. Every failure becomes a state.
  */
 export class RecallGuard {
   readonly #memory: RequestMemory;
@@ -760,10 +762,10 @@ export class RecallGuard {
 
   #failed(error: unknown): MemoryState {
     this.#failures += 1;
-    // Half-open: after the pause one request asks again; if it fails too, a new pause starts.
+    // After the pause a request asks again. If it fails too, a new pause begins.
     if (this.#failures >= FAILURES_MAX) this.#pausedUntil = this.#clock.monotonic() + PAUSE_MS;
     const reason = error instanceof MemoryError ? error.reason : 'unavailable';
-    // A refused key and a rate limit keep their state; every other failure means that the memory is unavailable.
+    // The state during the pause. After a timeout or an invalid answer it is that of a memory that is unavailable.
     const isLasting = reason === 'denied' || reason === 'rate_limited';
     this.#pausedState = STATE_OF_FAILURE[isLasting ? reason : 'unavailable'];
     return STATE_OF_FAILURE[reason];
@@ -774,17 +776,17 @@ function isEmpty({ passages, exchanges = [], sessions = [] }: RecallAnswer): boo
   return passages.length + exchanges.length + sessions.length === 0;
 }
 
-/** Bound on the files that are compared, the best exchange's first. */
+/** Bound on the files that are compared. Those of the best exchange come first. */
 const CHECKED_MAX = 40;
 
 interface Checking {
   readonly workplace: Workplace | undefined;
   readonly code: Code | undefined;
-  /** Deadline of the comparison. Reading 20 files takes half a millisecond on a working disk. */
+  /** Deadline of the comparison, in milliseconds. Reading 20 files takes half a millisecond. */
   readonly withinMs: number;
 }
 
-/** Marks the exchanges whose files have changed since. Never rejects. */
+/** Marks the exchanges whose files have changed since they were stored. Never rejects. */
 export async function checkAnswer(
   answer: RecallAnswer,
   { workplace, code, withinMs }: Checking,
@@ -794,7 +796,7 @@ export async function checkAnswer(
   const { root } = workplace;
   const asked = exchanges
     .flatMap((exchange) => (exchange.provenance?.files ?? []).map((file) => ({ exchange, file })))
-    // Global memories come from other projects, whose files are not in this folder.
+    // The memories of the global space may be of other projects, whose files are not in this folder.
     .filter(({ exchange }) => exchange.space !== GLOBAL_SPACE)
     .slice(0, CHECKED_MAX);
   if (asked.length === 0) return answer;
@@ -808,16 +810,15 @@ export async function checkAnswer(
   return { ...answer, exchanges: checked };
 }
 
-// Cost of masking a text in units of reading it, for the size of a step.
+// Cost of looking for secrets in a text, as a multiple of reading it; see Pace.
 const MASKING = 10;
 
 /**
- * Computes the digests of the texts that a request holds. While the conversation is cached, each exchange is masked
- * and compared once. For a session of 4 MB that takes 60 ms, and every recall needs the result.
+ * Computes the digests of the texts that a request has, which recall must not quote. It caches them by exchange: for a
+ * session of 4 MB the first computation takes 60 ms, and every recall needs the result.
  */
 export class HeldDigests {
-  // Keyed by the last item of an exchange, which implies all items before it. An item object is reused from request
-  // to request as long as nothing in front of it has changed.
+  // Cached by the last item of an exchange. The next request has the same item object if nothing up to it has changed.
   readonly #clean = new WeakMap<Item, CleanExchange>();
   readonly #held = new WeakMap<Item, Held>();
   readonly #texts: Pick<Texts, 'cleanExchange' | 'heldDigests'>;
@@ -826,7 +827,7 @@ export class HeldDigests {
     this.#texts = texts;
   }
 
-  /** Computes the digests in steps, so that other requests run in between. `blocks`: those in the request. */
+  /** Computes the digests in steps. `blocks`: the recalled blocks of the request. */
   *steps(
     items: readonly Item[],
     exchanges: readonly Exchange[],

@@ -7,7 +7,7 @@ import type { Answer } from '../core/dialects/answer.ts';
 import type { AnswerParserOptions } from '../core/dialects/dialect-answer.ts';
 import type { AnswerWatcher, ClientRequest } from './dependencies.ts';
 
-/** How a relay ended. Only 'complete' may be captured as a whole answer. */
+/** How a relay ended: the whole answer was sent, the client closed its connection, or the provider's answer broke off. */
 export type RelayEnd = 'complete' | 'client-gone' | 'upstream-cut';
 
 export interface RelayOptions {
@@ -19,37 +19,36 @@ export interface RelayOptions {
   readonly head: { readonly status: number; readonly headers: RawHeaders };
 }
 
-/** Delays the end of an answer until its facts are stored elsewhere. */
+/** Delays the end of an answer until its facts are stored; see `holdBack` of ProxyDependencies. */
 export interface HoldBack {
-  /** Longest delay after the terminal event, in milliseconds; then the end is sent anyway. */
+  /** Longest delay after the answer's last event, in milliseconds. After that the end is sent anyway. */
   readonly ms: number;
-  /** Called once, when the answer is whole. If this member is undefined, the end is always delayed. */
+  /** Says, once the answer is whole, whether its end must be delayed. If this member is undefined, it must. */
   isNeeded?(): boolean;
-  /** Called once when the provider has sent every byte. `msLeft`: what is left of the delay. Never rejects. */
+  /** Resolves when the facts are stored. Called once the provider has sent every byte. `msLeft`: the rest of the delay. */
   stored(msLeft: number): Promise<void>;
 }
 
 /**
- * Time for the provider to end its stream after the terminal event. The client has everything by then; Codex hangs
- * up 12 to 38 ms later. If the provider ends in order, the connection can be used again; an abort costs the next
- * request a TLS handshake.
+ * Milliseconds for the provider to end its stream after the answer's last event, if the client has already closed its
+ * connection. Codex does so 12 to 38 ms after that event. If the stream ends in order, the connection to the provider can
+ * be used again. After an abort the next request needs a TLS handshake.
  */
 const AFTER_TERMINAL_MS = 500;
-/** Bound on bytes held back after the terminal event; providers send some hundred. */
+/** Bound on the bytes that are held back. Providers send some hundred bytes after the answer's last event. */
 const HELD_BYTES_MAX = 1 << 20;
 
 /**
- * Moves the provider's bytes to the client: unchanged, as they come, at the client's pace. Resolves when the last
- * byte is handed to the client's socket, or when one side is gone.
- * There is no stream and no buffer between the provider's parser and the client's socket. If the client does not
- * read, the provider has to wait.
+ * Forwards the provider's bytes to the client unchanged, as they come. Resolves when the last byte was written to the
+ * client's socket, or when one side has closed its connection. If the client does not read, svc does not read from the
+ * provider either.
  */
 export function relay(options: RelayOptions): Promise<RelayEnd> {
   return new Promise((resolve, reject) => {
     try {
       new Relay(options, resolve).start(options.head);
     } catch (error) {
-      // node:http refused to write the head, so nothing was sent: the caller can still answer.
+      // node:http refused the head, so nothing was sent, and the caller can still answer.
       options.answer.abort();
       reject(error);
     }
@@ -101,8 +100,8 @@ class Relay implements AnswerSink {
     outgoing.on('drain', () => this.#answer.resume());
     this.#answer.deliver(this);
     this.#flush();
-    // Send the head now: a model may think for minutes before its first event, and clients have a timeout for the
-    // head.
+    // Sends the head now, because a model may think for minutes before its first event, and clients wait for the head
+    // only for some time.
     if (!this.#hasWritten && !this.#isOver) outgoing.flushHeaders();
   }
 
@@ -114,15 +113,14 @@ class Relay implements AnswerSink {
       this.#held.push(chunk);
       this.#heldBytes += chunk.length;
       this.#watch(chunk);
-      // Bound the memory if a provider sends more after its terminal event.
+      // A provider may send any number of bytes after the answer's last event.
       if (this.#heldBytes > HELD_BYTES_MAX) this.#letGo();
       return !this.#outgoing.writableNeedDrain;
     }
     const completes = this.#isLastSeen ? 'nothing' : this.#completes(chunk);
     if (completes === 'answer') {
-      // Clients act on the terminal event, or on the last byte of a known length, without waiting
-      // for the end of the stream. So svc first writes the facts that must survive a kill of this
-      // process. The bytes before it need not wait for that.
+      // Clients act on the answer's last event, or on its last byte if they know its length, without waiting for the end of
+      // the stream. So svc first writes what must survive a kill of this process. Earlier bytes need not wait for that.
       this.#flush();
       this.#watch(chunk);
       this.#isLastSeen = this.#passLast() || this.#bytesLeft === 0;
@@ -130,7 +128,7 @@ class Relay implements AnswerSink {
       return this.#outgoing.write(chunk);
     }
     if (completes === 'thought') {
-      // As soon as the client has the thinking, it may send it back or hang up. So svc records the thinking first.
+      // svc records the thinking first, because the client may send it back as soon as it has it.
       this.#watch(chunk);
       this.#watchNow();
       this.#ask((watcher) => watcher.beforeThought(), undefined);
@@ -141,7 +139,7 @@ class Relay implements AnswerSink {
     return wantsMore;
   }
 
-  // Sends the buffered writes now. Otherwise node:http collects the writes of this tick and sends them together.
+  // Sends the writes so far now. Otherwise node:http collects all writes of this tick and sends them together.
   #flush(): void {
     this.#outgoing.socket?.uncork();
   }
@@ -164,7 +162,7 @@ class Relay implements AnswerSink {
   /** Holds the end of the answer back. Returns false if it is sent at once. */
   #hold(chunks: Uint8Array[]): boolean {
     if (this.#holdBack === undefined || this.#watcher === undefined) return false;
-    // Hold back only once: after the deadline the facts no longer matter.
+    // Holds the end back only once. After the delay it is sent whatever is stored.
     if (this.#hasHeld) return false;
     this.#hasHeld = true;
     if (this.#holdBack.isNeeded?.() === false) return false;
@@ -190,7 +188,7 @@ class Relay implements AnswerSink {
     if (this.#isOver) return;
     this.#letGo();
     const end = this.#outgoing.destroyed ? 'client-gone' : 'upstream-cut';
-    // Break the connection instead of ending it: SDKs take a clean end for a whole answer.
+    // Breaks the connection instead of ending it, because SDKs take a clean end for a whole answer.
     this.#outgoing.destroy();
     this.#settle(end);
   }
@@ -215,7 +213,7 @@ class Relay implements AnswerSink {
     this.#resolve(end);
   }
 
-  /** Queues a chunk for the watcher, to run after the bytes were sent: node:http scheduled its write earlier. */
+  /** Queues a chunk for the watcher, which reads it after node:http has sent it. */
   #watch(chunk: Uint8Array): void {
     if (this.#watcher === undefined) return;
     this.#unwatched.push(chunk);
@@ -241,7 +239,7 @@ class Relay implements AnswerSink {
     return this.#ask((watcher) => watcher.beforeLast(), true);
   }
 
-  /** Asks the watcher, and drops it if it throws. `otherwise`: the answer without a watcher. */
+  /** Asks the watcher, and drops it if it throws. `otherwise`: the result without a watcher. */
   #ask<Result>(question: (watcher: AnswerWatcher) => Result, otherwise: Result): Result {
     if (this.#watcher === undefined) return otherwise;
     try {
@@ -253,15 +251,15 @@ class Relay implements AnswerSink {
   }
 }
 
-// Bound on the text that is read. The longest outputs today are 128,000 tokens, about 512 kB. Of a longer answer svc
-// reads the beginning, and a memory stores less than that.
+// Bound on the characters of an answer that are read. The longest outputs today are 128,000 tokens, about 512 kB. A
+// memory stores less.
 const TEXT_CHARS_MAX = 1_048_576;
-// Bytes of a token in English prose and JSON. A compressed answer has more tokens per byte, so the estimate is a
+// Bytes of a token in English prose and JSON. A compressed answer has fewer bytes for each token, so its estimate is a
 // lower bound.
 const BYTES_A_TOKEN = 4;
 
 const BAD_REQUEST = 400;
-// Characters of an error body that are searched for the reason; nearly all of an error is its message.
+// Characters of an error body in which svc searches for the reason.
 const REFUSAL_CHARS_MAX = 16_384;
 
 export interface AnswerListeners extends Pick<AnswerParserOptions, 'onThought'> {
@@ -270,20 +268,20 @@ export interface AnswerListeners extends Pick<AnswerParserOptions, 'onThought'> 
 }
 
 /**
- * Reads an answer while it is relayed. It reports each signed thought and the whole answer before the client has the
- * bytes that complete them. If it throws, the relay drops it.
+ * Reads an answer while it is relayed. It reports each signed thought, and the whole answer, before the client has the
+ * bytes that complete them.
  */
 export class AnswerWatch implements AnswerWatcher {
   readonly #reader: AnswerReader | undefined;
   readonly #onAnswer: (answer: Answer) => void;
   #isTold = false;
-  /** True if the provider has reported the tokens of the whole answer. */
+  /** True if the provider has counted the tokens of the whole answer. */
   #isCounted = false;
   /** Bytes of a successful answer in an encoding that svc does not read. */
   #unreadBytes = 0;
   readonly #isSuccess: boolean;
   #lostThoughts: LostThoughts | undefined;
-  /** The beginning of an error that may say why the provider refused the request. */
+  /** The beginning of the body of an answer with status 400. */
   #refusal: string | undefined;
 
   constructor(
@@ -297,7 +295,7 @@ export class AnswerWatch implements AnswerWatcher {
     const isReadable =
       request.route.kind === 'model' &&
       this.#isSuccess &&
-      // svc asked the provider for an uncompressed answer; a compressed one is relayed unread.
+      // svc asked for an uncompressed answer. If the provider compresses it anyway, svc does not read it.
       (headerOf(answer.headers, 'content-encoding') ?? 'identity') === 'identity';
     if (!isReadable || request.route.kind !== 'model') return;
     this.#reader = new AnswerReader(request.route.dialect, {
@@ -335,8 +333,8 @@ export class AnswerWatch implements AnswerWatcher {
   }
 
   /**
-   * Says, when the client has hung up, whether it has the whole answer anyway: some clients leave after the finish
-   * reason without waiting for the end of the stream. Never throws.
+   * Says, after the client has closed its connection, whether it has the whole answer. Some clients close it after the
+   * finish reason, without waiting for the end of the stream. Never throws.
    */
   endsEarly(): boolean {
     try {
@@ -346,7 +344,7 @@ export class AnswerWatch implements AnswerWatcher {
     }
   }
 
-  /** Returns the request's thoughts that the provider did not use, after the relay's end. Never throws. */
+  /** Returns which thinking of the request the provider did not use. Call it after the relay has ended. Never throws. */
   lostThoughts(): LostThoughts | undefined {
     if (this.#refusal !== undefined) {
       return isThoughtRefusal(this.#refusal) ? { refused: 1 } : undefined;
@@ -359,16 +357,15 @@ export class AnswerWatch implements AnswerWatcher {
   }
 
   /**
-   * True if svc could read the answer and its end did not come. False for an answer that is too large to read,
-   * because it may be whole. Valid after the relay has ended.
+   * True if svc read the answer and did not see its end. False for an answer that is too large to read, because it may be
+   * whole. Use it after the relay has ended.
    */
   get isCut(): boolean {
     return this.#reader !== undefined && !this.#reader.gaveUp && !this.#isTold;
   }
 
   /**
-   * Estimates the output tokens of an answer that the provider has not counted, cut or whole. Undefined for any
-   * other answer. Never throws.
+   * Estimates the output tokens of an answer, whole or not. Undefined if the provider has counted them. Never throws.
    */
   uncountedTokens(): number | undefined {
     if (this.#reader === undefined) return this.#unreadTokens();
@@ -379,13 +376,13 @@ export class AnswerWatch implements AnswerWatcher {
     }
   }
 
-  /** Estimates the tokens of an answer that svc cannot read, because budgets must count it. */
+  /** Estimates the tokens of an answer that svc does not read, because the limits of a service count it too. */
   #unreadTokens(): number | undefined {
     return this.#unreadBytes === 0 ? undefined : Math.ceil(this.#unreadBytes / BYTES_A_TOKEN);
   }
 }
 
-/** Returns a signal that aborts when the client hangs up before its answer is whole. */
+/** Returns a signal that aborts if the client closes its connection before it has the whole answer. */
 export function goneSignal(outgoing: ServerResponse): AbortSignal {
   const controller = new AbortController();
   const abort = (): void => controller.abort(new Error('The client has gone.'));

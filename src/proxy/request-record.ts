@@ -24,24 +24,24 @@ interface Noted extends Omit<
   'request' | 'place' | 'plan' | 'recalledBlocks' | 'isStreamed' | 'hashes'
 > {
   readonly reading: Reading | undefined;
-  /** The conversation's group; undefined if the hold-out experiment is off. */
+  /** The conversation's group in the hold-out experiment (core/meter/hold-out.ts); undefined if that is off. */
   readonly trial: Trial | undefined;
   readonly placements: readonly Placement[];
   readonly plan: Plan | undefined;
   readonly isBound: boolean;
-  /** True if no block may be placed, because the conversation was continued without svc. */
+  /** True if the newest thinking was made without svc, so that no block may stand in front of it. */
   readonly isForeign: boolean;
   readonly status: number;
   /** When the answer began, by the monotonic clock. */
   readonly answeredAt: number;
-  /** Thinking blocks of the request that the provider dropped or flagged. */
+  /** The thinking blocks of the request that the provider dropped or flagged. */
   readonly lostThoughts: LostThoughts | undefined;
   readonly end: string;
 }
 
-/** Notes what happens to one request, for its evidence headers and its row in the request log. */
+/** Collects what happens to a request, for its evidence headers and its row in the request log. */
 export class RequestRecord {
-  /** Hashes of the bodies, if a receipt asks for them. */
+  /** Hashes the bodies, if a receipt needs that. */
   readonly hashes: BodyWatch | undefined;
   readonly #dependencies: ProxyDependencies;
   readonly #request: ClientRequest;
@@ -80,12 +80,11 @@ export class RequestRecord {
     this.note({}, 'body');
   }
 
-  /** Notes facts. `step`: the step that ends now; the row reports its duration. */
+  /** Notes facts. `step`: the name of the step that ends now. The row has its duration. */
   note(facts: Partial<Noted>, step?: string): void {
     Object.assign(this.#noted, facts);
     if (step === undefined) return;
     const now = this.#dependencies.clock.monotonic();
-    // Round to two decimals: microseconds are noise in a log that people read.
     this.#ms[step] = Math.round((now - this.#lastMark) * 100) / 100;
     this.#lastMark = now;
   }
@@ -100,7 +99,7 @@ export class RequestRecord {
     this.note({ error, status: known?.status ?? 500, end: known?.code ?? 'INTERNAL' });
   }
 
-  /** Returns the evidence headers; none while the modes are unknown. `status`: the status of the provider's answer. */
+  /** Returns the evidence headers; none before the modes are known. `status`: that of the provider's answer. */
   evidence(status = 0): string[] {
     const { issuer } = this.#dependencies;
     if (this.#noted.modes === undefined) return [];
@@ -114,7 +113,7 @@ export class RequestRecord {
     return [...evidence, ...sourceHeaders(issuer, status)];
   }
 
-  /** Returns the row with the facts known so far, before the answer has ended. */
+  /** Returns the row as far as it is known, before the answer has ended. */
   soFar(): RequestRow {
     return { ...this.#row(), end: 'open' };
   }
@@ -135,7 +134,6 @@ export class RequestRecord {
     this.#dependencies.note(this.facts(row));
   }
 
-  /** Returns the facts of the request, with its row as it is now. */
   facts(row = this.#row()): RequestFacts {
     return { ...this.known(), row };
   }
@@ -153,7 +151,7 @@ export class RequestRecord {
     };
   }
 
-  /** Returns the plan, or an empty one for a request that was refused before planning, so that it has a size. */
+  /** Returns the plan. For a request that was refused before it was planned, it has only the size. */
   #planSoFar(): Plan {
     const { plan, reading } = this.#noted;
     if (plan !== undefined) return plan;
@@ -210,12 +208,12 @@ export class RequestRecord {
   }
 }
 
-/** Returns the kind of a request that svc could not or need not read. */
+/** Returns the kind of a request whose body svc did not read. */
 function kindUnread({ route, target }: ClientRequest): string {
   return route.kind === 'model' ? 'main' : (kindOfPath(target) ?? 'relayed');
 }
 
-/** Returns the tokens of second looks; nothing in shadow mode, which sends no block. */
+/** Returns the tokens of the blocks of second looks; nothing if no block was sent, as in shadow mode. */
 function secondLooksOf(
   placements: readonly Placement[],
   { recalledTokens }: Plan,
@@ -236,5 +234,5 @@ function cacheOf(reading: Reading | undefined): Pick<RequestRow, 'cacheMs'> {
   return cacheMs === CACHE_DEFAULT_MS ? {} : { cacheMs };
 }
 
-// Longest model name in the log; the longest names of real providers are under 100 characters.
+// Characters of a model's name in the log. Providers' names have fewer than 100.
 const MODEL_CHARS_MAX = 128;

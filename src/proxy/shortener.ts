@@ -73,8 +73,8 @@ import type { MemoryRecord, RequestMemory } from '../ports/memory.ts';
 import { OUTPUT_PLACE } from '../core/memory/reference.ts';
 
 /**
- * Collects the facts for shortening a request: what was left out earlier, what the memory holds and proves now,
- * whether the provider's cache is cold. core/shortening/removal.ts decides.
+ * Collects the facts for shortening a request: what was left out earlier, what the memory has and proves, and whether the
+ * provider's cache is cold. core/shortening/removal.ts decides.
  */
 
 interface ShorteningCall {
@@ -83,23 +83,23 @@ interface ShorteningCall {
   readonly settings: HandlerSettings;
   readonly deadline: Deadline;
   readonly isCacheCold: boolean;
-  /** The bond; undefined if the ledger could not be read, and then svc sends the client's own bytes. */
+  /** See Bonds.look(). Undefined if the ledger could not be read: then nothing is left out. */
   readonly bond: Bond | undefined;
 }
 
-/** A call after the recall. `firstUnsent` is the result of firstUnsentItem(). */
+/** A call after the recall. `firstUnsent`: see BatchMoment. */
 type SettleCall = ShorteningCall & Pick<BatchMoment, 'firstUnsent'>;
 
 interface SettledShortening extends Shortening {
-  /** False if the ledger recorded nothing new; then nothing is left out for the first time. */
+  /** False if the ledger could not record a new batch. Then nothing is left out for the first time. */
   readonly isRecorded: boolean;
 }
 
 const TOOL = 'tool' as const;
 
 /**
- * Says whether svc may ask the provider to clear outputs: the user has chosen it and the request is paid by a key. A
- * login's requests stay as the client made them.
+ * Says whether svc may ask the provider to clear outputs. The user must have chosen it, and the request must have a key:
+ * with a login svc adds no such member.
  */
 function mayAskToClear(
   { reading, modes, settings, bond }: ShorteningCall,
@@ -116,26 +116,26 @@ function mayAskToClear(
 export type KeepCall = Pick<ShorteningCall, 'reading' | 'modes' | 'settings'>;
 
 /**
- * The texts that a request may leave out, before any proof; or the reason why it leaves out
- * nothing.
+ * The texts that a request may leave out, before any proof; or the reason why it leaves out nothing.
  */
 type Candidates = { readonly outcome: Outcome } | Found;
 
 interface Found {
   readonly outcome?: undefined;
   readonly facts: ShorteningFacts;
+  /** See KnownBatches. */
   readonly marks: KnownBatches['marks'];
   readonly removal: Removal;
-  /** The proof, already begun; undefined while it depends on what is recalled. */
+  /** The proof, which has begun; undefined if the choice of texts depends on what is recalled. */
   readonly proof: Proof | undefined;
   /**
-   * What is left out if recall finds nothing, with its proof already begun, because a late recall leaves no time for
-   * that. Undefined if the choice does not depend on recall.
+   * The texts to leave out if recall finds nothing. Their proof has begun, because a late recall leaves no time for it.
+   * Undefined if the choice does not depend on recall.
    */
   readonly rest?: Found;
 }
 
-/** Returns the exchanges that recall must treat as absent from the request. */
+/** Returns the exchanges that are left out; see Leaving. */
 export function leavingOf(candidates: Candidates): Leaving {
   if (candidates.outcome !== undefined) return { gone: [], going: [] };
   return { gone: candidates.removal.omitted, going: candidates.removal.omissions };
@@ -143,11 +143,11 @@ export function leavingOf(candidates: Candidates): Leaving {
 
 interface KnownBatches {
   readonly batches: readonly LeftOut[];
-  /** Marks of their items; undefined if the ledger did not answer. */
+  /** The marks of the items at which they were made; undefined if the ledger did not answer. */
   readonly marks: readonly string[] | undefined;
   /**
-   * True if new texts may be left out: all batches are known, and none was made at the newest item, so this is no
-   * repeated request.
+   * True if new texts may be left out. All batches must be known, and none may have been made at the newest item: then this
+   * request was sent before.
    */
   readonly takesNew: boolean;
 }
@@ -159,7 +159,7 @@ export class Shortener {
   readonly #dependencies: ProxyDependencies;
   readonly #possession: PossessionCheck;
   readonly #keeper: OutputKeeper;
-  /** Cached by the last item of an exchange. Masking its texts is most of the work. */
+  /** The texts of exchanges, cached by the last item of each, because looking for secrets in them is slow. */
   readonly #texts = new WeakMap<Item, { readonly texts: ExchangeTexts }>();
   readonly #slices: Slices;
 
@@ -170,12 +170,12 @@ export class Shortener {
     this.#keeper = new OutputKeeper(dependencies, () => dependencies.ledger.generation());
   }
 
-  /** Estimates the memory that the known outputs take. */
+  /** The estimated bytes of memory of what is known about outputs. */
   get heldBytes(): number {
     return this.#keeper.bytes;
   }
 
-  /** Decides what is left out. `recalled`: the blocks that this request carries. */
+  /** Decides what is left out, once the proof is there. `recalled`: the blocks of this request. */
   async settle(
     call: SettleCall,
     candidates: Candidates,
@@ -183,7 +183,7 @@ export class Shortener {
   ): Promise<SettledShortening> {
     if (candidates.outcome !== undefined) return leavesNothing(candidates.outcome);
     const { removal } = candidates;
-    // In shadow mode nothing is recalled; svc measures what could be left out with a recall.
+    // In shadow mode nothing is recalled. svc measures what it could leave out with a recall.
     const isMeasured = call.modes.compression === 'shadow';
     if (removal.omissions.length === 0 || isMeasured) return this.#settleProven(call, candidates);
     const { rest = candidates } = candidates;
@@ -197,10 +197,10 @@ export class Shortener {
     return isShorter ? settled : leavesNothing(obstacle ?? 'unanswered');
   }
 
-  /** Finds what may be left out, and begins the proof that the memory holds it. */
+  /** Finds what may be left out, and begins the proof that the memory has it. */
   async findCandidates(call: ShorteningCall): Promise<Candidates> {
     const { view, identity } = call.reading;
-    // Runs even if nothing may be left out: after the store was replaced, the outputs must be stored again.
+    // Runs even if nothing may be left out. After the store was replaced, the outputs must be stored again.
     this.#keeper.refresh();
     const sight = await this.#look(call);
     const decision = decideReading(sight);
@@ -262,8 +262,8 @@ export class Shortener {
   }
 
   /**
-   * Reads everything that may be left out, in steps. The newest item's outputs are read after the request was sent:
-   * the model has not seen them yet.
+   * Reads everything that may be left out, in steps. The outputs of the newest item never leave, because the model has not
+   * seen them yet. They are read after the request was sent.
    */
   *#candidateSteps(view: RequestView, exchanges: readonly Exchange[]): Steps<void> {
     yield* itemToolsSteps(view, view.items.length - 1);
@@ -286,8 +286,8 @@ export class Shortener {
   }
 
   /**
-   * Returns the conversation's batches; undefined if the ledger does not answer and this process knows none. A late
-   * ledger must not bring back texts that this process knows to be left out.
+   * Returns the conversation's batches. If the ledger does not answer, these are the ones that this process knows, so that
+   * their texts do not come back. Returns undefined if it knows none.
    */
   async #findBatches(call: ShorteningCall): Promise<KnownBatches | undefined> {
     const { modes, bond } = call;
@@ -299,7 +299,7 @@ export class Shortener {
     const addresses = places.flatMap(({ own, shared }) => [own, shared]);
     const found = await this.#dependencies.ledger.find(addresses, ledgerMs(call));
     const markAt = (at: number): string => markOf(view.items[at]?.fingerprint ?? '');
-    // In front of bound thinking only the batches count with which it was made.
+    // In front of bound thinking only the batches count that its own request left out.
     const batches = batchesIn(found, places).filter(
       ({ at }) => bond?.batches?.includes(markAt(at)) !== false,
     );
@@ -311,15 +311,15 @@ export class Shortener {
       return { batches: known, marks: undefined, takesNew: false };
     }
     state.batches.set(key, all);
-    // The ledger keeps only the first batch of an item, so a second one would be lost in the next request.
+    // The ledger has only the first batch at an item, so the next request would not find a second one.
     const isSentAgain = batches.length > 0 && batches.at(-1)?.at === places.at(-1)?.at;
     const marks = batches.map(({ at }) => markAt(at));
     return { batches: all, marks, takesNew: !isSentAgain };
   }
 
   /**
-   * Returns the edit that asks the provider to clear old outputs, if the user has chosen that and the memory proves
-   * that it holds every output that may be cleared. Otherwise undefined.
+   * Returns the edit that asks the provider to clear old outputs; undefined unless the user has chosen that, and the memory
+   * proves that it has every output that may be cleared.
    */
   async findClearing(call: ShorteningCall, upstream: UpstreamSettings): Promise<Edit | undefined> {
     const { reading, settings, deadline } = call;
@@ -343,7 +343,7 @@ export class Shortener {
     return missing.length === 0 ? edit : undefined;
   }
 
-  /** Stops asking the provider to clear for an hour, because it accepted the request only without that edit. */
+  /** Stops asking the provider to clear outputs for an hour, because it accepted the request only without that edit. */
   async refusedClearing({ view, place }: Reading): Promise<void> {
     const addresses = refusalAddresses(view, place, 'clearing');
     await this.#dependencies.ledger.record(
@@ -351,7 +351,7 @@ export class Shortener {
     );
   }
 
-  /** Learns from the provider's count that the window is at least as long as this request. */
+  /** Notes that the model's window is at least as long as this request. */
   measured({ state }: Reading, usage: Usage | undefined): void {
     if (usage === undefined) return;
     const tokens = usage.input + usage.cacheRead + usage.cacheWrite;
@@ -365,7 +365,7 @@ export class Shortener {
     if (!isWanted || !isMain || !settings.elisionEnabled) return;
     await this.#slices.run(itemToolsSteps(reading.view));
     const outputs = outputsOf(reading.view);
-    // Store short outputs too, because the provider may clear them.
+    // Short outputs are stored too if the provider may clear them.
     const keepsShort =
       settings.boundShortening === 'provider' && reading.state.boundFrom !== undefined;
     const limit = settings.elisionCaptureLimit;
@@ -373,8 +373,8 @@ export class Shortener {
   }
 
   /**
-   * Takes a refused batch back. `isAtFault`: the provider accepted the request without it, so the conversation is
-   * not shortened for an hour.
+   * Takes a refused batch back. `isAtFault`: the provider accepted the request without it. Then nothing more is left out of
+   * the conversation for an hour.
    */
   async refused(
     reading: Reading,
@@ -403,8 +403,8 @@ export class Shortener {
       value['max_tokens'] ?? value['max_completion_tokens'] ?? value['max_output_tokens'];
     const room = inputRoom({ model, facts, isLong: reading.asksForLongWindow, answerTokens });
     const isBound = bond?.isBound === true;
-    // Shadow mode stores nothing and measures as if everything were stored. In a bound conversation svc only notes
-    // what it would have left out.
+    // Shadow mode, and a bound conversation, are measured as if everything were stored. On a cold cache another process
+    // may have stored it.
     const isAssumed = modes.compression === 'shadow' || isCacheCold || isBound;
     return readFacts({
       ...known,
@@ -418,7 +418,7 @@ export class Shortener {
       keepRounds: settings.elisionKeepRounds,
       tokens: view.tokens,
       inputBudget: settings.inputBudget,
-      // The provider has accepted a longer request, so the published window is wrong.
+      // If the provider has accepted a longer request, the published window is wrong.
       room: reading.state.acceptedTokens > (room ?? 0) ? undefined : room,
       prices: cachePrices({ dialect: view.dialect, facts, cacheMs: cacheLifetimeMs(view) }),
     });
@@ -428,9 +428,9 @@ export class Shortener {
     { reading, modes, ...call }: ShorteningCall,
     { facts, removal }: Pick<Found, 'facts' | 'removal'>,
   ): Proof {
-    // In a bound conversation, texts already left out stay out even without proof, and nothing new is left out.
+    // In a bound conversation texts that left earlier stay out without a proof, and nothing new leaves.
     const texts = facts.isBound ? [] : textsOf(removal);
-    // Shadow mode leaves nothing out, and measures as if the memory held everything.
+    // Shadow mode leaves nothing out, and measures as if the memory had everything.
     if (modes.compression === 'shadow') return provenUnasked(texts);
     const { space } = reading.place;
     const asked = { texts, space, deadlineMs: call.deadline.msLeft };
@@ -455,7 +455,7 @@ export class Shortener {
       const batches = marks && [...new Set([...marks, ...made])];
       return { ...this.#leftOut(view, facts, settled), batches, recorded, isRecorded };
     }
-    // Without a ledger record another node could not repeat a new batch, so only earlier ones apply.
+    // Later requests could not repeat a new batch that the ledger did not record, so only earlier ones are left out.
     const nothingNew = { ...facts, takesNew: false };
     const earlier = settle(nothingNew, removalOf(nothingNew), digests);
     return { ...this.#leftOut(view, facts, earlier), batches: marks, isRecorded };
@@ -472,7 +472,7 @@ export class Shortener {
     return { elided: replacements, omitted, outcome, readings, added, whole };
   }
 
-  /** Returns the ledger entries of newly left-out texts, so that a restart or another node repeats the batch. */
+  /** Returns the ledger entries of a new batch, with which every later request repeats it. */
   #entriesOf({ reading, modes, firstUnsent }: SettleCall, chosen: Batch): readonly LedgerEntry[] {
     const { view, place: owner } = reading;
     if (chosen.batch.length + chosen.omissions.length === 0) return [];
@@ -486,7 +486,7 @@ function leavesNothing(outcome: Outcome): SettledShortening {
   return { elided: [], omitted: [], outcome, isRecorded: true };
 }
 
-/** Returns the deadline of the ledger. Without its batches a bound conversation loses its thinking. */
+/** Returns the deadline of the ledger, in milliseconds. Without its batches a bound conversation loses its thinking. */
 function ledgerMs({ bond, deadline: { msLeft } }: ShorteningCall): number {
   return bond?.isBound === true ? Math.max(BOUND_MS, msLeft) : msLeft;
 }
@@ -495,39 +495,37 @@ function kindOf({ compression }: Modes): ElisionKind {
   return compression === 'shadow' ? 'shadow' : 'real';
 }
 
-// Cost of masking a text in units of reading it, for the size of a step.
+// Cost of looking for secrets in a text, as a multiple of reading it; see Pace.
 const MASKING = 10;
 
-// Deadline of a capture. The memory's own queue is bounded.
+// Deadline of a capture, in milliseconds.
 const KEEP_MS = 10_000;
-// Bound on outputs whose storage state is known, by tenant, space and digest: some days of work, 200 bytes each. They
-// are kept for the whole process, because a fork holds the same outputs. The memory is asked again about a dropped
-// one.
+// Bound on the outputs whose state is remembered, of 200 bytes each: some days of work. A dropped one is stored again.
 const KNOWN_MAX = 10_000;
 const KNOWN_BYTES = 200;
 
 interface KeepOptions {
   readonly limit: number;
-  /** True: also store outputs that are too short to be left out. */
+  /** True if outputs are stored too that are too short to be left out. */
   readonly keepsShort: boolean;
 }
 
 type KeeperDependencies = Pick<ProxyDependencies, 'memory' | 'clock'>;
 
 /**
- * Stores tool outputs in the memory in advance, so that a batch is ready when it pays. It works after the request
- * was sent; what fails is tried again with the next request.
+ * Stores tool outputs in the memory before they may leave. It does so after the request was sent. If it fails, the next
+ * request tries again.
  */
 class OutputKeeper {
   readonly #memory: RequestMemory;
   readonly #clock: Clock;
-  /** State of each output, by space and digest. 'refused': by the user, or by the memory, as one with a secret is. */
+  /** The state of each output, by space and digest. 'refused': the memory did not take it, because it has a secret. */
   readonly #fates = new Map<string, 'underway' | 'stored' | 'refused'>();
 
   readonly #generationNow: () => number;
   #generation: number;
 
-  /** `generation` changes when earlier answers of the memory no longer count. */
+  /** `generation`: returns the ledger's generation. When it changes, earlier answers of the memory no longer count. */
   constructor({ memory, clock }: KeeperDependencies, generation: () => number) {
     this.#memory = memory;
     this.#clock = clock;
@@ -543,13 +541,13 @@ class OutputKeeper {
     this.#fates.clear();
   }
 
-  /** Returns a test whether the memory once stored a digest. Whether it still holds it is proven at each use. */
+  /** Returns a function that says whether the memory has once stored an output. Whether it still has it is proven later. */
   storedIn(owner: SpaceOwner): (digest: string) => boolean {
     const space = spaceKeyOf(owner);
     return (digest) => this.#fates.get(space + digest) === 'stored';
   }
 
-  /** Notes that the memory no longer holds the output, so that it is stored again. */
+  /** Notes that the memory did not prove an output, so that it is stored again. */
   lost(owner: SpaceOwner, digest: string): void {
     const key = spaceKeyOf(owner) + digest;
     if (this.#fates.get(key) === 'stored') this.#fates.delete(key);
@@ -559,7 +557,7 @@ class OutputKeeper {
     return KNOWN_BYTES * this.#fates.size;
   }
 
-  /** Stores at most `limit` outputs that were not offered yet, oldest first. Never rejects. */
+  /** Stores at most `limit` outputs that were not stored yet, oldest first. Never rejects. */
   async keep(reading: Reading, outputs: readonly ToolOutput[], which: KeepOptions): Promise<void> {
     const { place } = reading;
     const space = spaceKeyOf(place);
@@ -569,7 +567,7 @@ class OutputKeeper {
     forgetOldest(this.#fates, KNOWN_MAX);
   }
 
-  /** Outputs that the memory was never given. */
+  /** Returns the outputs that were not stored yet. */
   #freshOf(
     space: string,
     outputs: readonly ToolOutput[],
@@ -585,7 +583,7 @@ class OutputKeeper {
     return [...fresh.values()];
   }
 
-  /** Stores the outputs in one call: each call is a message to the memory and a sync of its disk. */
+  /** Stores the outputs in one call, because each call is one message to the memory, and one sync of its disk. */
   async #capture({ place, identity }: Reading, outputs: readonly ToolOutput[]): Promise<void> {
     if (outputs.length === 0) return;
     const at = this.#clock.now();

@@ -11,7 +11,7 @@ export interface LiveSettings {
   readonly upstreams: ReadonlyMap<Dialect, ConfiguredUpstream>;
 }
 
-/** Returns the upstream of a route's dialect, whatever model the body names. Throws UPSTREAM_NOT_CONFIGURED. */
+/** Returns the upstream of a route. Throws UPSTREAM_NOT_CONFIGURED. */
 export function upstreamFor(live: LiveSettings, route: Route): ConfiguredUpstream {
   const found = findUpstream(live, route);
   if (found !== undefined) return found;
@@ -22,7 +22,7 @@ export function upstreamFor(live: LiveSettings, route: Route): ConfiguredUpstrea
   );
 }
 
-/** Returns the upstream of a route's dialect; undefined if none is configured. */
+/** Returns the upstream of a route; undefined if none is configured for its dialect. */
 export function findUpstream(
   { upstreams }: LiveSettings,
   route: Route,
@@ -38,8 +38,9 @@ const RELAY_CHOICES: ReadonlyMap<Dialect | undefined, readonly Dialect[]> = new 
 );
 
 /**
- * Lists the dialects whose upstream may serve a relayed path: a provider's dialects usually share one. A path
- * without a dialect is the model list without `anthropic-version`, so OpenAI's come first.
+ * Returns the dialects whose upstream may serve a relayed path, the best one first. The dialects of one provider usually
+ * have the same upstream. A path without a dialect is the list of models without `anthropic-version`, so OpenAI's
+ * dialects come first.
  */
 function relayChoices(dialect: Dialect | undefined): readonly Dialect[] {
   const provider = dialect === undefined ? 'openai' : apiOf(dialect).provider;

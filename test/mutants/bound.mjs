@@ -133,7 +133,7 @@ export const BOUND = [
   {
     name: 'the last refusal reaches the client',
     file: FORWARD,
-    from: 'return first;\n}\n\n/** Sends a fallback',
+    from: 'return first;\n}\n\n/** Sends another form',
     to: 'return sendForm(planned.body, call);\n}\n\n/** Sends a fallback',
     test: LADDER_TEST,
   },

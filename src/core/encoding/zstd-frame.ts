@@ -1,11 +1,9 @@
 import { ProxyError } from '../errors.ts';
 
 /**
- * Reads where the frames of a zstd body are and which sizes they claim, from their headers alone (RFC 8878), before
- * any decoder sees a byte. Decoders trust these claims: fzstd allocates the window that a 16-byte frame declares,
- * and Node's own zstd accepts a truncated body as whole.
- * Throws ProxyError: BODY_UNREADABLE for anything but whole zstd, BODY_TOO_LARGE for a body that would take more
- * memory than allowed. Never reads the content of blocks.
+ * A frame of a zstd body, read from its headers alone (RFC 8878). svc reads them before any decoder sees the body, because
+ * decoders trust them: fzstd allocates the window that a frame of 16 bytes declares, and Node's own zstd accepts a
+ * truncated body as whole.
  */
 export interface ZstdFrame {
   /** Offsets in the body: of the magic number, and after the frame. */
@@ -21,27 +19,31 @@ interface ZstdBlock {
   readonly isLast: boolean;
   readonly kind: 'raw' | 'repeated' | 'compressed';
   readonly end: number;
-  /** Decoded bytes of a raw or repeated block; encoded bytes of a compressed one. */
+  /** The decoded bytes of a raw or repeated block; the encoded bytes of a compressed one. */
   readonly size: number;
 }
 
 const MAGIC = 0xfd2fb528;
 const SKIPPABLE_MAGIC = 0x184d2a50; // The low four bits are free.
 
-/** Largest window: RFC 9659 allows no more for HTTP. A decoder needs this much memory per frame. */
+/** Bytes of the largest window that RFC 9659 allows for HTTP. A decoder needs so much memory for a frame. */
 export const WINDOW_BYTES_MAX = 8 << 20;
 
-/** Largest block (RFC 8878, 3.1.1.2.4). */
+/** Bytes of the largest block (RFC 8878, 3.1.1.2.4). */
 const BLOCK_BYTES_MAX = 128 << 10;
 
-// Bound on frames. Clients send one; parallel compressors write one per MiB or so. Setting up a frame costs far more
-// than reading it: a million empty ones are 9 MB.
+// Bound on frames. Clients send one, and parallel compressors write about one for each MiB. A million empty frames are
+// 9 MB, and a decoder would take long to set them up.
 const FRAMES_MAX = 1_024;
 
-// Bound on blocks. 64 MiB in full blocks are 512. Encoders that flush often write small ones, but a quarter of a
-// million blocks are an attempt to keep the decoder busy.
+// Bound on blocks. A body of 64 MiB has 512 full ones. Encoders that flush often write small blocks, but a quarter of a
+// million of them are an attempt to keep the decoder busy.
 const BLOCKS_MAX = 1 << 18;
 
+/**
+ * Returns the frames of a zstd body without reading the content of blocks. Throws ProxyError: BODY_UNREADABLE if the body
+ * is not whole zstd, BODY_TOO_LARGE if decoding it would take more memory than allowed.
+ */
 export function readZstdFrames(body: Uint8Array, decodedBytesMax: number): readonly ZstdFrame[] {
   const frames: ZstdFrame[] = [];
   const budget: Budget = {
@@ -132,7 +134,7 @@ function readFrameHeader(body: Uint8Array, start: number): FrameHeader {
   };
 }
 
-/** Reads the block whose header is at `at`; its content must be inside the body. */
+/** Reads the header of the block at `at`. Throws if the block ends outside the body. */
 function readBlock(body: Uint8Array, at: number, blockBytesMax: number): ZstdBlock {
   const header = readInteger(body, at, 3);
   const kind = (['raw', 'repeated', 'compressed'] as const)[(header >> 1) & 3];
@@ -144,7 +146,7 @@ function readBlock(body: Uint8Array, at: number, blockBytesMax: number): ZstdBlo
   return { isLast: (header & 1) === 1, kind, end, size };
 }
 
-/** Reads a little-endian unsigned integer. It is exact below 2^53; larger ones exceed every limit anyway. */
+/** Reads a little-endian unsigned integer. It is exact below 2^53, and larger ones exceed every limit. */
 function readInteger(body: Uint8Array, at: number, length: number): number {
   let value = 0;
   for (let index = length - 1; index >= 0; index -= 1) {

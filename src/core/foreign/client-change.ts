@@ -1,9 +1,9 @@
 import { isRecord } from '../bytes/json-fields.ts';
 import type { TomlChange } from './toml-block.ts';
 
-/** A change that svc made in a client's own file, recorded so that it can be undone. */
+/** The record of svc's changes in a client's own file, with which svc undoes them. */
 
-/** A key that was set, with its earlier value; no `before` if it was absent. */
+/** A value that was set in a JSON file. `before`: the earlier value; not set if there was none. */
 export interface JsonChange {
   readonly path: readonly string[];
   readonly value: unknown;
@@ -13,7 +13,7 @@ export interface JsonChange {
 }
 
 export interface ClientChange {
-  /** Hash of the whole file after the change. If the file still has it, undo restores the backup. */
+  /** The hash of the whole file after the change. If the file still has this hash, undo restores the backup. */
   readonly hash: string;
   readonly toml?: TomlChange;
   readonly json?: readonly JsonChange[];
@@ -25,11 +25,11 @@ export interface ClientRecord {
   readonly version: 1;
   /** The path of the file itself, after following all links. */
   readonly path: string;
-  /** The path by which the client opens the file. The file itself may be elsewhere, behind a link. */
+  /** The path by which the client opens the file, which may be a link. */
   readonly named: string;
   /** True if there was no file before. */
   readonly isMade: boolean;
-  /** The highest folder that was made for the file. */
+  /** The outermost folder that svc made for the file. */
   readonly madeFolder?: string;
   /** The changes, newest first. There are two if replacing an older change was interrupted. */
   readonly changes: readonly ClientChange[];

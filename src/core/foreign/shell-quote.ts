@@ -1,6 +1,5 @@
 /**
- * Quotes values so that shells take them literally (T6). It works for every text without NUL; nothing in the text is
- * expanded or run, and nothing ends the quotes.
+ * Quotes values so that shells take them literally (T6). It works for every text without NUL.
  */
 export const SHELLS = ['sh', 'fish', 'powershell', 'cmd'] as const;
 export type Shell = (typeof SHELLS)[number];
@@ -8,12 +7,12 @@ export type Shell = (typeof SHELLS)[number];
 type Text = (text: string) => string;
 
 const QUOTES: Readonly<Record<Shell, Text>> = {
-  // Close the quotes, add an escaped quote, open them again: sh, dash, bash, ksh and zsh all read that alike.
+  // Closes the quotes, adds an escaped quote, and opens them again. sh, dash, bash, ksh and zsh read that alike.
   sh: (text) => `'${text.replaceAll("'", String.raw`'\''`)}'`,
   fish: (text) => `'${text.replaceAll(/['\\]/g, (character) => `\\${character}`)}'`,
-  // PowerShell also accepts typographic quotes as quotes.
+  // For PowerShell typographic quotes are quotes too.
   powershell: (text) => `'${text.replaceAll(/['\u2018-\u201b]/g, (quote) => quote + quote)}'`,
-  // cmd cannot quote these characters at all, so they are removed; no address, token or host name has them.
+  // cmd cannot quote these characters, so they are removed. No URL, token or host name of svc has them.
   cmd: (text) => `"${text.replaceAll(/["%!^\p{Cc}]/gu, '')}"`,
 };
 
@@ -21,8 +20,7 @@ const EXPORTS: Readonly<Record<Shell, (name: string, quoted: string) => string>>
   sh: (name, quoted) => `export ${name}=${quoted}`,
   fish: (name, quoted) => `set -gx ${name} ${quoted}`,
   powershell: (name, quoted) => `$env:${name} = ${quoted}`,
-  // The quotes go around the whole assignment: inside them & and | are text, and the quotes do not become part of the
-  // value.
+  // The quotes are around the whole assignment, so that they do not become part of the value.
   cmd: (name, quoted) => `set "${name}=${quoted.slice(1)}`,
 };
 

@@ -1,21 +1,24 @@
 /**
- * Inserts a block of lines into another program's TOML file and removes it again. Comments, order and formatting of
- * everything else stay unchanged. The caller checks the result with a TOML parser.
+ * Inserts a block of lines into another program's TOML file, and removes it again. Nothing else in the file changes. The
+ * caller checks the result with a TOML parser.
  */
 
 export const BLOCK_BEGIN = '# >>> svc: take this out with: svc disconnect codex';
 export const BLOCK_END = '# <<< svc';
-/** Prefix of a line that is commented out while the block is there. */
+/** The prefix with which a line is commented out as long as the block is in the file. */
 const SET_ASIDE = '# (set aside by svc) ';
 
 export interface TomlBlock {
   /** The block's top-level keys. Equal keys elsewhere in the file are commented out. */
   readonly top: Readonly<Record<string, string>>;
-  /** Header and keys of each table. A table of the file with this name, or below the first one, is commented out. */
+  /**
+   * The lines of each table: its header and its keys. Tables of the file with the same name, or below it, are commented
+   * out.
+   */
   readonly tables: readonly (readonly string[])[];
 }
 
-/** What was changed. It is recorded, so that it can be undone even after further changes of the file. */
+/** What was changed. svc records it, so that it can undo it even after further changes of the file. */
 export interface TomlChange {
   /** The lines between the markers. */
   readonly lines: readonly string[];
@@ -23,7 +26,7 @@ export interface TomlChange {
   readonly aside: readonly string[];
 }
 
-/** Says whether the text up to a line is complete TOML: then the line is inside no string and no array. */
+/** Says whether a text is complete TOML. If the text before a line is, the line is inside no string and no array. */
 export type IsWhole = (text: string) => boolean;
 
 export function insertBlock(
@@ -51,10 +54,10 @@ export function insertBlock(
 }
 
 /**
- * Removes the block and restores the commented-out lines. 'absent': the file has no block. 'lost': it has no block,
- * and the commented-out lines are missing too. 'edited': such lines were changed. Lines that another program added
- * stay, even between the markers: Codex writes a choice of `/model` after the last top-level key, which is the
- * block's.
+ * Removes the block and restores the commented-out lines. Returns 'absent' if the file has no block, 'lost' if the
+ * commented-out lines are missing too, and 'edited' if somebody has changed lines of either. Lines that another program
+ * added stay, even inside the block: Codex writes a choice of `/model` after the last top-level key of the file, which
+ * may be one of the block.
  */
 export function removeBlock(
   text: string,
@@ -62,7 +65,7 @@ export function removeBlock(
 ): { readonly text: string } | 'absent' | 'edited' | 'lost' {
   const lines = linesOf(text);
   const begin = lines.findIndex((line) => bare(line) === BLOCK_BEGIN);
-  // A program that writes the whole file anew leaves out comments, and with them the markers.
+  // A program that writes the whole file anew leaves comments out, so BLOCK_BEGIN and BLOCK_END may be missing.
   const known = new Set(lines.map(bare));
   if (begin === -1 && !body.every((line) => line === '' || known.has(line))) {
     return aside.every((line) => known.has(line)) ? 'absent' : 'lost';
@@ -72,7 +75,7 @@ export function removeBlock(
   for (const line of body) {
     const found = lines.findIndex((one, index) => index > at && bare(one) === line);
     if (line === '') {
-      // Find the blank line above a table: Codex may have written a key before it, or removed it.
+      // This blank line is above a table. Codex may have removed it, or written a key before it.
       const next = lines.findIndex((one, index) => index > at && /^\s*\[/.test(one));
       if (next > at + 1 && bare(lines[next - 1] ?? '') === '') own.add(next - 1);
       continue;
@@ -81,7 +84,7 @@ export function removeBlock(
     own.add(found);
     at = found;
   }
-  // Codex writes its own tables before the comments at the end of the file.
+  // BLOCK_END may be further down: Codex writes its own tables before the comments at the end of the file.
   const end = lines.findIndex((line, index) => index > at && bare(line) === BLOCK_END);
   if (end !== -1) own.add(end);
   const kept = lines.filter((_, index) => !own.has(index));
@@ -99,7 +102,7 @@ interface Giving {
   readonly isWhole: IsWhole;
 }
 
-/** Returns the indexes of the lines with keys and tables that the block also has. */
+/** Returns the indexes of the lines to comment out: keys and tables that the block has too. */
 function givenWay(lines: readonly string[], { block, headers, isWhole }: Giving): Set<number> {
   const given = new Set<number>();
   const firstHeader = headers[0] ?? lines.length;
@@ -127,8 +130,8 @@ function headerIndexes(lines: readonly string[], isWhole: IsWhole): number[] {
 }
 
 /**
- * Returns the name of a table header: `[ model_providers."svc" ]` is `model_providers.svc`. Names with quoted dots
- * are never svc's.
+ * Returns the name in a table header: `[ model_providers."svc" ]` has `model_providers.svc`. It may be wrong for a name
+ * with a quoted dot, which svc's tables never have.
  */
 function tableName(line: string): string {
   const inside = /^\s*\[\s*([^\]]*?)\s*\]/.exec(line)?.[1] ?? '';

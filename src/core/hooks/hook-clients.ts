@@ -3,13 +3,14 @@ import type { TranscriptClient } from '../memory/transcript-forms.ts';
 
 /**
  * The clients whose hooks can add memories: each stores a hook's text in its own transcript and sends it again with
- * every later request. Clients that build each request anew (the message builder of Cline, the transforms of
- * opencode, BeforeModel of Gemini) would change text to which a provider has bound thinking, so they are missing.
+ * every later request. A hook that only changes the next request (such as BeforeModel of Gemini) is not used, because
+ * the text would be missing later, and a provider may have bound thinking to it.
  */
 
 /**
- * What a hook's event means. `start`: a session begins or is resumed. `compacted`: the texts of earlier hooks are
- * gone. `stop`: an answer has ended. `end`: the session has ended.
+ * What a hook's event means. `start`: a session begins or is resumed. `prompt`: the user has sent a prompt. `tool`: a tool
+ * has run. `compacted`: the client summarises the history, so the texts of earlier hooks are gone. `stop`: an answer has
+ * ended. `end`: the session has ended.
  */
 export type HookKind = 'start' | 'prompt' | 'tool' | 'compacted' | 'stop' | 'end';
 
@@ -18,8 +19,9 @@ export interface HookClient {
   readonly client: string;
   /** The kind of each of the client's events. */
   readonly events: Readonly<Record<string, HookKind>>;
-  /** How to read the transcript that the client writes; undefined if its events carry all that svc needs. */
+  /** The forms of the transcript that the client writes; undefined if its events have everything that svc needs. */
   readonly transcript?: { readonly client: TranscriptClient; readonly dialect: Dialect };
+  /** The form of the answer; see hookAnswer. */
   readonly form: 'claude' | 'codex' | 'copilot' | 'plugin';
 }
 
@@ -59,7 +61,7 @@ export const HOOK_CLIENTS = {
       agentStop: 'stop',
       sessionEnd: 'end',
     },
-    // Only the event agentStop names the transcript, and that event has neither question nor answer.
+    // Only the event agentStop names the transcript, and it has neither prompt nor answer.
     transcript: { client: 'copilot', dialect: 'anthropic_messages' },
     form: 'copilot',
   },

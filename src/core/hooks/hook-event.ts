@@ -2,7 +2,7 @@ import { asList, asRecord, asText, type Fields } from '../bytes/json-fields.ts';
 import { readUserText } from '../conversation/human-text.ts';
 import { type HookClient, type HookKind, kindOf } from './hook-clients.ts';
 
-/** Reads the JSON that a client's hook writes to standard input. A field of another type reads as absent. */
+/** Reads the JSON that a client writes to the standard input of a hook. A field of another type reads as absent. */
 
 export interface HookEvent {
   readonly kind: HookKind;
@@ -12,12 +12,12 @@ export interface HookEvent {
   /** True if the session is a copy of another one. */
   readonly isFork: boolean;
   readonly folder: string;
-  /** Identifies the prompt that the event belongs to; '' if unknown. Two installed hooks get the same value. */
+  /** The id of the prompt that the event belongs to; '' if unknown. If two hooks are installed, both get the same id. */
   readonly occasion: string;
   /** The path of the session's transcript; '' if there is none. */
   readonly transcript: string;
   readonly prompt: string;
-  /** The prompt as the client sends it, if the hook may change that. */
+  /** The prompt as the client will send it, if the answer may replace it; otherwise ''. */
   readonly sentPrompt: string;
   readonly answer: string;
   /** The calls since the prompt, for a client without a transcript. */
@@ -32,7 +32,7 @@ export interface ToolRun {
   readonly output: unknown;
 }
 
-/** Longest id: a UUID or a number. */
+/** Bound on an id or a tool's name. */
 const ID_CHARS_MAX = 200;
 const PATH_CHARS_MAX = 4096;
 /** Bound on a text of an event. Recall and capture use at most 32 kB of it. */
@@ -40,8 +40,8 @@ const TEXT_CHARS_MAX = 1 << 20;
 const CALLS_MAX = 64;
 
 /**
- * Reads an event. Undefined if svc ignores it: an unknown kind, a sub-agent, or no session. `folder`: where the
- * session began, if the client states it elsewhere.
+ * Reads an event. Returns undefined if svc ignores it: it is of an unknown kind, of a sub-agent, or of no session.
+ * `folder`: the folder in which the session began, if the client states it outside the event.
  */
 export function readHookEvent(
   client: HookClient,
@@ -70,12 +70,12 @@ export function readHookEvent(
   };
 }
 
-/** Names of the id in Claude Code, Codex, and svc's own plugins. */
+/** Names of a prompt's id in Claude Code, in Codex, and in svc's own plugins. */
 const OCCASIONS = ['prompt_id', 'turn_id', 'message_id'] as const;
 
 /**
- * Identifies the prompt of an event. Copilot sends no id: there the event's time is used, except for tools, whose
- * calls have times of their own.
+ * Returns the id of an event's prompt. Copilot sends none, so this takes the event's time. The time of a tool's event is
+ * another one, so this returns '' for it.
  */
 function occasionOf(fields: Fields): string {
   const id = first(fields, OCCASIONS, ID_CHARS_MAX);

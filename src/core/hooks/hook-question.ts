@@ -1,27 +1,33 @@
 import { asRecord, asText } from '../bytes/json-fields.ts';
 import type { Action } from '../recall/second-look.ts';
 
-/** What a hook asks the memory. Only the hook's own process reads the file that a client names. */
+/** What a hook asks the memory. */
 export interface HookQuestion {
   /** `look`: a second look, after the first tool calls of a prompt. */
   readonly kind: 'start' | 'prompt' | 'look' | 'compacted';
   readonly client: string;
   readonly session: string;
   readonly folder: string;
+  /** The id of the prompt; see HookEvent. */
   readonly occasion: string;
   readonly prompt: string;
-  /** The last answer, and the prompts before this one. The process that answers masks them. */
+  /** The last answer, and the prompts before this one. Secrets in them are not masked yet. */
   readonly answer: string;
   readonly around: readonly string[];
   /** Digests of the texts that the session still has. */
   readonly held: readonly string[];
+  /** The files that the session has read or changed. */
   readonly files: readonly string[];
-  /** True if nothing was answered in the session yet. */
+  /** True if the session has no answer yet. */
   readonly isOpening: boolean;
+  /** The tool calls that a second look is about. */
   readonly action?: Action;
 }
 
-/** A hook's call to the process that answers it: the event as written, and the end of the transcript. */
+/**
+ * The request with which `svc hook` asks the running proxy: the client's event as it came, and the end of the transcript.
+ * Only the hook's own process reads the file of the transcript.
+ */
 export interface HookRequest {
   /** The client and the event, as the hook's command line names them. */
   readonly client: string;
@@ -39,7 +45,6 @@ export interface TranscriptTail {
   readonly isWhole: boolean;
 }
 
-/** Reads a request from a hook of the same build. */
 export function readHookRequest(value: unknown): HookRequest {
   const { client, event, input, folder, tail } = asRecord(value);
   const { text, isWhole } = asRecord(tail);

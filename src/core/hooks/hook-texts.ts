@@ -9,9 +9,9 @@ import { newestPromptIndex } from '../recall/injections.ts';
 import { markedBlocks } from '../recall/own-blocks.ts';
 
 /**
- * Finds the texts of svc's own hooks in a request, so that the proxy does not repeat them. A mark alone proves
- * nothing, because a file or a page may quote one. So it counts only in a message that no tool wrote, at a place
- * where this client puts hook text.
+ * Finds the texts of svc's own hooks in a request, so that the proxy does not repeat them. They are blocks with a mark
+ * (see recall/own-blocks.ts). A file or a page may quote such a block. So one counts only in a message that no tool
+ * wrote, at a place where this client puts the text of a hook.
  */
 
 export interface HookTexts {
@@ -27,12 +27,12 @@ export interface HookBlock {
 
 const NONE: HookTexts = { placed: [], isAtPrompt: false };
 /**
- * Caches hook texts by view. A request needs them three times (twice for recall, once for capture), and reading
- * those of 100 prompts takes milliseconds. A view belongs to one request, so client and key never differ.
+ * Cached by view, because recall needs them twice and capture once, and reading those of 100 prompts takes milliseconds.
+ * A view belongs to one request, so client and key never differ.
  */
 const FOUND = new WeakMap<RequestView, HookTexts>();
 
-/** Returns the hook texts. `keyOf` is called only if the request may have one; undefined: svc has no hooks. */
+/** Returns the hook texts. `keyOf`: returns the key of the marks; undefined if svc has no hooks here. */
 export function hookTextsIn(
   view: RequestView,
   client: string,
@@ -66,7 +66,6 @@ function findTexts(
   };
 }
 
-/** Returns the indexes in ascending order. */
 function indexesOf(newest: ItemChain | undefined): readonly number[] {
   const indexes: number[] = [];
   for (let chain = newest; chain !== undefined; chain = chain.before) indexes.push(chain.index);
@@ -90,8 +89,8 @@ function blocksOf(
 }
 
 /**
- * Says whether this client puts hook text there. Seen in requests of the real clients on 2026-11-24: Claude Code
- * 2.1.329, Codex 0.169.0, opencode 1.18.33, pi 0.73.1.
+ * Says whether this client puts the text of a hook into such a message. Seen in requests of the real clients on
+ * 2026-11-24: Claude Code 2.1.329, Codex 0.169.0, opencode 1.18.33, pi 0.73.1.
  */
 function isHookPlace(client: string, { role }: Item, text: string): boolean {
   switch (client) {
@@ -109,8 +108,8 @@ function isHookPlace(client: string, { role }: Item, text: string): boolean {
 }
 
 /**
- * Returns the ledger address at which a session's hooks find a block of the proxy, for a prompt or for its tool
- * loop. It is made from the prompt's words, because hooks do not know a request's fingerprints.
+ * Returns the ledger address at which a session's hooks find the proxy's block for a prompt, or for the second look after
+ * it. The address has a digest of the prompt's words, because hooks do not know a request's fingerprints.
  */
 export function proxyBlockAddress(
   { tenant, conversation }: ConversationOwner,

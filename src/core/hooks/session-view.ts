@@ -11,7 +11,7 @@ import { HOOK_CLIENTS, type HookClient } from './hook-clients.ts';
 import type { HookEvent } from './hook-event.ts';
 import type { HookQuestion, TranscriptTail } from './hook-question.ts';
 
-/** Reads the end of a session's transcript as if it were the client's next request. Pure. */
+/** Reads the end of a session's transcript as if it were the client's next request. */
 
 /** Returns what a hook asks the memory; undefined if there is nothing to ask. */
 export function questionOf(
@@ -61,7 +61,7 @@ const NOTHING_SAID: SessionFacts = {
 
 type Transcript = NonNullable<HookClient['transcript']>;
 
-/** Reads the facts of a session. After a compaction only the text behind it counts. */
+/** Reads the facts of a session. Only the lines after the last compaction count. */
 function factsOfSession(transcript: Transcript, { text, isWhole }: TranscriptTail): SessionFacts {
   const items: unknown[] = [];
   for (const line of text.split('\n')) {
@@ -73,7 +73,7 @@ function factsOfSession(transcript: Transcript, { text, isWhole }: TranscriptTai
   return factsOfItems(transcript, items, isWhole);
 }
 
-/** Reads the facts for a client whose event carries the calls since the prompt. */
+/** Reads the facts for a client whose event has the calls since the prompt. */
 function factsOfCalls({ prompt, calls }: Pick<HookEvent, 'prompt' | 'calls'>): SessionFacts {
   if (calls.length === 0) return NOTHING_SAID;
   const rounds = calls.flatMap(({ name, input, output }, at) => {
@@ -115,7 +115,7 @@ function factsOfView(view: RequestView, isWhole: boolean): SessionFacts {
   };
 }
 
-/** Says whether a line is a compaction. Claude Code writes a summary as a message, Codex a line of its own. */
+/** Says whether a line of a transcript marks a compaction, in Claude Code or in Codex. */
 function isCompaction({ isCompactSummary, type, subtype }: Fields): boolean {
   return isCompactSummary === true || type === 'compacted' || subtype === 'compact_boundary';
 }

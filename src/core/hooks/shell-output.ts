@@ -7,19 +7,19 @@ import { estimateTextTokens } from '../bytes/tokens.ts';
 import { isErrorLine } from '../recall/second-look.ts';
 
 /**
- * Finds a shell's output in a hook's event, and replaces it by a shorter one. Codex 0.169.0 has no field for that:
- * it refuses an answer with `updatedMCPToolOutput` as unsupported, and knows no other (2026-11-24).
+ * Finds a shell's output in a hook's event, and replaces it by a shorter one. Codex 0.169.0 has no field with which a
+ * hook can do that (2026-11-24).
  */
 
 export interface ShellOutput {
   readonly text: string;
-  /** Returns the tool's answer in its own form, with `text` as its output. */
+  /** Returns the tool's result in the client's form, with `text` as its output. */
   readonly with: (text: string) => unknown;
 }
 
 /**
- * Returns the output; undefined for other tools, for a command that reads a file, and if the client has cut the
- * output itself.
+ * Returns the output of a shell. Undefined for other tools, for a command that prints a file, and for an output that the
+ * client has cut itself.
  */
 export function shellOutputOf(
   { form }: Pick<HookClient, 'form'>,
@@ -36,7 +36,7 @@ export function shellOutputOf(
       return isClients ? undefined : { text, with: (stdout) => ({ ...fields, stdout }) };
     }
     case 'copilot': {
-      // Copilot CLI 1.0.102 does the same from 20 kB on, and says so in the text.
+      // Copilot CLI 1.0.102 also writes an output of more than 20 kB to a file. Then this text says so, and is short.
       const text = asText(fields['textResultForLlm']);
       return { text, with: (shorter) => ({ ...fields, textResultForLlm: shorter }) };
     }
@@ -47,19 +47,19 @@ export function shellOutputOf(
   }
 }
 
-/** Shortest output that is cut, in tokens: below it a cut saves less than a second reading costs. */
+/** Tokens above which an output is cut. A cut of a shorter one saves less than reading it again costs. */
 export const CUT_TOKENS_MIN = 4_000;
-/** Tokens kept at both ends. The end of a build or a test states the result, so it gets more. */
+/** Tokens that stay at the beginning and at the end. The end has more, because it states the result of a build or test. */
 const HEAD_TOKENS = 300;
 const TAIL_TOKENS = 700;
-/** Bound on error lines: if a thousand lines fail for one reason, a few are enough. */
+/** Bound on the error lines that stay: a thousand lines may report one reason. */
 const ERRORS_MAX = 20;
 const ERROR_CHARS = 200;
 
 /**
- * Cuts the middle out of a long output before it is first sent. The first and last lines stay, and error lines in
- * between with their numbers. A pure function of the output. `command`: the command that prints the whole text.
- * Undefined for a short output, or if a line is longer than the limit: only whole lines can be read again.
+ * Cuts the middle out of a long output before it is first sent. The first and last lines stay, and the error lines
+ * between them with their numbers. `command`: the command that prints the whole text. Returns undefined for a short
+ * output, and if the first or the last line is longer than the limit, because only whole lines can be read again.
  */
 export function cutOutput(text: string, command: string): string | undefined {
   if (estimateTextTokens(text) <= CUT_TOKENS_MIN) return undefined;
@@ -85,7 +85,7 @@ export function cutOutput(text: string, command: string): string | undefined {
   ].join('\n');
 }
 
-/** Lines that the note proposes to read: about as much as one call returns. */
+/** Lines that the text proposes to read at once: about as many as one call returns. */
 const PART_LINES = 100;
 
 function countFitting(lines: readonly string[], tokensMax: number): number {

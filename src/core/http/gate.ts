@@ -18,9 +18,9 @@ import type { Dialect } from '../conversation/view.ts';
 import { apiOf, type DialectApi } from '../dialects/apis.ts';
 
 /**
- * The gate: it decides everything that can be decided from a request's head, before any byte of the body is read. It
- * never looks at the time, the body or the network, and its texts never repeat the client's.
- * The order matters. A web page is refused first (Host, Origin), then a caller without a token. Only a caller with
+ * The gate of the proxy's listener. It checks a request's head before svc reads any byte of the body. Its error texts
+ * never repeat what the client sent.
+ * The order matters: first it refuses a web page (by Host and Origin), then a caller without a token. Only a caller with
  * the token learns which paths and methods exist.
  */
 export interface GatePolicy extends BodyPolicy {
@@ -57,7 +57,7 @@ export function admit(head: RequestHead, policy: GatePolicy): Admission {
     isAnthropic: headers.has('anthropic-version'),
     relayPaths: policy.relayPaths,
   });
-  // A preflight carries no token, and answering it must not help a web page.
+  // A browser's preflight has no token. svc answers none, so no web page may send the request that follows.
   if (head.method === 'OPTIONS')
     refuse('METHOD_NOT_ALLOWED', 'svc does not answer OPTIONS requests.');
   const isOpen = entry?.route.kind === 'local' || isTelemetry(path);
@@ -83,7 +83,7 @@ export function admit(head: RequestHead, policy: GatePolicy): Admission {
   };
 }
 
-/** Checks an upgrade request, which is answered without a token: one that passes is told to use plain HTTP. */
+/** Checks an upgrade request. It needs no token, because the answer only says to use plain HTTP. */
 export function checkUpgrade(head: RequestHead, port: number): void {
   const headers = indexHeaders(head.headers);
   checkForm(head, headers);
@@ -116,7 +116,7 @@ export function isAnthropic(headers: RawHeaders): boolean {
   return indexHeaders(headers).has('anthropic-version');
 }
 
-/** Checks that the caller is a local program and no web page, neither a foreign nor a rebound one. */
+/** Refuses web pages: by Origin, and by a Host that is not svc's, as after DNS rebinding. */
 function checkCaller(headers: HeaderIndex, port: number): void {
   const host = headers.get('host')?.[0]?.toLowerCase() ?? '';
   if (!isOwnHost(host, port))
@@ -140,16 +140,16 @@ interface Access {
 }
 
 /**
- * Checks the local token, which must be in one place. If the upstream takes a login, the request may carry that
- * login and no other credential. Only `svc run` together with the settings of `svc connect` sends the token both in
- * the header and in the path; then both must be right.
+ * Checks the local token, which must be in one place. If the upstream takes a login, the request may have that login and
+ * no other credential. With `svc run` and the settings of `svc connect` together, a client sends the token in the header
+ * and in the path. Then both must be right.
  */
 function checkAccess({ headers, split, route, login }: Access, policy: GatePolicy): void {
   const inCredentials = isOneOf(credentialsOf(headers), policy.tokenDigests);
   const [inHeader] = headers.get(TOKEN_HEADER) ?? [];
   if (split.pathToken === undefined && inHeader === undefined) {
     if (inCredentials && login === undefined) return;
-    // If the client has a key although its provider takes a login, the error says so.
+    // A client that sends the token as its key, although the provider takes a login, gets an error about that.
     if (inCredentials && login !== undefined) checkLogin(headers, login);
     if (carriesLogin(headers)) {
       refuse('LOGIN_REFUSED', 'The request has a login and no local token.');
@@ -173,7 +173,7 @@ function checkAccess({ headers, split, route, login }: Access, policy: GatePolic
   }
 }
 
-/** Returns the values of both credential headers; one of them must match. Clients with two settings send both. */
+/** Returns the values of both credential headers. A client with two settings sends both, and one must match. */
 function credentialsOf(headers: HeaderIndex): readonly string[] {
   const [authorization] = headers.get('authorization') ?? [];
   const bearer = /^bearer +(.+)$/i.exec(authorization ?? '')?.[1];
@@ -181,7 +181,7 @@ function credentialsOf(headers: HeaderIndex): readonly string[] {
   return [bearer, apiKey].filter((presented) => presented !== undefined);
 }
 
-// The error shape for a path of no dialect: the one that most programs expect.
+// The dialect of errors for other paths: its form is the one that most programs expect.
 const SHAPE_WITHOUT_DIALECT: Dialect = 'openai_chat_completions';
 
 /** Writes the error in the form that the client's own SDK expects. `dialect`: undefined for a path that has none. */
@@ -202,8 +202,7 @@ export function errorBody(
 }
 
 /**
- * Returns the provider's own error type for this status: SDKs build their error classes from the status, and clients
- * show the type.
+ * Returns the name that the provider gives to errors with this status. Clients show it.
  */
 export function errorTypeOf(provider: DialectApi['provider'], status: number): string {
   if (status === 401) return 'authentication_error';

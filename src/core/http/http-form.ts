@@ -3,8 +3,8 @@ import type { RawHeaders } from './header-rules.ts';
 import { TOKEN_HEADER } from './local-token.ts';
 
 /**
- * Checks the form of a request by its head, before any byte of its body is read: what both listeners refuse from
- * anyone. The texts never repeat the client's.
+ * Checks the form of a request's head, before svc reads any byte of the body. Both listeners refuse such requests from
+ * any caller. The error texts never repeat what the client sent.
  */
 export interface RequestHead {
   readonly method: string;
@@ -20,7 +20,7 @@ export interface ExpectedBody {
   readonly length: number | undefined;
   /** Bound on the bytes that may arrive. */
   readonly wireBytesMax: number;
-  /** True if the encoded bytes are needed too: if nothing changes, they are forwarded as they are. */
+  /** True if svc keeps the encoded bytes too, to forward them if it changes nothing. */
   readonly keepsEncoded?: boolean;
 }
 
@@ -30,7 +30,7 @@ export type Encoding = (typeof ENCODINGS)[number];
 /** Bound on headers. Real clients send 20 to 40. */
 export const HEADERS_MAX = 100;
 
-// Headers that may occur once: if one is repeated, different servers may use different values.
+// Headers that may occur only once. If one is repeated, different servers may use different values.
 export const ONCE: readonly string[] = [
   'host',
   'authorization',
@@ -69,7 +69,7 @@ export function indexHeaders(raw: RawHeaders): HeaderIndex {
   return index;
 }
 
-/** Checks HTTP itself: what a strict server refuses from anyone. */
+/** Checks version, number of headers, target and Host. */
 export function checkForm(head: RequestHead, headers: HeaderIndex): void {
   if (head.httpVersion !== '1.1') refuse('HTTP_VERSION_UNSUPPORTED', 'svc supports only HTTP/1.1.');
   if (head.headers.length > 2 * HEADERS_MAX) {
@@ -87,7 +87,7 @@ interface FormProblem {
 }
 
 /**
- * Returns the problem of a request's head: a target that is no path, or headers that servers understand differently.
+ * Returns the problem of a request's head: a target that is no path, or headers that servers read differently.
  */
 export function formProblem(
   { target, method }: Pick<RequestHead, 'target' | 'method'>,
@@ -96,7 +96,7 @@ export function formProblem(
 ): FormProblem | undefined {
   const isPath = target.startsWith('/') || (target === '*' && method === 'OPTIONS');
   if (!isPath || /[#\\]/.test(target)) return { message: 'The request target is not a path.' };
-  // Node 20.18's parser accepts a space before the colon; other servers may drop such a header.
+  // The parser of Node 20.18 accepts a space before the colon. Other servers may drop such a header.
   if ([...headers.keys()].some((name) => name.endsWith(' '))) {
     return { message: 'A header name ends with a space.' };
   }
@@ -105,6 +105,7 @@ export function formProblem(
   return { message: `The request repeats the header ${header}.`, header };
 }
 
+/** Checks what the head says about the body. `policy`: the limits on its size. */
 export function checkBody(method: string, headers: HeaderIndex, policy: BodyPolicy): BodyForm {
   const chunked = headers.get('transfer-encoding');
   if (chunked !== undefined && (chunked.length > 1 || chunked[0]?.toLowerCase() !== 'chunked')) {

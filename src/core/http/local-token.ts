@@ -1,10 +1,9 @@
 import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 
 /**
- * The header for the local token. A client that sends a login has no free credential header, so it uses this header
- * or the first segment of its path.
+ * The header for the local token. A client that sends a login cannot send the token in a credential header, so it uses
+ * this header or the first segment of its path.
  */
-
 export const TOKEN_HEADER = 'x-svc-local-token';
 
 const PATH_TOKEN_PREFIX = 'svc_path_';
@@ -23,9 +22,9 @@ export function pathTokenOf(localToken: string): string {
 export interface SplitTarget {
   /** The token in the target; undefined if there is none. */
   readonly pathToken: string | undefined;
-  /** The client for which the address was made; undefined for the general address. */
+  /** The client that the target names as `/c/CLIENT`; undefined if it names none. */
   readonly client: string | undefined;
-  /** The target without the segments of token and client. */
+  /** The target without the parts `/c/CLIENT` and `/t/TOKEN`. */
   readonly target: string;
 }
 
@@ -34,7 +33,7 @@ export function urlForClient(url: string, client: string): string {
   return `${url}/c/${client}`;
 }
 
-/** Removes client and token from `/c/CLIENT/t/TOKEN/v1/messages`. No other code may see the token. */
+/** Splits a target such as `/c/CLIENT/t/TOKEN/v1/messages`, so that no other code sees the token. */
 export function splitTarget(target: string): SplitTarget {
   const [, client, behind = target] = CLIENT_PATH.exec(target) ?? [];
   const [, pathToken, rest = ''] = PATH.exec(behind) ?? [];
@@ -42,12 +41,12 @@ export function splitTarget(target: string): SplitTarget {
   return { pathToken, client, target: rest.startsWith('/') ? rest : `/${rest}` };
 }
 
-/** Returns the address for a client that sends a credential of its own, or that runs no command to print one. */
+/** Returns the address for a client that cannot send the local token in a header. */
 export function withPathToken(url: string, localToken: string): string {
   return `${url}/t/${pathTokenOf(localToken)}`;
 }
 
-/** Compares a token with all digests, which have one length, so that the time reveals nothing (R4). */
+/** Says whether one of the texts is a valid token. It compares all digests, so that the time reveals nothing (R4). */
 export function isOneOf(presented: readonly string[], digests: readonly Buffer[]): boolean {
   let isValid = false;
   for (const text of presented) {
@@ -69,15 +68,15 @@ interface Proven {
   readonly port: number;
 }
 
-/** Matches a challenge: 16 to 64 random bytes as base64url. 128 bits never repeat by chance. */
+/** Matches a challenge: 16 to 64 random bytes as base64url. */
 const CHALLENGE = /^[A-Za-z0-9_-]{22,86}$/;
 const PROOF = /^(\d{1,10})\.([A-Za-z0-9_-]{43})$/;
 
 /**
- * Makes the proof with which a running proxy shows that it belongs to this user, without sending a token (T4). It
- * answers a fresh challenge with a code that only a holder of the local token can compute. The code includes process
- * and port, so it is useless to a stranger who passes a challenge on to the real proxy. `tokenDigest`: the sha256 of
- * the local token. Undefined if the text is no challenge.
+ * Makes the proof with which a running proxy shows that it belongs to this user, without sending a token (T4). It is a
+ * code for a fresh challenge that only a holder of the local token can compute. The code covers process and port, so
+ * another program cannot use the real proxy's proof as its own. `tokenDigest`: the sha256 of the local token. Undefined
+ * if the text is no challenge.
  */
 export function makeProof(
   tokenDigest: Buffer,

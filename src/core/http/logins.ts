@@ -2,8 +2,8 @@ import { refuse } from '../errors.ts';
 import type { HeaderIndex } from './http-form.ts';
 
 /**
- * Subscription logins. svc never logs in, and never reads, stores, refreshes or shares a login. It relays the
- * official client's own request, with exactly one credential, to exactly one host (R46).
+ * The logins of subscriptions. svc never logs in, and never stores, refreshes or shares a login. It relays the official
+ * client's own request, with exactly one credential, to exactly one host (R46).
  */
 
 /** The client whose login an upstream takes. */
@@ -19,11 +19,11 @@ export interface LoginFacts {
   readonly form: RegExp;
   /** Headers that the client sends together with the login. */
   readonly companions: readonly string[];
-  /** A header and the beginning of its value that identify the client: no other may use this login through svc. */
+  /** A header, and the beginnings of its value, by which svc recognises the client. It refuses any other client. */
   readonly mark: { readonly header: string; readonly begins: readonly string[] };
 }
 
-// Matches a login: a JWT has three base64url parts. A login's JWT has some 2,000 characters.
+// Matches a JWT, which has three base64url parts. That of a login has some 2,000 characters.
 const JWT = /^Bearer eyJ[\w-]{8,8000}\.[\w-]{8,8000}\.[\w-]{8,8000}$/;
 
 export const LOGINS: Readonly<Record<Login, LoginFacts>> = {
@@ -45,7 +45,7 @@ export const LOGINS: Readonly<Record<Login, LoginFacts>> = {
   },
 };
 
-/** Headers in which clients send a key. Beside a login each is a second credential. */
+/** Headers in which clients send a key. A request with a login may have none of them. */
 const KEY_HEADERS = ['x-api-key', 'api-key', 'anthropic-api-key', 'openai-api-key'];
 
 /** Throws ProxyError unless the request carries exactly the login that its upstream takes. */
@@ -64,7 +64,7 @@ export function checkLogin(headers: HeaderIndex, login: Login): void {
   }
 }
 
-/** Says whether the credential is a login, whatever upstream the request is for. */
+/** Says whether the request has a login of any client. */
 export function carriesLogin(headers: HeaderIndex): boolean {
   const [authorization = ''] = headers.get('authorization') ?? [];
   return Object.values(LOGINS).some(

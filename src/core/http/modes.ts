@@ -9,24 +9,24 @@ export type CompressionMode = (typeof COMPRESSION_MODES)[number];
 
 /** The modes of memory and shortening for this request, after everything that may lower them. */
 export interface Modes {
-  /** The effective memory mode: the least of what is configured, requested and supported by the memory. */
+  /** The effective memory mode: what the configuration, the request and the memory all allow. */
   readonly memory: MemoryMode;
   readonly reads: boolean;
   readonly writes: boolean;
-  /** The requested mode; what really happened is in the plan. */
+  /** The requested mode. A Plan has the mode that took effect. */
   readonly compression: CompressionMode;
 }
 
 export interface ModeLimits {
   readonly memoryMode: MemoryMode;
   readonly compressionMode: CompressionMode;
-  /** What this user may do with the memory; with a memory service, the scopes of the key. */
+  /** What this user may do with the memory. With a memory service the scopes of the key decide. */
   readonly supports: { readonly read: boolean; readonly write: boolean };
 }
 
 /**
- * Combines configuration and request headers. The memory header can only lower the configured mode; the compression
- * header replaces it for this request. Throws MODE_INVALID before anything is sent.
+ * Combines configuration and request headers. The memory header can only lower the configured mode. The compression
+ * header replaces the configured mode. Throws MODE_INVALID for an invalid header.
  */
 export function decideModes(headers: RawHeaders, limits: ModeLimits): Modes {
   const { memory, compression } = requestedModes(headers);
@@ -41,7 +41,7 @@ export function decideModes(headers: RawHeaders, limits: ModeLimits): Modes {
   };
 }
 
-/** Returns what the headers ask for. Throws MODE_INVALID instead of guessing: 'off' may have been meant. */
+/** Returns the modes that the headers state. Throws MODE_INVALID for an invalid header, which may have meant 'off'. */
 export function requestedModes(headers: RawHeaders) {
   return {
     memory: modeHeader(headers, 'x-svc-memory-mode', MEMORY_MODES) ?? 'read-write',
@@ -49,7 +49,7 @@ export function requestedModes(headers: RawHeaders) {
   };
 }
 
-/** Returns the modes for an answer that only reports them: an unknown header counts as absent. */
+/** Returns the modes for the headers of an error answer. Invalid headers of the request count as absent. */
 export function modesToTell(headers: RawHeaders, limits: ModeLimits): Modes {
   try {
     return decideModes(headers, limits);
@@ -66,7 +66,6 @@ function modeHeader<Mode extends string>(
   const value = headerOf(headers, name);
   if (value === undefined) return undefined;
   const mode = modes.find((it) => it === value);
-  // A repeated header is refused even if both values agree: which one counts would be a guess.
   if (mode === undefined || headerCount(headers, name) > 1) {
     throw new ProxyError(
       'MODE_INVALID',

@@ -2,15 +2,17 @@ import type { Dialect } from '../conversation/view.ts';
 import { DIALECT_APIS, apiOf } from '../dialects/apis.ts';
 
 /**
- * The paths that svc answers: a closed table, compared byte for byte. Nothing here normalises a path, so no other
- * spelling of a path reaches the provider.
+ * The paths that svc answers. They are compared byte for byte, so no other spelling of a path reaches the provider.
  */
 
 /**
- * 'model': a model request, which may use memory. 'relay': forwarded unchanged to the upstream of `dialect`; an
- * undefined `dialect` means either of OpenAI's two styles. 'local': answered by svc itself for any caller. The
- * others need the token: 'open-requests' lists the requests being answered, 'ui-link' returns a one-time link to the
- * page, 'hook' answers a client's hook.
+ * What svc does with a request.
+ * - 'model': it is a model request, which may use memory.
+ * - 'relay': svc forwards it unchanged to the upstream of `dialect`. Undefined means either of OpenAI's two dialects.
+ * - 'local': svc answers it itself, for any caller. The following ones need the token.
+ * - 'open-requests': svc lists the requests that it is answering.
+ * - 'ui-link': svc returns a one-time link to its page.
+ * - 'hook': svc answers a client's hook.
  */
 export type Route =
   | { readonly kind: 'model'; readonly dialect: Dialect }
@@ -25,7 +27,7 @@ export interface PathEntry {
   readonly methods: readonly string[];
 }
 
-/** Path of the list of open requests. Only svc calls it; no client knows it. */
+/** Path of the list of open requests. Only svc's own commands call it. */
 export const OPEN_REQUESTS_PATH = '/svc/open-requests';
 /** Path that returns a one-time link to the page. It requires the token. */
 export const UI_LINK_PATH = '/svc/ui-link';
@@ -54,14 +56,14 @@ const PATHS: ReadonlyMap<string, PathEntry> = new Map<string, PathEntry>([
 
 const MODELS = '/v1/models';
 
-// Matches a model id, one path segment. It may hold an encoded slash ("meta%2Fllama"), but no part may start with a
-// dot: `..` must not climb out of /v1/models at the provider.
+// Matches a decoded model id. It may have slashes ("meta/llama"), but no part may begin with a dot: `..` could leave
+// /v1/models at the provider.
 const MODEL_ID = /^[\w:@+-][\w.:@+-]*(?:\/[\w:@+-][\w.:@+-]*)*$/;
 
 export interface PathQuery {
   /** The target before its `?`. */
   readonly path: string;
-  /** True if the request has `anthropic-version`: the same path exists at both providers. */
+  /** True if the request has `anthropic-version`. It decides for paths that both providers have. */
   readonly isAnthropic: boolean;
   /** Paths that are relayed unchanged: ProxySettings.relayPaths. */
   readonly relayPaths: readonly string[];
@@ -81,20 +83,20 @@ export function findPath({ path, isAnthropic, relayPaths }: PathQuery): PathEntr
   };
 }
 
-/** Returns the dialect of an error about this path; undefined: OpenAI's form. */
+/** Returns the dialect in which svc writes an error about this path; undefined if the path shows none. */
 export function errorDialect(path: string, isAnthropic: boolean): Dialect | undefined {
   return apiOfPath(path) ?? (isAnthropic ? 'anthropic_messages' : undefined);
 }
 
 /**
- * Says whether a path is for telemetry, which Claude Code sends to its base URL. svc answers it itself, whatever
- * token it carries: it must reach neither the provider nor a log.
+ * Says whether a path is for telemetry, which Claude Code sends to its base URL. svc refuses it even without a token, so
+ * that it reaches neither the provider nor a log.
  */
 export function isTelemetry(path: string): boolean {
   return path.startsWith('/api/event_logging/');
 }
 
-/** Says how to correct the client's base URL if only the path's `/v1` is wrong. */
+/** Returns the error text for an unknown path. It says how to correct the base URL if only `/v1` is wrong. */
 export function explainUnknownPath(path: string, origin: string): string {
   const once = path.startsWith('/v1/v1/') ? path.slice('/v1'.length) : undefined;
   if (once !== undefined && isKnown(once)) {

@@ -4,17 +4,17 @@ import { checkForm, type HeaderIndex, indexHeaders, type RequestHead } from './h
 import { TOKEN_HEADER } from './local-token.ts';
 
 /**
- * The gate of svc's local page (R47). It admits requests of svc's own page and refuses those of every other page, by
- * their heads alone. It does not check the session; the page's server does.
+ * The gate of svc's local page (R47). By their heads alone it admits requests of svc's own page, and refuses those of
+ * other pages. It does not check the session: src/local/ui/sessions.ts does that.
  */
 
 export const UI_PATH = '/svc/ui';
 export const UI_API_PATH = `${UI_PATH}/api/`;
 
-/** The header with the page's secret of its session. */
+/** The header in which the page sends the secret of its session. */
 export const UI_SECRET_HEADER = 'x-svc-ui-secret';
 
-/** Says whether a request is for the page. It runs for every request: other targets cost one comparison. */
+/** Says whether a request is for the page. */
 export function isUiTarget(target: string): boolean {
   if (!target.startsWith(UI_PATH)) return false;
   const next = target[UI_PATH.length];
@@ -51,7 +51,7 @@ interface Caller {
   readonly path: string;
 }
 
-/** Refuses requests from pages of another origin. They may only link to the page, which contains no data by itself. */
+/** Refuses requests from other pages. They may only link to svc's page, which contains no data by itself. */
 function checkOrigin(head: RequestHead, { headers, host, path }: Caller): void {
   const origins = headers.get('origin') ?? [];
   if (origins.some((origin) => origin.toLowerCase() !== `http://${host}`)) {
@@ -94,7 +94,7 @@ function checkApi(head: RequestHead, headers: HeaderIndex): void {
   }
 }
 
-/** Longest body: an edited memory of 128,000 characters with four bytes each. */
+/** Bytes of the longest body: an edited memory of 128,000 characters with four bytes each. */
 export const UI_BODY_BYTES_MAX = 512 << 10;
 
 function splitQuery(target: string): readonly [string, string] {

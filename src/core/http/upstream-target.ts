@@ -3,15 +3,12 @@ import { apiOf } from '../dialects/apis.ts';
 
 /**
  * Joins an upstream's base URL and a client's target. Users paste a base URL from the provider's page, and pages
- * differ: with `/v1`, with another version, with none.
- * The rules:
- * - A version as the last segment of the base path (`/v1`, `/api/paas/v4`) replaces the client's own `/v1`, so it is
- * never doubled.
- * - Without one, the client's `/v1` is kept: `https://api.anthropic.com`, `http://gateway/prefix`.
- * - But an OpenAI-style base with a path is the API's whole root, as in OpenAI's own SDKs, to which
- * `/chat/completions` is added: `…/v1beta/openai`, `…/inference`, `…/openai/deployments/x`. A gateway that wants
- * `/v1` after its prefix needs it in its base URL.
- * - A target outside `/v1` goes to the base path without its version.
+ * differ: with `/v1`, with another version, with none. The rules:
+ * - If the base path ends with a version (`/v1`, `/api/paas/v4`), this replaces the target's `/v1`.
+ * - Otherwise the target's `/v1` stays: `https://api.anthropic.com`, `http://gateway/prefix`.
+ * - But if an upstream of OpenAI's dialects has a base path without a version, that replaces the target's `/v1`, as in
+ *   OpenAI's own SDKs: `…/v1beta/openai`, `…/inference`, `…/openai/deployments/x`.
+ * - A target outside `/v1` is appended to the base path without its version.
  */
 export interface UpstreamBase {
   readonly isSecure: boolean;
@@ -26,7 +23,7 @@ export interface UpstreamBase {
   readonly root: string;
   /** The query of the base URL and of the settings, encoded; '' for none. */
   readonly query: string;
-  /** Decoded names in `query`: pairs of the client with these names are dropped. */
+  /** The decoded names in `query`. Pairs with these names in the client's query are dropped. */
   readonly queryNames: ReadonlySet<string>;
 }
 
@@ -87,7 +84,7 @@ function joinPath(base: TargetBase, path: string): string {
   return joined === '' ? '/' : joined;
 }
 
-// Decode the name as the server does: it may be spelled with escapes. A pair that cannot be decoded is never svc's.
+// Returns the name of a pair as the server decodes it, because it may have escapes.
 function nameOf(pair: string): string {
   const [name] = new URLSearchParams(pair).keys();
   return name ?? '';

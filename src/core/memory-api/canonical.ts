@@ -7,14 +7,14 @@ import type { ContentRecord } from './records.ts';
  * signatures cover these bytes.
  */
 
-/** Returns the JSON; undefined for a value without canonical form: half a surrogate pair, NaN, a function. */
+/** Returns the JSON; undefined for a value that has none, such as half a surrogate pair, NaN or a function. */
 export function canonicalJson(value: unknown): string | undefined {
   if (value === null || typeof value === 'boolean') return String(value);
   if (typeof value === 'number') return Number.isFinite(value) ? JSON.stringify(value) : undefined;
   if (typeof value === 'string') return isWellFormed(value) ? JSON.stringify(value) : undefined;
   if (Array.isArray(value)) return joined(value.map(canonicalJson), '[', ']');
   if (typeof value !== 'object') return undefined;
-  // RFC 8785 sorts names by UTF-16 units, as sorting strings does.
+  // RFC 8785 sorts names by UTF-16 units, as toSorted() does.
   const names = Object.keys(value).toSorted();
   const parts = names.map((name) => {
     const key = canonicalJson(name);
@@ -40,7 +40,7 @@ export function recordOfText(role: TextRole, said: string): ContentRecord {
     : { k: 'exchange', v: 1, m: [{ r: role, t: [said] }] };
 }
 
-/** Returns a record's bytes. Undefined if a text is no valid Unicode: it cannot be captured or proven. */
+/** Returns a record's bytes; undefined if a text has half a surrogate pair. No memory can store such a text. */
 export function recordBytes(record: ContentRecord): Buffer | undefined {
   const json = canonicalJson(record);
   return json === undefined ? undefined : Buffer.from(json, 'utf8');

@@ -53,9 +53,8 @@ import {
 } from './words.ts';
 
 /**
- * The shape of every request and answer of the memory API, as in docs/memory-api.yaml. Both sides parse the other's
- * JSON with these shapes, so that nothing outside the contract comes in. They build their own from the types, so
- * that nothing outside it goes out.
+ * The shape of every request and answer of the memory API, as in docs/memory-api.yaml. Both sides parse what they get
+ * with these shapes, and build what they send from the types, so that both have only what the contract names.
  */
 
 // --- whoami
@@ -354,7 +353,7 @@ export type Source = Infer<typeof source>;
 
 export const sourcesPage = pageOf(source);
 
-/** The query of GET items, after its numbers and lists were read from text. */
+/** The query of `GET items`, after its texts were converted to numbers and lists. */
 export const itemsQuery = members(
   {},
   {
@@ -395,7 +394,7 @@ const NEEDED = { space, scope: purgeScope, confirm: text({ max: 128 }) } as cons
 const MORE = { dry_run: flag, reason: text({ max: 500 }) } as const;
 
 export const purgeRequest = confirmed(members(NEEDED, MORE));
-/** The shape of a user's purge. Unknown members are forbidden: a mistyped `dry_run` must not erase anything. */
+/** The shape of a purge that a person writes. It has no unknown members, so a mistyped `dry_run` erases nothing. */
 export const closedPurgeRequest = confirmed(closed(NEEDED, MORE));
 
 function confirmed<Request extends { readonly space: string; readonly confirm: string }>(

@@ -1,7 +1,7 @@
 import { generation } from './words.ts';
 import { type Infer, integer, members, oneOf, orNull, text, time } from './shape.ts';
 
-/** Every way in which a call of the memory API can be refused, in one table. A code never changes. */
+/** The errors of the memory API. Clients rely on a code, so none ever changes. */
 
 interface FaultRow {
   readonly status: number;
@@ -110,7 +110,7 @@ export const faultBody = members({
 export type FaultBody = Infer<typeof faultBody>;
 
 export interface FaultNote {
-  /** The message: a constant text plus safe fields, never a key, a text or a header. */
+  /** A constant text with safe values in it, never a key, a stored text or a header. */
   readonly message: string;
   readonly requestId: string;
   readonly param?: string;
@@ -118,7 +118,7 @@ export interface FaultNote {
   readonly details?: FaultBody['error']['details'];
 }
 
-/** Builds the body of a refusal. Its status and x-should-retry are in FAULTS. */
+/** Builds the body of an error answer. Its status and the header x-should-retry are in FAULTS. */
 export function faultOf(code: FaultCode, note: FaultNote): FaultBody {
   const { type, retry: action } = FAULTS[code];
   const { message, requestId, param, afterMs, details } = note;

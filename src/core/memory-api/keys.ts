@@ -10,7 +10,7 @@ export interface StoredKey {
   /** The public part of the key. */
   readonly keyId: string;
   readonly name: string;
-  /** The `hashKey` of the whole key. The key itself is stored nowhere. */
+  /** The hash of the whole key; see hashKey. The key itself is stored nowhere. */
   readonly hash: string;
   /** Hashes of earlier secrets, newest first. */
   readonly retired?: readonly RetiredHash[];
@@ -38,10 +38,10 @@ export interface RetiredHash {
   readonly until: number;
 }
 
-/** Bounds of the grace period in seconds: none for a leaked secret, seven days for one on many machines. */
+/** The longest and the usual grace period, in seconds: seven days, and one. After a leak it may be 0. */
 export const GRACE_SECONDS = { max: 604_800, fallback: 86_400 } as const;
 
-/** Bound on stored older secrets. One beyond it is reported as unknown, not as stale. */
+/** Bound on the hashes of earlier secrets. An older secret gets the error AUTH_INVALID instead of AUTH_STALE. */
 const RETIRED_MAX = 16;
 
 export interface Rotation {
@@ -62,14 +62,14 @@ export function rotateKey(key: StoredKey, { hash, at, graceMs }: Rotation): Stor
 }
 
 /**
- * Returns the base64url HMAC-SHA256 of the whole key. The key has 256 random bits, so no slow hash is needed.
- * Without the pepper, a copy of the database is useless for trying keys.
+ * Returns the base64url HMAC-SHA256 of the whole key. The key has 256 random bits, so no slow hash is needed. `pepper`: a
+ * secret outside the database, without which nobody can try keys against a copy of the database.
  */
 export function hashKey(pepper: Uint8Array, key: string): string {
   return createHmac('sha256', pepper).update(key).digest('base64url');
 }
 
-/** Compares a hash of the same length in any case: an unknown id takes as long as a wrong secret. */
+/** Compares two hashes in constant time. Without a stored hash it takes the same time, and returns false. */
 export function isSameHash(storedHash: string | undefined, presentedHash: string): boolean {
   const expected = Buffer.from(storedHash ?? presentedHash, 'base64url');
   const presented = Buffer.from(presentedHash, 'base64url');
@@ -77,7 +77,7 @@ export function isSameHash(storedHash: string | undefined, presentedHash: string
   return isSame && storedHash !== undefined;
 }
 
-/** Returns why the presented key is refused; undefined if it is valid. Takes the same time for every wrong secret. */
+/** Returns why a key is refused; undefined if it is valid. */
 export function refuseKey(
   stored: StoredKey | undefined,
   presentedHash: string,
@@ -100,7 +100,7 @@ export function isSpaceGlob(glob: string): boolean {
   return /^[a-z0-9*][a-z0-9._/*-]{0,127}$/.test(glob);
 }
 
-// Match piece by piece: a regular expression with many stars takes exponential time on a hostile name.
+// Matches piece by piece, because a regular expression with many stars may take exponential time.
 function fitsGlob(name: string, glob: string): boolean {
   const [first = '', ...others] = glob.split('*');
   if (others.length === 0) return name === glob;

@@ -1,4 +1,4 @@
-/** Bounds of the memory API, the same on both sides of the wire. */
+/** Bounds of the memory API, which client and service both use. */
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
@@ -11,7 +11,7 @@ export const REQUEST_BYTES_MAX = {
   purge: 64 * KIB,
 } as const;
 
-/** Bound on an answer's body in bytes. A longer answer is discarded unread. */
+/** Bounds on the body of an answer in bytes, by operation. A client discards a longer answer. */
 export const ANSWER_BYTES_MAX = {
   whoami: MIB,
   recall: MIB,
@@ -22,7 +22,7 @@ export const ANSWER_BYTES_MAX = {
   error: 64 * KIB,
 } as const;
 
-/** Bound on candidates of one call: proving 512 records of 2 kB takes the service 20 ms. */
+/** Bound on the records that one call may ask the service to prove. For 512 records of 2 kB that takes 20 ms. */
 export const CANDIDATES_MAX = 512;
 export const EXCLUDED_MAX = 256;
 export const CAPTURE_ITEMS_MAX = 64;
@@ -33,16 +33,16 @@ export const PAGE_MAX = 100;
 export const WORDS_CHARS_MAX = 1000;
 export const QUERY_CHARS_MAX = 8192;
 export const RECENT_CHARS_MAX = 2048;
-/** Bound on an item's text in UTF-16 units. `retrieve` returns the whole record. */
+/** Bound on the text of an item in UTF-16 units. The operation `retrieve` returns the whole text. */
 export const ITEM_CHARS_MAX = 16_384;
-/** Bounds on the names in a record's description, in UTF-16 units. */
+/** Bounds on the names that a record comes with, in UTF-16 units. */
 export const SESSION_CHARS_MAX = 128;
 export const CLIENT_CHARS_MAX = 64;
 export const FINGERPRINT_CHARS_MAX = 128;
 export const BRANCH_CHARS_MAX = 256;
 export const RECALL_TOKENS_MAX = 8192;
 export const RECALL_ITEMS_MAX = 50;
-/** Bound on the earlier spaces of a project. */
+/** Bound on the spaces that a project had before, and that a recall searches too. */
 export const OLDER_SPACES_MAX = 16;
 /** Bound on quotes from one exchange. */
 export const QUOTES_MAX = 64;

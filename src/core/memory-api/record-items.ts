@@ -25,10 +25,11 @@ import type {
 import { isoTime } from '../memory/times.ts';
 
 /**
- * Converts records to and from the memory API's forms: an item of a capture, and items and objects of an answer. A
- * service's client and the service itself share this code, so both store the same words as the same record.
+ * Converts records to and from the memory API's forms: the items of a capture, and the items and objects of an answer.
+ * The client of a service and the service itself use the same code, so that both make the same record of a text.
  */
 
+/** A record as an item of a capture. */
 export interface Outgoing {
   readonly space: string;
   /** The digest of the text, as the proxy knows it. */
@@ -36,7 +37,7 @@ export interface Outgoing {
   readonly item: CaptureItem;
 }
 
-/** Returns the record as an item; undefined if it has no text, half a character or a wrong digest. */
+/** Returns the record as an item; undefined if no service can store it: see isStorable, isSpace and recordBytes. */
 export function outgoingRecord(record: MemoryRecord): Outgoing | undefined {
   const { role, text, space, digest, at, conversation, client } = record;
   const content = recordOfText(role, text);
@@ -54,7 +55,7 @@ export function outgoingRecord(record: MemoryRecord): Outgoing | undefined {
   return { space, text: digest, item };
 }
 
-/** Returns a record's place. An output has no position in a conversation: it belongs to its call. */
+/** Returns the members that say where in its conversation a text was said. An output of a tool has none. */
 function placeOf({ exchange, fingerprint, branch, source, lastFrom, isTimed }: MemoryRecord) {
   return {
     ...(source === undefined ? {} : { source }),
@@ -66,7 +67,7 @@ function placeOf({ exchange, fingerprint, branch, source, lastFrom, isTimed }: M
   };
 }
 
-/** Returns the passage of an item; undefined if its space is none of `spaces`, so that it was not asked for. */
+/** Returns the passage of an item; undefined if its space is none of `spaces`, those that were searched. */
 export function passageIn(
   item: MemoryItem,
   spaces: readonly string[],
@@ -89,7 +90,7 @@ export function passageIn(
   };
 }
 
-/** Returns a listed record if its text is complete; undefined if it must be fetched. */
+/** Returns the record of a listed item; undefined if the item does not have the whole text. */
 export function recordInItem(item: MemoryItem): SpokenRecord | undefined {
   const source = item.provenance[0];
   if (item.verbatim !== true || source?.space === undefined) return undefined;
@@ -97,7 +98,7 @@ export function recordInItem(item: MemoryItem): SpokenRecord | undefined {
   return storedText({ source, space: source.space, role, text: item.text });
 }
 
-/** Returns the record of an object; undefined if the service's description contradicts the record's bytes. */
+/** Returns the record of an object; undefined if digest, length or reference do not belong to the record's bytes. */
 export function recordInObject(object: StoredObject): StoredRecord | undefined {
   const bytes = recordBytes(object.record);
   const { space } = object.provenance;
@@ -138,7 +139,7 @@ function storedText<Role extends TextRole>(told: Told<Role>): StoredRecord<Role>
   };
 }
 
-/** Returns a record's text. Other clients of the service may store several texts in one record; these are joined. */
+/** Returns the text of a record. If another client has stored several texts in it, this joins them. */
 export function saidIn(record: ContentRecord): { role: TextRole; text: string } {
   const one = textOfRecord(record);
   if (one !== undefined) return { role: one.role, text: one.said };

@@ -3,8 +3,8 @@ import type { TextRole } from '../memory/reference.ts';
 import { closed, eitherOf, type Infer, listOf, oneOf, text } from './shape.ts';
 
 /**
- * The content that a memory service stores, digests and proves: visible text only. The schema is closed, so
- * reasoning, tool arguments or half an answer have no place in it.
+ * The content that a memory service stores, digests and proves: visible text only. The shapes forbid other members, so
+ * reasoning and tool arguments have no place in it.
  */
 
 /** Bound on the canonical bytes of one record. */
@@ -42,7 +42,7 @@ export type ToolOutputRecord = Infer<typeof toolOutputRecord>;
 export type NoteRecord = Infer<typeof noteRecord>;
 export type ContentRecord = ExchangeRecord | ToolOutputRecord | NoteRecord;
 
-/** Returns the text and speaker of a record with one text; undefined if it has several. */
+/** Returns the text and the speaker of a record with one text; undefined if it has several texts. */
 export function textOfRecord(record: ContentRecord): { role: TextRole; said: string } | undefined {
   if (record.k === 'exchange') {
     const [message, ...others] = record.m;
@@ -57,7 +57,7 @@ export function textOfRecord(record: ContentRecord): { role: TextRole; said: str
   return { role: record.k === 'tool_output' ? 'tool' : 'user', said };
 }
 
-/** Parses the canonical bytes of a stored record, which was validated before it was stored. */
+/** Parses the canonical bytes of a stored record. They need no check, because it was made before they were stored. */
 export function recordOfBytes(bytes: Uint8Array): ContentRecord {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only checked records are stored.
   return JSON.parse(Buffer.from(bytes).toString('utf8')) as ContentRecord;

@@ -2,13 +2,13 @@ import { isRecord } from '../bytes/json-fields.ts';
 import { isTime } from '../memory/times.ts';
 
 /**
- * Validates JSON from the other side. A shape accepts only what the contract names: unknown members are dropped, and
- * one wrong member makes the whole value invalid. A problem names the path, never the content.
+ * Validates JSON. A shape returns only the members that it names, and drops others. One wrong member makes the whole
+ * value invalid. A problem names the path of a value, never its content.
  */
 
 export type Shape<Value> = (value: unknown, place: Place) => Value | undefined;
 
-/** The path of the value that a shape checks, and the list for its problems. */
+/** The path of the value that a shape checks, and the list to which it adds problems. */
 export interface Place {
   readonly path: string;
   readonly problems: string[];
@@ -79,7 +79,7 @@ export function oneOf<const Member extends string | number | boolean>(
     allowed.find((member) => member === value) ?? wrong(place, 'is not one of the allowed values');
 }
 
-/** Accepts the first shape that fits; if none does, reports the problems of the last one. */
+/** Returns the value by the first shape that accepts it. If none does, it reports the problems of the last one. */
 export function eitherOf<Values extends readonly unknown[]>(
   ...shapes: { readonly [At in keyof Values]: Shape<Values[At]> }
 ): Shape<Values[number]> {
@@ -145,7 +145,7 @@ export function members<Required extends Shapes, Optional extends Shapes = NoSha
   };
 }
 
-/** Makes the shape of an object. A member that is not named makes it invalid. */
+/** Makes the shape of an object that may have no other members than these. */
 export function closed<Required extends Shapes, Optional extends Shapes = NoShapes>(
   required: Required,
   optional?: Optional,
@@ -158,7 +158,7 @@ export function closed<Required extends Shapes, Optional extends Shapes = NoShap
       : open(value, place);
 }
 
-/** Adds a condition on the whole value that its single members cannot express. */
+/** Adds a condition to a shape. `what`: the problem if it does not hold. */
 export function such<Value>(
   shape: Shape<Value>,
   holds: (value: Value) => boolean,

@@ -30,8 +30,8 @@ export const dialect = oneOf(...DIALECTS);
 export const speaker = oneOf('user', 'assistant');
 export const mark = oneOf('unverified');
 
-/** The value by which a client says that it knows no generation of the space and wants the current one. */
+/** The value of `if_generation` of a client that does not know the space's generation. */
 export const NEW_GENERATION = 'new';
 
-/** A feature in whoami: the service proves what it stores. Without it svc leaves nothing out of requests. */
+/** A name in `features` of whoami: the service proves what it stores. Without it svc leaves nothing out. */
 export const PROOF_FEATURE = 'coverage.pop.v1';
