@@ -20,8 +20,8 @@ export const ORIGINS = [
   {
     name: 'what a client repeats before a summary is said again',
     file: 'src/core/conversation/exchanges.ts',
-    from: 'if (item.isSummary === true && !draft.isAnswered)',
-    to: 'if (item.isSummary === true && draft.isAnswered)',
+    from: 'if (item.isSummary === true && !isAnswered)',
+    to: 'if (item.isSummary === true && isAnswered)',
     test: UNKNOWN_ORIGIN,
   },
   {

@@ -71,6 +71,22 @@ test.each(DIALECTS)('%s: history is there until it is kept, or forgotten', async
   expect(keeper.hasHistory(read(HISTORY))).toBe(true);
 });
 
+test('an answer of the history that the next prompt says was interrupted is not kept', async () => {
+  const { keeper, read, kept } = open('anthropic_messages');
+  const stopped = ['[Request interrupted by user]', 'I mean the twin.'];
+  const next = said(
+    'user',
+    stopped.map((text) => ({ type: 'text', text })),
+  );
+  const half = said('assistant', 'The staging database listens on port 6431.');
+  const reading = read([ASKED, half, next, said('assistant', 'On 7431.'), said('user', 'Thanks.')]);
+  // oxlint-disable-next-line no-await-in-loop -- One exchange after the other.
+  while (await keeper.keepHistory(reading, []));
+  const texts = kept.flat().map(({ text }) => text);
+  expect(texts).toContain('On which port does the staging database listen?');
+  expect(texts).not.toContain('The staging database listens on port 6431.');
+});
+
 test('a question is kept without the blocks of its own request, whatever the one before carried', () => {
   const { keeper, read, kept } = open('anthropic_messages');
   const block = '<svc-memory>The database listens on port 5432.</svc-memory>';

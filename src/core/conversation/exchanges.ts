@@ -42,16 +42,13 @@ export function groupExchanges(items: readonly ItemTraits[]): readonly Exchange[
 }
 
 function readExchanges(items: readonly ItemTraits[]): readonly Exchange[] {
-  const drafts: Draft[] = [];
-  items.forEach((item, index) => {
-    const current = drafts.at(-1);
-    if (item.isInterruption && current !== undefined) current.wasInterrupted = true;
-    const draft =
-      current === undefined || beginsExchange(item, current) ? newDraft(index) : current;
-    if (draft !== current) drafts.push(draft);
-    readInto(draft, item, index);
-  });
-  return drafts.map((draft, index) => finished(draft, drafts[index + 1]?.start ?? items.length));
+  const starts: number[] = [];
+  let current = NO_EXCHANGE;
+  for (const [index, item] of items.entries()) {
+    current = addToExchange(current, item, index);
+    if (current.start === index) starts.push(index);
+  }
+  return starts.map((start, nth) => exchangeOf(items, start, starts[nth + 1] ?? items.length));
 }
 
 /**
@@ -89,93 +86,58 @@ export function currentExchange(items: readonly Item[]): Exchange | undefined {
 /** Returns the exchange of the item at `end - 1`, without the items from `end` on. */
 export function exchangeBefore(items: readonly Item[], end: number): Exchange | undefined {
   const start = items[end - 1]?.soFar.exchange.start;
-  if (start === undefined) return undefined;
-  const [exchange] = groupExchanges(items.slice(start, end));
-  if (exchange === undefined) return undefined;
-  const moved = (index: number): number => index + start;
-  return {
-    ...exchange,
-    start: moved(exchange.start),
-    end: moved(exchange.end),
-    human: exchange.human === undefined ? undefined : moved(exchange.human),
-  };
+  return start === undefined ? undefined : exchangeOf(items, start, end);
 }
 
-interface Draft {
-  start: number;
-  human: number | undefined;
-  hasHuman: boolean;
-  humanTexts: string[];
-  isUnverified: boolean;
-  assistantTexts: string[];
-  /** The number of assistantTexts up to the last tool call. */
-  textsBefore: number;
-  isOpen: boolean;
-  wasInterrupted: boolean;
-  hasToolState: boolean;
-  hasReasoning: boolean;
-  /** True if the model has answered, thought or called a tool in this exchange. */
-  isAnswered: boolean;
-}
-
-function newDraft(start: number): Draft {
+/** Reads the items of an exchange. The item at `end` may state that the user stopped the answer. */
+function exchangeOf(items: readonly ItemTraits[], start: number, end: number): Exchange {
+  let human: number | undefined;
+  let humanTexts: string[] = [];
+  const assistantTexts: string[] = [];
+  let textsBeforeCall = 0;
+  let [isUnverified, isOpen, wasInterrupted] = [false, false, false];
+  let [hasToolState, hasReasoning, isAnswered] = [false, false, false];
+  for (const [at, item] of items.slice(start, end).entries()) {
+    const { humanText, assistantText, toolCalls, toolResultIds } = item;
+    wasInterrupted ||= item.isInterruption && at > 0;
+    // Codex repeats all typed texts before a summary, and the history had them already.
+    if (item.isSummary === true && !isAnswered) humanTexts = [];
+    if (toolResultIds.length > 0 || humanText !== '') isOpen = true;
+    if (humanText !== '') {
+      human = start + at;
+      humanTexts.push(humanText);
+      isUnverified ||= item.isUnverified === true;
+      wasInterrupted = false;
+    }
+    if (assistantText !== '') {
+      assistantTexts.push(assistantText);
+      isOpen = false;
+    }
+    // Text beside a tool call is not the final answer, unless the same item answers the call.
+    if (toolCalls.some(({ id }) => !toolResultIds.includes(id))) {
+      isOpen = true;
+      textsBeforeCall = assistantTexts.length;
+    }
+    hasToolState ||= toolCalls.length > 0 || toolResultIds.length > 0;
+    hasReasoning ||= item.hasReasoning;
+    isAnswered ||= isModelWork(item);
+  }
   return {
     start,
-    human: undefined,
-    hasHuman: false,
-    humanTexts: [],
-    isUnverified: false,
-    assistantTexts: [],
-    textsBefore: 0,
-    isOpen: false,
-    wasInterrupted: false,
-    hasToolState: false,
-    hasReasoning: false,
-    isAnswered: false,
-  };
-}
-
-function readInto(draft: Draft, item: ItemTraits, index: number): void {
-  // Codex repeats all typed texts before a summary, and the history had them already.
-  if (item.isSummary === true && !draft.isAnswered) draft.humanTexts = [];
-  if (item.toolResultIds.length > 0 || item.humanText !== '') draft.isOpen = true;
-  if (item.humanText !== '') {
-    draft.human = index;
-    draft.hasHuman = true;
-    draft.humanTexts.push(item.humanText);
-    draft.isUnverified ||= item.isUnverified === true;
-    draft.wasInterrupted = false;
-  }
-  if (item.assistantText !== '') {
-    draft.assistantTexts.push(item.assistantText);
-    draft.isOpen = false;
-  }
-  // Text beside a tool call is not the final answer, unless the same item answers the call.
-  if (item.toolCalls.some(({ id }) => !item.toolResultIds.includes(id))) {
-    draft.isOpen = true;
-    draft.textsBefore = draft.assistantTexts.length;
-  }
-  draft.hasToolState ||= item.toolCalls.length > 0 || item.toolResultIds.length > 0;
-  draft.hasReasoning ||= item.hasReasoning;
-  draft.isAnswered ||= isModelWork(item);
-}
-
-// Names every member, because object spread is slow, and this runs for each exchange of every request.
-function finished(draft: Draft, end: number): Exchange {
-  return {
-    start: draft.start,
     end,
-    human: draft.human,
-    humanText: draft.humanTexts.join('\n\n'),
-    isUnverified: draft.isUnverified,
-    assistantText: draft.assistantTexts.join('\n\n'),
-    lastText: draft.assistantTexts.slice(draft.textsBefore).join('\n\n'),
-    isOpen: draft.isOpen,
-    wasInterrupted: draft.wasInterrupted,
-    hasToolState: draft.hasToolState,
-    hasReasoning: draft.hasReasoning,
+    human,
+    humanText: humanTexts.join('\n\n'),
+    isUnverified,
+    assistantText: assistantTexts.join('\n\n'),
+    lastText: assistantTexts.slice(textsBeforeCall).join('\n\n'),
+    isOpen,
+    wasInterrupted: wasInterrupted || items[end]?.isInterruption === true,
+    hasToolState,
+    hasReasoning,
   };
 }
+
+const NO_EXCHANGE: ExchangeStart = { number: -1, start: -1, hasHuman: false, isAnswered: false };
 
 const NOTHING: SoFar = {
   tokens: 0,
@@ -193,7 +155,7 @@ const NOTHING: SoFar = {
   holdsFrame: false,
   humanCount: 0,
   textChars: 0,
-  exchange: { number: -1, start: 0, hasHuman: false, isAnswered: false },
+  exchange: NO_EXCHANGE,
 };
 
 /** Adds the facts of one item to those of the conversation before it. `before`: undefined for the first item. */
