@@ -15,20 +15,10 @@ interface CredentialRules {
 }
 
 /** Headers about one connection, or about the framing of one message. svc writes its own for its connection. */
-const HOP_BY_HOP = [
-  'connection',
-  'http2-settings',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authentication-info',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'trailers',
-  'transfer-encoding',
-  'upgrade',
-];
+const HOP_BY_HOP = namesIn(`
+  connection http2-settings keep-alive proxy-authenticate proxy-authentication-info proxy-authorization
+  proxy-connection te trailer trailers transfer-encoding upgrade
+`);
 
 /** Headers that svc replaces, because it decodes the body, changes its length, and asks for an uncompressed answer. */
 const REWRITTEN = ['accept-encoding', 'content-encoding', 'content-length', 'expect', 'host'];
@@ -37,128 +27,32 @@ const REWRITTEN = ['accept-encoding', 'content-encoding', 'content-length', 'exp
  * Headers in which clients, gateways and browsers send keys. None is forwarded, because the client's credential is svc's
  * local token, and svc adds the provider's key itself.
  */
-const CALLER_CREDENTIALS = [
-  'anthropic-api-key',
-  'api-key',
-  'apikey',
-  'authentication',
-  'authorization',
-  'cf-access-client-id',
-  'cf-access-client-secret',
-  'cf-access-jwt-assertion',
-  'cf-access-token',
-  'cf-aig-authorization',
-  'cookie',
-  'cookie2',
-  'helicone-auth',
-  'ocp-apim-subscription-key',
-  'openai-api-key',
-  'private-token',
-  'set-cookie',
-  'x-access-token',
-  'x-amz-security-token',
-  'x-anthropic-api-key',
-  'x-api-key',
-  'x-apikey',
-  'x-auth',
-  'x-auth-key',
-  'x-auth-token',
-  'x-authorization',
-  'x-csrf-token',
-  'x-functions-key',
-  'x-goog-api-key',
-  'x-goog-iam-authorization-token',
-  'x-litellm-api-key',
-  'x-openai-api-key',
-  'x-portkey-api-key',
-  'x-xsrf-token',
-];
+const CALLER_CREDENTIALS = namesIn(`
+  anthropic-api-key api-key apikey authentication authorization cf-access-client-id cf-access-client-secret
+  cf-access-jwt-assertion cf-access-token cf-aig-authorization cookie cookie2 helicone-auth ocp-apim-subscription-key
+  openai-api-key private-token set-cookie x-access-token x-amz-security-token x-anthropic-api-key x-api-key x-apikey
+  x-auth x-auth-key x-auth-token x-authorization x-csrf-token x-functions-key x-goog-api-key
+  x-goog-iam-authorization-token x-litellm-api-key x-openai-api-key x-portkey-api-key x-xsrf-token
+`);
 
 /** Headers that say where a request came from, which the provider need not know. */
-const ORIGINS_AND_ROUTES = [
-  'ali-cdn-real-ip',
-  'cdn-loop',
-  'cf-connecting-ip',
-  'cf-connecting-ipv6',
-  'cf-connecting-o2o',
-  'cf-ew-via',
-  'cf-ipcountry',
-  'cf-pseudo-ipv4',
-  'cf-ray',
-  'cf-visitor',
-  'cf-worker',
-  'client-ip',
-  'do-connecting-ip',
-  'fastly-client-ip',
-  'fastly-ff',
-  'fastly-ssl',
-  'fly-client-ip',
-  'forwarded',
-  'forwarded-for',
-  'incap-client-ip',
-  'origin',
-  'proxy-client-ip',
-  'referer',
-  'remote-addr',
-  'true-client-ip',
-  'via',
-  'wl-proxy-client-ip',
-  'x-appengine-remote-addr',
-  'x-appengine-user-ip',
-  'x-arr-log-id',
-  'x-arr-ssl',
-  'x-azure-clientip',
-  'x-azure-fdid',
-  'x-azure-ref',
-  'x-azure-socketip',
-  'x-client-ip',
-  'x-cluster-client-ip',
-  'x-envoy-external-address',
-  'x-forwarded',
-  'x-forwarder-for',
-  'x-host',
-  'x-nf-client-connection-ip',
-  'x-original-forwarded-for',
-  'x-original-host',
-  'x-original-remote-addr',
-  'x-original-uri',
-  'x-original-url',
-  'x-originating-ip',
-  'x-proxyuser-ip',
-  'x-real-ip',
-  'x-remote-addr',
-  'x-remote-ip',
-  'x-rewrite-url',
-  'x-sucuri-clientip',
-  'x-vercel-forwarded-for',
-];
+const ORIGINS_AND_ROUTES = namesIn(`
+  ali-cdn-real-ip cdn-loop cf-connecting-ip cf-connecting-ipv6 cf-connecting-o2o cf-ew-via cf-ipcountry cf-pseudo-ipv4
+  cf-ray cf-visitor cf-worker client-ip do-connecting-ip fastly-client-ip fastly-ff fastly-ssl fly-client-ip forwarded
+  forwarded-for incap-client-ip origin proxy-client-ip referer remote-addr true-client-ip via wl-proxy-client-ip
+  x-appengine-remote-addr x-appengine-user-ip x-arr-log-id x-arr-ssl x-azure-clientip x-azure-fdid x-azure-ref
+  x-azure-socketip x-client-ip x-cluster-client-ip x-envoy-external-address x-forwarded x-forwarder-for x-host
+  x-nf-client-connection-ip x-original-forwarded-for x-original-host x-original-remote-addr x-original-uri
+  x-original-url x-originating-ip x-proxyuser-ip x-real-ip x-remote-addr x-remote-ip x-rewrite-url x-sucuri-clientip
+  x-vercel-forwarded-for
+`);
 
 /** Headers with which some servers and gateways replace the method, path or host of the request line. */
-const OVERRIDES = [
-  'base-url',
-  'destination',
-  'front-end-https',
-  'http-url',
-  'proxy-host',
-  'request-uri',
-  'x-backend-host',
-  'x-dest-ip',
-  'x-forward-for',
-  'x-host-override',
-  'x-http-destinationurl',
-  'x-http-host-override',
-  'x-http-method',
-  'x-http-method-override',
-  'x-http-path-override',
-  'x-method',
-  'x-method-override',
-  'x-override-url',
-  'x-proxy-url',
-  'x-request-uri',
-  'x-scheme',
-  'x-server-name',
-  'x-url-scheme',
-];
+const OVERRIDES = namesIn(`
+  base-url destination front-end-https http-url proxy-host request-uri x-backend-host x-dest-ip x-forward-for
+  x-host-override x-http-destinationurl x-http-host-override x-http-method x-http-method-override x-http-path-override
+  x-method x-method-override x-override-url x-proxy-url x-request-uri x-scheme x-server-name x-url-scheme
+`);
 
 /**
  * Headers that a load balancer or a tracing agent between client and svc adds. They say where the request came from, and
@@ -176,22 +70,10 @@ const NEVER_FORWARDED: ReadonlySet<string> = new Set([
 ]);
 
 /** Prefixes of names that are not forwarded. KEPT_PREFIX is the exception: Bedrock's own clients send such headers. */
-const PRIVATE_PREFIXES = [
-  'x-akamai-',
-  'x-amz-cf-',
-  'x-amzn-',
-  'x-appengine-',
-  'x-azure-',
-  'x-b3-',
-  'x-client-geo-',
-  'x-datadog-',
-  'x-envoy-',
-  'x-forwarded-',
-  'x-original-',
-  'x-rewrite-',
-  'x-svc-',
-  'x-vercel-ip-',
-];
+const PRIVATE_PREFIXES = namesIn(`
+  x-akamai- x-amz-cf- x-amzn- x-appengine- x-azure- x-b3- x-client-geo- x-datadog- x-envoy- x-forwarded- x-original-
+  x-rewrite- x-svc- x-vercel-ip-
+`);
 const KEPT_PREFIX = 'x-amzn-bedrock-';
 
 /** Names that a header from the settings may not have: it would break the framing, or send the key to another host. */
@@ -368,3 +250,7 @@ function customHeaders(upstream: CredentialRules): {
 
 /** Headers as they came: name, value, name, value. So order, case and repeats are kept. */
 export type RawHeaders = readonly string[];
+
+function namesIn(list: string): readonly string[] {
+  return list.trim().split(/\s+/);
+}
