@@ -82,7 +82,7 @@ const RIGHTS: Readonly<Record<MemoryMode, ModeLimits['supports']>> = {
   'read-write': { read: true, write: true },
 };
 
-function memoryModeOf(reads: boolean, writes: boolean): MemoryMode {
+export function memoryModeOf(reads: boolean, writes: boolean): MemoryMode {
   if (reads) return writes ? 'read-write' : 'read';
   return writes ? 'write' : 'off';
 }

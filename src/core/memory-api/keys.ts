@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import { type MemoryMode, memoryModeOf } from '../http/modes.ts';
 import type { Scope } from './contract.ts';
 import type { FaultCode } from './faults.ts';
 
@@ -117,10 +118,6 @@ function fitsGlob(name: string, glob: string): boolean {
 }
 
 /** Returns the memory mode that a key's scopes allow. */
-export function modeOf(scopes: readonly Scope[]): 'off' | 'read' | 'write' | 'read-write' {
-  const reads = scopes.includes('read');
-  const writes = scopes.includes('write');
-  if (reads && writes) return 'read-write';
-  if (reads) return 'read';
-  return writes ? 'write' : 'off';
+export function modeOf(scopes: readonly Scope[]): MemoryMode {
+  return memoryModeOf(scopes.includes('read'), scopes.includes('write'));
 }

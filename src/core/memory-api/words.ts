@@ -6,12 +6,13 @@ import {
   FINGERPRINT_CHARS_MAX,
   SESSION_CHARS_MAX,
 } from './limits.ts';
+import { SPACE_NAME } from '../request/space.ts';
 import { RECORD_CHARS_MAX } from '../memory/record.ts';
 import { integer, oneOf, text } from './shape.ts';
 
 /** The shapes of names, digests and counts in the memory API. */
 
-export const space = text({ pattern: /^[a-z0-9][a-z0-9._/-]{0,127}$/ });
+export const space = text({ pattern: SPACE_NAME });
 export const digest = text({ pattern: /^sha256:[A-Za-z0-9_-]{43}$/ });
 export const reference = text({ pattern: /^(?:ex|to|nt)_[a-z2-7]{16}$/ });
 export const textReference = text({ pattern: /^m_[a-z2-7]{16}$/ });

@@ -14,8 +14,8 @@ export const DEFAULT_SPACE = 'default';
 
 export const SPACE_HEADER = 'x-svc-memory-space';
 
-// The same pattern as in the memory service's contract, so that a space means the same in both stores.
-const SPACE = /^[a-z0-9][a-z0-9._/-]{0,127}$/;
+/** Matches the name of a space, in svc and in the memory API. */
+export const SPACE_NAME = /^[a-z0-9][a-z0-9._/-]{0,127}$/;
 
 const SLUG_CHARS_MAX = 40;
 // Hexadecimal digits of the hash: 40 bits. Among a thousand projects, two have the same hash with a chance of 1 in 2
@@ -50,7 +50,7 @@ export function spaceOf(
 }
 
 export function isSpace(name: string): boolean {
-  return SPACE.test(name);
+  return SPACE_NAME.test(name);
 }
 
 /** Returns a readable, unique space: two projects with the same folder name never share one. */

@@ -4,6 +4,7 @@
  * call, a result, reasoning, a picture, an instruction, a client's wrapper, a field that svc does not know, a secret, a
  * private passage.
  */
+import { isWellFormed } from '../memory-api/canonical.ts';
 import type { RecordText } from '../memory/record.ts';
 import { asList, asRecord } from '../bytes/json-fields.ts';
 import {
@@ -122,8 +123,7 @@ function plainText(view: RequestView, item: Item): string | undefined {
   const { type = 'message', status = 'completed', content } = message;
   if (type !== 'message' || status !== 'completed' || holdsMore(message, ITEM_MEMBERS)) return;
   const text = typeof content === 'string' ? content : onlyText(asList(content));
-  // A text with half a surrogate pair has no UTF-8 bytes, so no memory can prove it.
-  return text === undefined || /\p{Surrogate}/u.test(text) ? undefined : text;
+  return text !== undefined && isWellFormed(text) ? text : undefined;
 }
 
 function onlyText(parts: readonly unknown[]): string | undefined {

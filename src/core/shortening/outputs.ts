@@ -19,6 +19,7 @@ import {
   valueEnd,
   type Span,
 } from '../bytes/json-scan.ts';
+import { isWellFormed } from '../memory-api/canonical.ts';
 import { referenceOf, REFERENCES, textDigest } from '../memory/reference.ts';
 import { textOf } from '../plan/item-edits.ts';
 import { toolTextLength } from '../conversation/end-reminders.ts';
@@ -184,8 +185,7 @@ const WRITTEN_BYTES_MAX = 6 * TEXT_CHARS_MAX + 2;
 /** Says whether a memory can store a text unchanged and prove it, unless it has secrets. */
 export function isStorable(text: string): boolean {
   if (text.length > TEXT_CHARS_MAX || isStub(text)) return false;
-  // Half a surrogate pair has no UTF-8 bytes, so no memory can prove it.
-  return !/<private>/i.test(text) && !/\p{Surrogate}/u.test(text);
+  return !/<private>/i.test(text) && isWellFormed(text);
 }
 
 /** Returns the span of the string that is the whole content, alone or as a list's only part. */
