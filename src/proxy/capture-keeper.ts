@@ -36,7 +36,7 @@ export class CaptureKeeper {
   #heldChars = 0;
   #retry: NodeJS.Timeout | undefined;
 
-  /** Calls `onFinished` with each finished exchange once its records are in the outbox. */
+  /** `onFinished` is called with each exchange that an answer ends, after its records were given to the outbox. */
   constructor(dependencies: KeeperDependencies, onFinished: OnFinished = () => undefined) {
     this.#dependencies = dependencies;
     this.#onFinished = onFinished;
@@ -284,11 +284,6 @@ function cutAddress({ place }: Reading, fingerprint: string): AddressOf<'cut-ans
   return { kind: 'cut-answer', tenant: place.tenant, scope: place.scope, fingerprint };
 }
 
-/** Returns the fingerprint of the exchange's human item; undefined for items before the first one. */
-function fingerprintOf(reading: Reading, exchange: Exchange): string | undefined {
-  return exchange.human === undefined ? undefined : reading.view.items[exchange.human]?.fingerprint;
-}
-
 interface Said {
   readonly texts: readonly (RecordText | undefined)[];
   readonly at: number;
@@ -299,7 +294,7 @@ function recordsOf(
   { exchange, number }: ExchangePlace,
   { texts, at }: Said,
 ): readonly MemoryRecord<SpeakerRole>[] {
-  const fingerprint = fingerprintOf(reading, exchange);
+  const fingerprint = reading.view.items[exchange.human ?? -1]?.fingerprint;
   if (fingerprint === undefined) return [];
   const { branch, place, identity } = reading;
   const isVerified = identity.isKnown && !exchange.isUnverified;

@@ -153,12 +153,12 @@ export type Handler = (request: ClientRequest, outgoing: ServerResponse) => Prom
 /** The number of records that the outbox took; 'failed' if it could not take them. */
 export type Captured = number | 'failed';
 
-/** Everything that is known about a request after it has ended. */
+/** Everything that is known about a request, with its row of the request log. */
 export interface RequestFacts extends KnownFacts {
   readonly row: RequestRow;
 }
 
-/** Everything that is known about a request so far. */
+/** Everything that is known about a request. It grows until the request has ended. */
 export interface KnownFacts {
   readonly request: ClientRequest;
   /** The place of the conversation; undefined for a request that svc does not read. */

@@ -40,7 +40,7 @@ export interface ForwardCall<Planned extends Form> {
 }
 
 /**
- * Sends the planned form. If the provider refuses the request itself (not its rate), svc sends the other forms in order,
+ * Sends the planned form. If the provider refuses the request itself (not only its rate), svc sends the other forms in order,
  * before the client gets anything: no request may fail because of svc's edits. If all are refused, the client gets the
  * first refusal, because clients repair a request by its wording.
  */

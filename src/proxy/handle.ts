@@ -230,9 +230,7 @@ export class ProxyHandler {
     }
   }
 
-  /**
-   * Relays a request that uses no memory. `changed`: the result of #repeat().
-   */
+  /** Relays a request that is no model request. `changed`: the result of #repeat(). */
   async #relayBeside(
     context: RequestContext,
     changed: readonly Uint8Array[] | undefined,

@@ -28,9 +28,7 @@ function workplaceOf(stated: Place, project: Project | undefined): Workplace | u
   return typeof stated !== 'string' || root === undefined ? undefined : { folder: stated, root };
 }
 
-/**
- * Reads a request in steps, so that others are served in between. Throws MODE_INVALID for a malformed space header.
- */
+/** Reads a request in steps, so that others are served in between. Throws MODE_INVALID for a malformed space header. */
 export function* readSteps(
   conversations: Conversations,
   request: ClientRequest,

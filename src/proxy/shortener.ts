@@ -115,9 +115,7 @@ function mayAskToClear(
 
 export type KeepCall = Pick<ShorteningCall, 'reading' | 'modes' | 'settings'>;
 
-/**
- * The texts that a request may leave out, before any proof; or the reason why it leaves out nothing.
- */
+/** The texts that a request may leave out, before any proof; or the reason why it leaves out nothing. */
 type Candidates = { readonly outcome: Outcome } | Found;
 
 interface Found {

@@ -1,5 +1,5 @@
 import type { Dialect } from '../core/conversation/view.ts';
-import { apiOf, DIALECT_APIS, DIALECTS } from '../core/dialects/apis.ts';
+import { apiOf, DIALECTS } from '../core/dialects/apis.ts';
 import { ProxyError } from '../core/errors.ts';
 import type { Route } from '../core/http/routes.ts';
 import type { ProxySettings } from '../core/settings/settings.ts';
@@ -29,13 +29,9 @@ export function findUpstream(
 ): ConfiguredUpstream | undefined {
   const dialect = 'dialect' in route ? route.dialect : undefined;
   if (route.kind === 'model') return dialect === undefined ? undefined : upstreams.get(dialect);
-  const chosen = RELAY_CHOICES.get(dialect)?.find((choice) => upstreams.has(choice));
+  const chosen = relayChoices(dialect).find((choice) => upstreams.has(choice));
   return chosen === undefined ? undefined : upstreams.get(chosen);
 }
-
-const RELAY_CHOICES: ReadonlyMap<Dialect | undefined, readonly Dialect[]> = new Map(
-  [undefined, ...DIALECTS].map((dialect) => [dialect, relayChoices(dialect)]),
-);
 
 /**
  * Returns the dialects whose upstream may serve a relayed path, the best one first. The dialects of one provider usually
@@ -44,9 +40,6 @@ const RELAY_CHOICES: ReadonlyMap<Dialect | undefined, readonly Dialect[]> = new 
  */
 function relayChoices(dialect: Dialect | undefined): readonly Dialect[] {
   const provider = dialect === undefined ? 'openai' : apiOf(dialect).provider;
-  const [kin, others] = [true, false].map((isKin) => {
-    return DIALECT_APIS.filter((one) => (one.provider === provider) === isKin);
-  });
-  const names = (list: typeof kin): readonly Dialect[] => (list ?? []).map(({ name }) => name);
-  return dialect === undefined ? [...names(kin), ...names(others)] : [dialect, ...names(kin)];
+  const ofProvider = DIALECTS.filter((name) => apiOf(name).provider === provider);
+  return dialect === undefined ? [...ofProvider, ...DIALECTS] : [dialect, ...ofProvider];
 }

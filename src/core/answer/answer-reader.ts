@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { StringDecoder } from 'node:string_decoder';
 import type { Answer } from '../dialects/answer.ts';
 import type { Dialect } from '../conversation/view.ts';
-import type { AnswerParser, AnswerParserOptions, LargeEvent } from '../dialects/dialect-answer.ts';
+import type { AnswerParserOptions, DialectAnswer, LargeEvent } from '../dialects/dialect-answer.ts';
 import { dialectOf } from '../dialects/dialects.ts';
 import { parseJson } from '../bytes/json-fields.ts';
 import { estimateTextTokens } from '../bytes/tokens.ts';
@@ -18,7 +18,7 @@ export type Completes = 'nothing' | 'thought' | 'answer';
  * parsing happen in batches.
  */
 export class AnswerReader {
-  readonly #parser: AnswerParser;
+  readonly #parser: DialectAnswer;
   readonly #end: EventEnd;
   readonly #thoughtEnd: EventEnd;
   readonly #sse: SseReader;

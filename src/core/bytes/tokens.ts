@@ -263,8 +263,8 @@ function buildTables(): Tables {
 }
 
 /**
- * Returns an earlier kind that leads to the same state, so that the step is computed once. That holds for two steps
- * in three.
+ * Returns the first kind that leads from this state to the same next state as `kind`. So two of three steps need not be
+ * computed.
  */
 function standIn({ row, count, isEscaping }: State, kind: Kind): Kind {
   const isLetter = kind === 'small n' || kind === 'small t' || kind === 'small u';

@@ -2,7 +2,7 @@ import type { Fields } from '../bytes/json-fields.ts';
 import type { PictureSize } from '../bytes/picture-size.ts';
 import type { Span } from '../bytes/json-scan.ts';
 import type { ItemTraits } from '../conversation/view.ts';
-import type { AnswerParser, AnswerParserOptions } from './dialect-answer.ts';
+import type { AnswerParserOptions, DialectAnswer } from './dialect-answer.ts';
 import type { DialectApi } from './apis.ts';
 
 /**
@@ -28,7 +28,7 @@ export interface DialectDescriptor extends DialectApi {
   /** Returns the objects in an item that answer a call: blocks of its content, or the item itself. */
   resultPlaces(bytes: Buffer, item: Span): readonly ResultPlace[];
 
-  createAnswerParser(options: AnswerParserOptions): AnswerParser;
+  createAnswerParser(options: AnswerParserOptions): DialectAnswer;
   /** Texts of which the event that ends a stream contains at least one. */
   readonly endMarks: readonly string[];
   /** Texts of which the event that completes a signed thought contains at least one. */

@@ -20,7 +20,7 @@ interface DeltaForm {
  * Reads an answer, as far as that is the same in every dialect. It reads text deltas with a DeltaTemplate, skips events
  * from which svc needs nothing, and parses the others. A subclass for each dialect says what its events mean.
  */
-export abstract class DialectAnswer implements AnswerParser {
+export abstract class DialectAnswer {
   protected readonly text: VisibleText;
   protected readonly thoughts: ThoughtCollector;
   protected isComplete = false;
@@ -40,6 +40,7 @@ export abstract class DialectAnswer implements AnswerParser {
     this.#template = new DeltaTemplate(form.mark, form.textIn);
   }
 
+  /** Reads the data of the next server-sent event. */
   readEvent(data: string): void {
     const text = this.#template.read(data);
     if (text !== undefined) {
@@ -53,14 +54,12 @@ export abstract class DialectAnswer implements AnswerParser {
     this.learn(data, event);
   }
 
-  /**
-   * Reads an event over the size limit, of which only the beginning and the end are known. A dialect may find the end
-   * of the answer there.
-   */
+  /** Reads the next event if it is over the size limit. A dialect may find the end of the answer there. */
   skipEvent(_event: LargeEvent): void {}
 
   abstract readBody(body: unknown): void;
 
+  /** Joins the text so far, so that the memory of the events can be freed. Called after each batch of events. */
   settle(): void {
     this.text.settle();
   }
@@ -112,18 +111,7 @@ export abstract class DialectAnswer implements AnswerParser {
   }
 }
 
-/** Reads one provider answer. Nothing throws; unknown parts are skipped. */
-export interface AnswerParser {
-  /** Reads the data of one server-sent event. Called in the order of the events. */
-  readEvent(data: string): void;
-  /** Reads an event over the size limit, of which only the beginning and the end are known. */
-  skipEvent(event: LargeEvent): void;
-  readBody(body: unknown): void;
-  /** Joins the text so far, so that the memory of the events can be freed. Called after each batch of events. */
-  settle(): void;
-  answer(): Answer;
-}
-
+/** An event over the size limit, of which only the beginning and the end are known. */
 export interface LargeEvent {
   readonly head: string;
   readonly tail: string;

@@ -1,7 +1,6 @@
 import { finish } from '../bytes/steps.ts';
 import { asRecord, type Fields, isRecord, parseJson } from '../bytes/json-fields.ts';
 import { groupExchanges } from '../conversation/exchanges.ts';
-import type { RequestView } from '../conversation/view.ts';
 import { cleanExchange, heldDigests } from '../memory/captures.ts';
 import { filesOfSession } from '../memory/concerned-files.ts';
 import { newestPromptIndex } from '../recall/injections.ts';
@@ -97,10 +96,6 @@ function factsOfItems(
   const body = Buffer.from(JSON.stringify({ model: '', [list]: items }));
   const view = finish(viewSteps(body, { dialect, hasFrames: () => true }, undefined));
   if (view === undefined || view === 'too_large') return { ...NOTHING_SAID, isOpening: isWhole };
-  return factsOfView(view, isWhole);
-}
-
-function factsOfView(view: RequestView, isWhole: boolean): SessionFacts {
   const exchanges = groupExchanges(view.items);
   const humans = exchanges.filter(({ humanText }) => humanText !== '');
   const action = actionOf(view, newestPromptIndex(view));

@@ -146,17 +146,15 @@ export function forwardHeaders(client: RawHeaders, upstream: CredentialRules): s
 
 /** Adds a value to the list in `anthropic-beta`, unless one of these headers already has it. */
 export function withBeta(headers: RawHeaders, beta: string): RawHeaders {
-  const places = [...headers.keys()].filter((at) => at % 2 === 1 && isBeta(headers[at - 1] ?? ''));
+  const places = [...headers.keys()].filter(
+    (at) => at % 2 === 1 && isNamed(headers[at - 1], 'anthropic-beta'),
+  );
   const [first] = places;
   if (first === undefined) return [...headers, 'anthropic-beta', beta];
   const values = places.flatMap((at) => (headers[at] ?? '').split(','));
   if (values.some((value) => value.trim() === beta)) return headers;
   const list = headers[first] ?? '';
   return headers.with(first, list.trim() === '' ? beta : `${list},${beta}`);
-}
-
-function isBeta(name: string): boolean {
-  return isNamed(name, 'anthropic-beta');
 }
 
 /** Statuses whose answers have no body. With a Content-Length a client might take the next answer for the body. */

@@ -49,7 +49,7 @@ export function requestedModes(headers: RawHeaders) {
   };
 }
 
-/** Returns the modes for the headers of an error answer. Invalid headers of the request count as absent. */
+/** Returns the modes for an answer whose headers only report them. Invalid headers of the request count as absent. */
 export function modesToTell(headers: RawHeaders, limits: ModeLimits): Modes {
   try {
     return decideModes(headers, limits);

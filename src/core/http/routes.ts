@@ -89,8 +89,8 @@ export function errorDialect(path: string, isAnthropic: boolean): Dialect | unde
 }
 
 /**
- * Says whether a path is for telemetry, which Claude Code sends to its base URL. svc refuses it even without a token, so
- * that it reaches neither the provider nor a log.
+ * Says whether a path is for telemetry, which Claude Code sends to its base URL. svc refuses it before it checks the token,
+ * so that it reaches neither the provider nor a log.
  */
 export function isTelemetry(path: string): boolean {
   return path.startsWith('/api/event_logging/');

@@ -54,11 +54,11 @@ export function insertBlock(view: RequestView, item: Item, insertion: Insertion)
   }
   const content = contentOf(bytes, item);
   if (content === undefined) return [];
-  const part = partWith(view, insertion.block);
+  const part = `${partOpening(view)}${JSON.stringify(insertion.block)}}`;
   if (opensString(bytes, content.start)) {
     return insertion.form === 'text'
       ? [appendText(content, insertion.block)]
-      : wrapText(content, { opening: `[${partOpening(view)}`, closing: `},${part}]` });
+      : [insertAt(content.start, `[${partOpening(view)}`), insertAt(content.end, `},${part}]`)];
   }
   if (!opensList(bytes, content.start)) return [];
   const last = lastElement(bytes, content);
@@ -125,17 +125,9 @@ function partOpening(view: RequestView): string {
   return `{"type":"${dialectOf(view.dialect).textPartType}","text":`;
 }
 
-function partWith(view: RequestView, block: string): string {
-  return `${partOpening(view)}${JSON.stringify(block)}}`;
-}
-
 /** Appends a block to a string, after a blank line. */
 function appendText(text: Span, block: string): Edit {
   return insertAt(text.end - 1, JSON.stringify(`\n\n${block}`).slice(1, -1));
-}
-
-function wrapText(text: Span, around: { opening: string; closing: string }): readonly Edit[] {
-  return [insertAt(text.start, around.opening), insertAt(text.end, around.closing)];
 }
 
 export function insertAt(at: number, json: string): Edit {

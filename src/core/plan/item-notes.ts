@@ -1,7 +1,7 @@
 import type { Placement } from '../recall/injections.ts';
 import { referenceOf } from '../memory/reference.ts';
 import type { Shortening } from './plan.ts';
-import type { Item, ItemRole, RequestView } from '../conversation/view.ts';
+import type { ItemRole, RequestView } from '../conversation/view.ts';
 
 /**
  * Notes about each item for the request log: its kind, its size, its edit, and references to texts that svc removed
@@ -53,7 +53,8 @@ export function itemNotes(facts: NoteFacts): readonly ItemNote[] {
     const changed = notes.reduce((sum, note) => sum + (note.edit === 'stub' ? note.tokens : 0), 0);
     const tokens = Math.max(0, item.tokens - changed);
     const isOnlyOutputs = notes.some(({ edit }) => edit === 'stub') && tokens < SHELL_TOKENS_MAX;
-    if (!isGone && !isOnlyOutputs) writer.add(sameNote(item, tokens, index === prompt));
+    if (!isGone && !isOnlyOutputs)
+      writer.add({ edit: 'same', count: 1, tokens, kind: index === prompt ? 'prompt' : item.role });
     for (const note of notes) writer.add(note);
   }
   return writer.notes;
@@ -61,10 +62,6 @@ export function itemNotes(facts: NoteFacts): readonly ItemNote[] {
 
 /** Most tokens of the names and braces around an output. An item with no more than these left gets no note. */
 const SHELL_TOKENS_MAX = 40;
-
-function sameNote({ role }: Item, tokens: number, isPrompt: boolean): ItemNote {
-  return { edit: 'same', count: 1, tokens, kind: isPrompt ? 'prompt' : role };
-}
 
 function editsByItem({ view, placements, shortening }: NoteFacts): Map<number, ItemNote[]> {
   const byItem = new Map<number, ItemNote[]>();

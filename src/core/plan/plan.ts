@@ -26,7 +26,10 @@ export interface Shortening {
   readonly readings?: number;
   /** Outputs and exchanges that are left out for the first time. */
   readonly added?: ReadonlySet<ToolOutput | Omission>;
-  /** The marks of the items at which a batch was made that this request leaves out; see markOf in ledger/entries.ts. */
+  /**
+   * The marks (see markOf) of the items at which the batches were made that this request leaves out; undefined if they are
+   * not known.
+   */
   readonly batches?: readonly string[] | undefined;
   /** The names of texts that these batches left out, and that the request nevertheless has; see backMark. */
   readonly whole?: readonly string[];
@@ -59,7 +62,7 @@ export interface Plan {
   readonly elidedTokens: number;
   /** References of the newest left-out outputs, with which a user can read them. */
   readonly elidedRefs: readonly string[];
-  /** The texts that this request left out, for its row in the request log; undefined if none may be left out. */
+  /** The texts that this request left out. Undefined in shadow mode, and for a request that was not planned. */
   readonly shortening?: Shortening | undefined;
 }
 

@@ -36,7 +36,7 @@ export type Decision = 'leaves' | 'protected' | 'within_budget' | 'near_window' 
 
 // Fewest tokens of a batch: a smaller one saves less than its stubs and later look-ups cost.
 const GAIN_MIN = 1_024;
-// Share of the window above which no batch is made: the client compacts before it has paid for itself.
+// Share of the window above which no batch is made: the client would compact before the batch has paid for itself.
 const ROOM_SHARE_MAX = 0.8;
 
 /** Decides whether all texts that are old enough are left out now. */

@@ -120,12 +120,18 @@ export function elisionEntries(
 ): readonly LedgerEntry[] {
   // A later output may have the same mark, so a batch also says up to which item its marks count.
   const before = batch.reduce((last, { item }) => Math.max(last, item), -1) + 1;
-  const marks = [...batch.map(({ mark }) => mark), ...omissions.map(exchangeMark)];
+  const leftOut = {
+    before,
+    marks: [...batch.map(({ mark }) => mark), ...omissions.map(exchangeMark)],
+  };
   const mark = elisionMark(place);
   const { at } = moment;
   return [
     ...(mark === undefined ? [] : [{ ...mark, at }]),
-    ...entriesAtEnd({ before, marks }, place, at),
+    ...batchPlaces(place, ANCHORS).flatMap(({ own, shared }) => [
+      { ...own, leftOut, at },
+      { ...shared, leftOut, at },
+    ]),
     ...entriesAtUnsent({ batch, omissions, before }, place, moment),
   ];
 }
@@ -165,13 +171,6 @@ function entriesAtUnsent(
     const leftOut = { before: end, marks: noted };
     return [{ kind: 'shared-batch', elision, tenant, scope, fingerprint, leftOut, at }];
   });
-}
-
-function entriesAtEnd(leftOut: LeftOut, place: ElisionPlace, at: number): readonly LedgerEntry[] {
-  return batchPlaces(place, ANCHORS).flatMap(({ own, shared }) => [
-    { ...own, leftOut, at },
-    { ...shared, leftOut, at },
-  ]);
 }
 
 /** The index of an item at which a batch may be recorded, and the ledger addresses of such batches. */

@@ -114,7 +114,11 @@ function readItemTools(view: RequestView, item: Item): ItemTools {
   const answers = item.toolResultIds.length > 0 && item.role !== 'assistant';
   if (!callsTools && !answers) return NO_TOOLS;
   return {
-    calls: callsTools ? readCalls(view, item) : [],
+    calls: callsTools
+      ? callsOf(view, item).map(({ id, tool, fields, text }) => {
+          return { id, tool, path: pathIn(fields), references: text.match(REFERENCES) ?? [] };
+        })
+      : [],
     outputs: answers ? readOutputs(view, item) : [],
   };
 }
@@ -128,16 +132,6 @@ const CLIENT_STUBS: readonly string[] = [
   '[Old tool result content cleared',
   'Old tool result content cleared',
 ];
-
-// --- calls
-
-function readCalls(view: RequestView, item: Item): readonly ItemCall[] {
-  return callsOf(view, item).map(({ id, tool, fields, text }) => {
-    return { id, tool, path: pathIn(fields), references: text.match(REFERENCES) ?? [] };
-  });
-}
-
-// --- outputs
 
 function readOutputs(view: RequestView, item: Item): readonly ItemOutput[] {
   const { bytes, dialect } = view;

@@ -40,7 +40,7 @@ export const CHAT: DialectDescriptor = {
 
 /** Reads answers of Chat Completions. It reads only the first choice, and skips reasoning and arguments. */
 class ChatAnswer extends DialectAnswer {
-  /** Recognise chunks with reasoning or arguments, from which svc needs nothing, without parsing them. */
+  /** The templates of chunks with reasoning or arguments. svc needs nothing from these, so it does not parse them. */
   readonly #quiet = [
     new DeltaTemplate('"arguments":"', quietArguments),
     new DeltaTemplate('"reasoning_content":"', (chunk) =>
