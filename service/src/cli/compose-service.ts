@@ -54,31 +54,42 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
   const masterKeys = serviceMasterKeys(folder, environment);
   const report = (line: string): void => terminal.warn(line);
   const place = { folder, environment, settings };
-  const limits = await openLimiter(place, report);
-  const opening = openServingStore(place, { spaceBytesMax, report });
-  const store = await opening.catch(async (error: unknown) => {
-    await limits.close();
-    throw error;
-  });
+  // The functions that close the opened parts. A part may use those that were opened before it, so it closes first.
+  const closing: (() => Promise<unknown>)[] = [];
+  const closeAll = async (): Promise<void> => {
+    // oxlint-disable-next-line no-await-in-loop
+    for (const close of closing.toReversed()) await close();
+  };
+  let stopped: Promise<void> | undefined;
+  const stop = (): Promise<void> => (stopped ??= closeAll());
   try {
+    const limits = await openLimiter(place, report);
+    closing.push(() => limits.close());
+    const store = await openServingStore(place, { spaceBytesMax, report });
+    closing.push(() => store.close());
     const held = await store.health();
     const sealing = withVault({ store, pepper, masterKeys, clock: systemClock, randomBytes });
     await refuseWrongMasterKey(sealing.vault);
     const { requestsPerMinute = null } = settings;
     const node = await joinAsNode({ store, limiterPlace: limits.place, requestsPerMinute });
+    closing.push(() => node.leave());
     const receipts = await openReceipts({ folder, store, signer: sealing.signer, report });
+    closing.push(() => receipts.close());
     const metrics = metricsOf(receipts);
     const changes = new ChangeWatch({ store, clock: systemClock });
-    const egress = egressOf(settings);
     const opened = openModels({
       folder,
       store,
       changes,
-      egress,
+      egress: egressOf(settings),
       recallMs,
       report,
     });
+    closing.push(() => opened.close());
     const catalog = openCatalog(place);
+    closing.push(() => catalog.close());
+    const jobs = await startBeside({ store, changes, metrics, settings });
+    closing.push(() => jobs.stop());
     const service = new MemoryService({
       store,
       changes,
@@ -103,26 +114,11 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
       tls,
     });
     const address = await service.listen();
-    const jobs = await startBeside({ store, changes, metrics, settings });
-    return {
-      ...address,
-      metricsPort: jobs.metricsPort,
-      held,
-      renew: (material) => service.renew(material),
-      stop: async () => {
-        await service.stop(drainMs);
-        await node.leave();
-        await jobs.stop();
-        await catalog.close();
-        await opened.close();
-        await receipts.close();
-        await limits.close();
-        await store.close();
-      },
-    };
+    closing.push(() => service.stop(drainMs));
+    const { metricsPort } = jobs;
+    return { ...address, metricsPort, held, renew: (material) => service.renew(material), stop };
   } catch (error) {
-    await limits.close();
-    await store.close();
+    await stop().catch(() => undefined);
     throw error;
   }
 }

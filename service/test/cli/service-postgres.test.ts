@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { KNOWN } from '../../src/adapters/postgres-store/migrations.ts';
@@ -55,6 +57,22 @@ describe.skipIf(missing !== undefined)('a service on PostgreSQL', () => {
     expect(answer.status).toBeLessThan(500);
     expect(await again.end('SIGTERM')).toBe(0);
   }, 240_000);
+
+  test('a start that cannot listen leaves no node behind', async () => {
+    const home = tempFolder();
+    const env = { SVC_DATABASE_URL: await stores.server().newDatabase() };
+    const run = (...words: string[]) => runServiceHere(words, { home, env });
+    await run('init', '--port', '0', '--rate', '600', '--auto-migrate');
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    const address = taken.address();
+    const port = typeof address === 'object' ? String(address?.port) : '';
+    const failed = await run('start', '--port', port);
+    taken.close();
+    expect([failed.code, failed.stderr]).toEqual([1, expect.stringContaining(port)]);
+    const started = await runServiceWith(home, env);
+    expect(await started.end('SIGTERM')).toBe(0);
+  }, 120_000);
 });
 
 describe.skipIf(missing !== undefined)('a service whose settings name its servers', () => {
