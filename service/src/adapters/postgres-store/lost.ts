@@ -1,3 +1,4 @@
+import { within } from '../../../../src/adapters/within.ts';
 import { MemoryError } from '../../../../src/core/errors.ts';
 
 /** Says how a call to PostgreSQL failed, and whether it may run again. The codes are PostgreSQL's SQLSTATE. */
@@ -75,15 +76,9 @@ export function asMemoryError(error: unknown): MemoryError {
 export const NO_CONNECTION_LEFT = 'The database has no connection left.';
 
 /** Waits for an answer. Throws LostConnection if none comes in time. */
-export async function answered<T>(asked: Promise<T>, withinMs: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new LostConnection('The database does not answer.')), withinMs);
-  });
-  try {
-    return await Promise.race([asked, late]);
-  } finally {
-    clearTimeout(timer);
-    asked.catch(() => undefined);
-  }
+export async function answered<T extends object>(asked: Promise<T>, withinMs: number): Promise<T> {
+  asked.catch(() => undefined);
+  const answer = await within(withinMs, asked);
+  if (answer === undefined) throw new LostConnection('The database does not answer.');
+  return answer;
 }

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { within } from '../../../../src/adapters/within.ts';
 import { Recent } from '../../../../src/core/bytes/recent.ts';
 import { SIGNALS_MAX } from '../../../../src/core/recall/running-share.ts';
 import type { SharedSignals } from '../../../../src/adapters/store/exchange-search.ts';
@@ -149,7 +149,7 @@ class TenantSignals {
 
   /** Waits until the last signals are written, but not longer than WAIT_MS. */
   written(): Promise<unknown> {
-    return Promise.race([this.#writing, sleep(WAIT_MS, undefined, { ref: false })]);
+    return within(WAIT_MS, this.#writing);
   }
 
   write(connections: Connections, heard: readonly HeardSignal[]): void {

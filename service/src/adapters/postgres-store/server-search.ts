@@ -1,6 +1,7 @@
 import { Pool, type PoolClient, types } from 'pg';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DatabaseOrigin } from '../../core/database-origin.ts';
+import { within } from '../../../../src/adapters/within.ts';
 import { answered, codeOf, isFull, isRefused, NO_CONNECTION_LEFT } from './lost.ts';
 import type { ServerAddress } from './server-url.ts';
 import { SERVER } from './statements/server.ts';
@@ -57,16 +58,9 @@ export class ServerSearch {
     if (this.#isClosed) throw new MemoryError('unavailable', 'The memory is closed.');
     const search = (this.#search ??= this.#start());
     const left = this.#startedAt + SEARCH_MS - performance.now();
-    const timer = new AbortController();
-    const late = sleep(Math.max(0, left), undefined, { signal: timer.signal }).then(() => {
-      throw new MemoryError('unavailable', this.#reason);
-    });
-    try {
-      return await Promise.race([search, late]);
-    } finally {
-      timer.abort();
-      late.catch(() => undefined);
-    }
+    const found = await within(Math.max(0, left), search);
+    if (found === undefined) throw new MemoryError('unavailable', this.#reason);
+    return found;
   }
 
   /** Discards this server; the next call searches again. */
@@ -78,11 +72,8 @@ export class ServerSearch {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    const timer = new AbortController();
     // A hanging server must not keep the process from ending.
-    const late = sleep(CLOSE_MS, undefined, { signal: timer.signal }).catch(() => undefined);
-    await Promise.race([this.#found?.pool.end(), late]);
-    timer.abort();
+    if (this.#found !== undefined) await within(CLOSE_MS, this.#found.pool.end());
   }
 
   #start(): Promise<FoundServer> {

@@ -144,7 +144,7 @@ export class Session implements Rows {
     return [{ text: begin, values: [], resolve: ignore, reject: ignore }, asked];
   }
 
-  async #inTime<T>(asked: Promise<T>): Promise<T> {
+  async #inTime(asked: Promise<Result>): Promise<Result> {
     const left = this.#plan.until - performance.now();
     try {
       return await answered(asked, Math.max(0, Math.min(this.#answerMs, left)));
