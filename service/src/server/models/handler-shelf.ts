@@ -45,10 +45,6 @@ export class HandlerShelf<Handler extends ShelvedHandler> {
   /** Places from the least to the most recently used. */
   readonly #places = new Map<string, Place<Handler>>();
   readonly #tenants = new Map<string, TenantPlaces<Handler>>();
-  /** Tenants that exceed their share: at most three. */
-  readonly #large = new Set<TenantPlaces<Handler>>();
-  /** The most recently used place; undefined if it was dropped. */
-  #newest: Place<Handler> | undefined;
   #bytes = 0;
 
   constructor(bounds: ShelfBounds) {
@@ -100,13 +96,13 @@ export class HandlerShelf<Handler extends ShelvedHandler> {
     }
   }
 
+  /** Returns the tenant that exceeds its share most; undefined if none exceeds it. */
   #largest(): TenantPlaces<Handler> | undefined {
-    const [first, ...others] = this.#large;
-    if (first === undefined) return undefined;
-    return others.reduce(
-      (one, other) => (this.#partOf(other) > this.#partOf(one) ? other : one),
-      first,
-    );
+    let [largest, part]: [TenantPlaces<Handler> | undefined, number] = [undefined, PART_MAX];
+    for (const tenant of this.#tenants.values()) {
+      if (this.#partOf(tenant) > part) [largest, part] = [tenant, this.#partOf(tenant)];
+    }
+    return largest;
   }
 
   #partOf({ bytes, places }: TenantPlaces<Handler>): number {
@@ -115,8 +111,6 @@ export class HandlerShelf<Handler extends ShelvedHandler> {
   }
 
   #use(place: Place<Handler>): void {
-    if (place === this.#newest) return;
-    this.#newest = place;
     const { name, tenant } = place;
     for (const places of [this.#places, tenant.places]) {
       places.delete(name);
@@ -129,13 +123,10 @@ export class HandlerShelf<Handler extends ShelvedHandler> {
     this.#bytes += bytes - place.bytes;
     tenant.bytes += bytes - place.bytes;
     place.bytes = bytes;
-    if (this.#partOf(tenant) > PART_MAX) this.#large.add(tenant);
-    else this.#large.delete(tenant);
   }
 
   #leave(place: Place<Handler>): void {
     const { name, handler, tenant } = place;
-    if (place === this.#newest) this.#newest = undefined;
     this.#places.delete(name);
     tenant.places.delete(name);
     this.#resize(place, 0);
