@@ -51,27 +51,14 @@ export interface LeaseAsk extends Limit {
  */
 const BURST_SHARE = 12;
 
-export interface LimitedCall {
-  readonly tenant: string;
-  readonly keyId: string;
-  readonly limits: Pick<PlanLimits, 'memory_calls_per_minute'>;
-  /** The limit for each key from the service's settings; null means no limit. */
-  readonly requestsPerMinute: number | null;
-  /** False for a call that only asks who it is. */
-  readonly usesMemory: boolean;
-}
-
-export function limitsOfCall(call: LimitedCall): readonly LimitAsk[] {
-  const { tenant, keyId, limits, requestsPerMinute, usesMemory } = call;
-  const perKey = { perMinute: requestsPerMinute };
-  const perTenant = usesMemory ? limits.memory_calls_per_minute : null;
-  return [
-    ...callRate({ name: 'key_calls_per_minute', tenant, bucket: `key:${keyId}` }, perKey),
-    ...callRate(
-      { name: 'memory_calls_per_minute', tenant, bucket: `memory:${tenant}` },
-      { perMinute: perTenant },
-    ),
-  ];
+/** Returns the limits of a call of the memory API. `usesMemory`: false for a call that only asks who it is. */
+export function limitsOfCall(
+  { key: { tenant, keyId }, limits, requestsPerMinute }: Omit<ModelCaller, 'now'>,
+  usesMemory: boolean,
+): readonly RateAsk[] {
+  const perMinute = usesMemory ? limits.memory_calls_per_minute : null;
+  const memory = { name: 'memory_calls_per_minute', tenant, bucket: `memory:${tenant}` };
+  return [...keyRate(tenant, keyId, requestsPerMinute), ...callRate(memory, { perMinute })];
 }
 
 export interface ModelCaller {
@@ -82,7 +69,7 @@ export interface ModelCaller {
   readonly now: number;
 }
 
-/** How long a running call keeps its place without a heartbeat: after that, its process counts as dead. */
+/** How long a call counts as running without a heartbeat. After that, its process counts as dead. */
 export const LEASE_MS = 30_000;
 
 export interface ModelLimits {
@@ -110,10 +97,7 @@ export function limitsOfModelCalls(caller: ModelCaller): ModelLimits {
   const places = limits.concurrent_requests;
   return {
     calls: [
-      ...callRate(
-        { name: 'key_calls_per_minute', tenant, bucket: `key:${keyId}` },
-        { perMinute: requestsPerMinute },
-      ),
+      ...keyRate(tenant, keyId, requestsPerMinute),
       ...callRate(
         { name: 'requests_per_minute', tenant, bucket: `requests:${tenant}` },
         { perMinute: limits.requests_per_minute, burst: limits.requests_burst },
@@ -183,6 +167,10 @@ function monthOf(now: number): Period {
   const from = Date.UTC(at.getUTCFullYear(), at.getUTCMonth());
   const until = Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1);
   return { from: isoDay(from), to: isoDay(until - DAY_MS), until };
+}
+
+function keyRate(tenant: string, keyId: string, perMinute: number | null): readonly RateAsk[] {
+  return callRate({ name: 'key_calls_per_minute', tenant, bucket: `key:${keyId}` }, { perMinute });
 }
 
 interface CallRate {

@@ -1,3 +1,4 @@
+import { groupBy } from '../../../src/core/bytes/batches.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
 import { withinDeadline } from '../../../src/proxy/deadline.ts';
 import {
@@ -128,8 +129,8 @@ export class ModelAdmission {
   readonly #reading = new Map<string, Promise<number>>();
   /** The estimated tokens of running calls, by budget. These calls have no receipts yet. */
   readonly #running = new Map<string, number>();
-  /** The leases of running calls, by tenant. */
-  readonly #leases = new Map<string, Set<LeaseAsk>>();
+  /** The leases of running calls. */
+  readonly #leases = new Set<LeaseAsk>();
   #heartbeat: NodeJS.Timeout | undefined;
 
   constructor(parts: Needs) {
@@ -157,7 +158,8 @@ export class ModelAdmission {
       return this.#knownOf(caller.key.tenant, limits.budgets, bucket);
     });
     this.#run(asks, 1);
-    if (lease !== undefined) this.#hold(lease);
+    if (lease !== undefined) this.#leases.add(lease);
+    this.#beatSoon();
     let isSettled = false;
     return {
       settle: (spent) => {
@@ -173,39 +175,25 @@ export class ModelAdmission {
     spent: SpentTokens | 'unused' | undefined,
   ): void {
     this.#run(asks, -1);
-    if (lease !== undefined) this.#letGo(lease);
+    if (lease !== undefined) this.#leases.delete(lease);
     const leases = lease === undefined ? [] : [lease];
     const changes = spent === undefined ? [] : changesOf(asks, spent);
-    const count = leases.length + changes.length;
-    this.#tell((signal) => this.#parts.limiter.settle({ leases, changes }, signal), count);
+    if (leases.length + changes.length === 0) return;
+    this.#tell((signal) => this.#parts.limiter.settle({ leases, changes }, signal));
   }
 
-  /** Sends a message about `count` limits without waiting. If it is lost, a lease expires and an estimate stays. */
-  #tell(call: (signal: AbortSignal) => Promise<void>, count: number): void {
-    if (count === 0) return;
+  /** Sends a message to the limiter without waiting. If it is lost, a lease expires and an estimate stays. */
+  #tell(call: (signal: AbortSignal) => Promise<void>): void {
     withinDeadline(SETTLE_MS, call).catch(() => undefined);
   }
 
-  #hold(lease: LeaseAsk): void {
-    const running = this.#leases.get(lease.tenant) ?? new Set();
-    this.#leases.set(lease.tenant, running.add(lease));
-    this.#beatSoon();
-  }
-
-  #letGo(lease: LeaseAsk): void {
-    const running = this.#leases.get(lease.tenant);
-    running?.delete(lease);
-    if (running?.size === 0) this.#leases.delete(lease.tenant);
-  }
-
   #beatSoon(): void {
-    if (this.#heartbeat !== undefined) return;
+    if (this.#heartbeat !== undefined || this.#leases.size === 0) return;
     this.#heartbeat = setTimeout(() => {
       this.#heartbeat = undefined;
-      if (this.#leases.size === 0) return;
-      for (const running of this.#leases.values()) {
-        const leases = [...running];
-        this.#tell((signal) => this.#parts.limiter.renew(leases, signal), leases.length);
+      // Two tenants may be counted on two servers, so a message has the leases of one.
+      for (const leases of groupBy(this.#leases, ({ tenant }) => tenant).values()) {
+        this.#tell((signal) => this.#parts.limiter.renew(leases, signal));
       }
       this.#beatSoon();
     }, HEARTBEAT_MS).unref();

@@ -203,14 +203,9 @@ export class CallServer {
       throw new ServiceFault('SCOPE_DENIED', `The key lacks the scope ${row.scope}.`);
     }
     const { limiter, settings } = this.#parts;
-    const limits = limitsOfCall({
-      tenant: key.tenant,
-      keyId: key.keyId,
-      limits: tenant.limits,
-      requestsPerMinute: settings.requestsPerMinute,
-      usesMemory: path.startsWith(MEMORY_START),
-    });
-    await takeLimits(limiter, limits);
+    const { requestsPerMinute } = settings;
+    const limited = { key, limits: tenant.limits, requestsPerMinute };
+    await takeLimits(limiter, limitsOfCall(limited, path.startsWith(MEMORY_START)));
     const body = await this.#receive(story, { ...head, ...row, owner: key.tenant });
     if (body === 'gone' || outgoing.destroyed) return undefined;
     const store = this.#parts.store.of(key.tenant);
