@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
+import { shortText } from './ids.ts';
 
 /**
  * Envelope encryption of secrets. Each secret has its own data key, which a master key encrypts. Both layers are
@@ -97,11 +98,9 @@ export function rewrapText(
  */
 export function fingerprintOf(pepper: Uint8Array, tenant: string, text: string): string {
   const hash = createHmac('sha256', pepper).update(`svc-fp/1|${tenant}|${text}`).digest();
-  // The fingerprint has 40 of the hash's 256 bits, as 8 characters of base 32.
-  return `fp_${[...hash.subarray(0, 8)].map((byte) => ALPHABET[byte % 32]).join('')}`;
+  // The fingerprint has 40 of the hash's 256 bits.
+  return `fp_${shortText(hash.subarray(0, 8))}`;
 }
-
-const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 
 function wrapContext(kek: string, { tenant, secretId }: SecretContext): Buffer {
   return contextOf(['svc-vault-dek/1', kek, tenant, secretId]);

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { base32 } from '../../../src/core/memory/reference.ts';
 
-/** Returns `prefix_` and 26 characters of lower-case base 36, from 130 random bits. */
+/** Returns `prefix_` and 26 random characters of lower-case base 36, which have 134 bits. */
 export function newId(prefix: string, randomBytes: (count: number) => Uint8Array): string {
   let rest = BigInt(`0x${Buffer.from(randomBytes(17)).toString('hex')}`);
   let id = '';
@@ -12,7 +12,14 @@ export function newId(prefix: string, randomBytes: (count: number) => Uint8Array
   return `${prefix}_${id}`;
 }
 
+/** Crockford's base 32, in lower case. */
 const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz';
+
+/** Writes five bits of each byte as a character. */
+export function shortText(bytes: Uint8Array): string {
+  return [...bytes].map((byte) => DIGITS[byte % 32]).join('');
+}
+
 /** 26 digits of base 32 hold 130 bits; a UUID has 128. */
 const LEADING_BITS = 2;
 /** The digits that contain the leading bits and the time. */

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Database } from '../../../../src/adapters/store/database.ts';
+import { newId } from '../../core/ids.ts';
 import { TABLES } from '../control/tables.ts';
 
 /**
@@ -94,8 +95,5 @@ function metaOf(database: Database, name: string): string | undefined {
 
 /** Makes a new epoch: 8 random characters with 41 bits, so that two databases never have the same one by chance. */
 export function newEpoch(): string {
-  const alphabet = '0123456789abcdefghijklmnopqrstuvwxyz';
-  // Only bytes below 252 = 7 × 36 are used: larger ones would make the first letters more likely.
-  const bytes = [...randomBytes(64)].filter((byte) => byte < 252).slice(0, 8);
-  return bytes.map((byte) => alphabet[byte % 36]).join('');
+  return newId('', randomBytes).slice(1, 9);
 }

@@ -1,4 +1,5 @@
 import { MASTER_KEY_BYTES } from '../../core/envelope.ts';
+import { shortText } from '../../core/ids.ts';
 import type { Environment } from '../../../../src/core/settings/config-values.ts';
 import type { MasterKeys } from '../../ports/vault-store.ts';
 import { execFile } from 'node:child_process';
@@ -137,8 +138,7 @@ export function serviceMasterKeys(folder: string, environment: Environment): Mas
 
 /** Makes an id: `mk_` and 8 random characters. */
 export function newMasterKeyId(): string {
-  const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
-  return `mk_${[...randomBytes(8)].map((byte) => alphabet[byte % 32]).join('')}`;
+  return `mk_${shortText(randomBytes(8))}`;
 }
 
 /** Writes a new key to a private file outside the service's folder, so that a copy of the folder lacks the key. */
