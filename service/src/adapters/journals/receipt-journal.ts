@@ -1,3 +1,4 @@
+import { chunksOf } from '../../../../src/core/bytes/batches.ts';
 import {
   boundedClosing,
   boundedOpening,
@@ -315,9 +316,9 @@ async function recoverNode(
   const files = takeJournals({ folder, name });
   const found = [...readReceiptLines(files.flatMap(({ values }) => values)).values()];
   const unknown = found.filter(({ closing }) => closing === undefined).length;
-  for (let at = 0; at < found.length; at += BATCH_ROWS) {
+  for (const batch of chunksOf(found, BATCH_ROWS)) {
     // oxlint-disable-next-line no-await-in-loop -- One transaction after the other.
-    await storeBatch(options, found.slice(at, at + BATCH_ROWS), node);
+    await storeBatch(options, batch, node);
   }
   // The store has raised each open head to the last stored number. All receipts are stored now, so the heads are
   // final.
@@ -358,8 +359,8 @@ async function storeBatch(
   node: string,
 ): Promise<void> {
   const rows: ReceiptRow[] = [];
-  for (let from = 0; from < batch.length; from += SIGNED_AT_ONCE) {
-    const closed = batch.slice(from, from + SIGNED_AT_ONCE).map((one) => {
+  for (const some of chunksOf(batch, SIGNED_AT_ONCE)) {
+    const closed = some.map((one) => {
       const { opening, closing = NODE_LOST, seq } = one;
       return { opening, closing, receipt: receiptOf(opening, closing, { version, node, seq }) };
     });

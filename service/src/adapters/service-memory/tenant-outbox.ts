@@ -5,7 +5,6 @@ import { StateOutbox } from '../../../../src/adapters/state/outbox.ts';
 import { StateFile } from '../../../../src/adapters/state/state-file.ts';
 import { StateWriter } from '../../../../src/adapters/state/state-writer.ts';
 import { loadDriver } from '../../../../src/adapters/store/driver.ts';
-import type { LedgerRow } from '../../../../src/ports/ledger.ts';
 import type { ServiceStore } from '../../ports/service-store.ts';
 import type { LedgerStore } from '../journals/ledger.ts';
 
@@ -121,24 +120,20 @@ export function tenantLedgerStore(store: Pick<ServiceStore, 'of'>): LedgerStore 
   return {
     findEntries: async (keys) => {
       const found = await Promise.all(
-        [...groupBy(keys.map(splitKey), ({ tenant }) => tenant)].map(([tenant, own]) =>
-          store.of(tenant).findLedger(own.map(({ key }) => key)),
-        ),
+        [...groupBy(keys, tenantIn)].map(([tenant, own]) => store.of(tenant).findLedger(own)),
       );
       return found.flat();
     },
     recordEntries: async (rows) => {
-      const placed = rows.map((row) => ({ row, tenant: splitKey(row.key).tenant }));
-      for (const [tenant, own] of groupBy(placed, (one) => one.tenant)) {
+      for (const [tenant, own] of groupBy(rows, ({ key }) => tenantIn(key))) {
         // oxlint-disable-next-line no-await-in-loop -- One store writes for all of them.
-        await store.of(tenant).recordLedger(own.map(({ row }): LedgerRow => row));
+        await store.of(tenant).recordLedger(own);
       }
     },
   };
 }
 
-/** Splits a key into the tenant and the key of the tenant's own ledger. It begins with `t:` and the tenant. */
-function splitKey(key: string): { readonly tenant: string; readonly key: string } {
-  const [, tenant = ''] = key.split(':', 2);
-  return { tenant, key };
+/** Returns the tenant in an entry's key, which begins with `t:`, the tenant and a colon. */
+function tenantIn(key: string): string {
+  return key.split(':', 2)[1] ?? '';
 }

@@ -103,7 +103,7 @@ export function openMoveSource(folder: string) {
     /** Identifies the database: no two databases have the same epoch. */
     epoch: epochOf(database),
     /** The number of purges that have begun but not ended. They must end before a move. */
-    unfinishedPurges: countOf(database, "purges WHERE state = 'tombstoned'"),
+    unfinishedPurges: database.all("SELECT id FROM purges WHERE state = 'tombstoned'").length,
     rowsOf: (table: MovedTable) => pages(database, table),
     spaces: () => spacesOf(database),
     /** Returns records in the order of their commits, without the first `skip`. */
@@ -205,8 +205,4 @@ function objectOf(row: RecordRow): NewObject {
     ...(row.mark === null ? {} : { source: row.mark }),
     ...(row.last_from === null ? {} : { lastFrom: row.last_from }),
   };
-}
-
-function countOf(database: Database, from: string): number {
-  return database.get<{ count: number }>(`SELECT count(*) AS count FROM ${from}`)?.count ?? 0;
 }

@@ -66,7 +66,7 @@ export class WorkerStore {
     if (name === 'close') return this.#close();
     const { methods, database } = await this.#open();
     // Never prove anything from a file that was deleted, replaced or overwritten while open.
-    if (!isOwnFile(database)) this.#fail();
+    if (!isOwnFile(database)) this.#failure = replaced();
     if (this.#failure !== undefined) throw this.#failure;
     try {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only sqlite-service-store.ts calls.
@@ -78,10 +78,6 @@ export class WorkerStore {
     } catch (error) {
       throw asMemoryError(error);
     }
-  }
-
-  #fail(): void {
-    this.#failure = replaced();
   }
 
   // If the service cannot open its file, it ends. It does not retry silently, because the operator must know.

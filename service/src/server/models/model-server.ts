@@ -45,7 +45,7 @@ import { Confirmed } from '../change-watch.ts';
 import { refusalOf, ServiceFault } from '../fault.ts';
 import type { ServingParts } from '../parts.ts';
 import { journalFull, KeyHandlers } from './key-handlers.ts';
-import { answerModelError, errorDialectOf } from '../answers.ts';
+import { answerModelError, answerReply, errorDialectOf } from '../answers.ts';
 import {
   type ModelCall,
   receiptKind,
@@ -259,15 +259,8 @@ export class ModelServer {
     const totalMs = this.#parts.clock.monotonic() - startedAt;
     const closing = { ...refusedClosing(call, { code: '', status: 200 }, totalMs), ...LISTED };
     const hasReceipt = this.#unforwarded.served(refusedOpening(call), closing);
-    outgoing.writeHead(200, {
-      'content-type': 'application/json',
-      'content-length': Buffer.byteLength(text),
-      'cache-control': 'no-store',
-      'x-content-type-options': 'nosniff',
-      'x-svc-request-id': requestId,
-      ...(hasReceipt ? { 'x-svc-receipt-id': requestId } : {}),
-    });
-    outgoing.end(text);
+    const more = hasReceipt ? { headers: { 'x-svc-receipt-id': requestId } } : {};
+    answerReply(outgoing, { body: text, ...more }, requestId);
   }
 
   #fail({ exchange, head, call }: Stage, thrown: unknown): ModelEnding {
