@@ -83,7 +83,7 @@ export function objectOfItem(item: CaptureItem, session: string): NewObject | Re
   };
 }
 
-/** Returns the texts that are searched. Tool outputs are left out: callers fetch them by name. */
+/** Returns the texts of a record that are searched. A tool output has none, because it is fetched by its reference. */
 export function textsOf(record: ContentRecord): readonly SpokenText[] {
   const spoken: SpokenText[] =
     record.k === 'exchange'

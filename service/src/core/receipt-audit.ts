@@ -66,7 +66,7 @@ export class ReceiptAudit {
     this.#keys = keys;
   }
 
-  /** Adds one object to the audit: a receipt of a request, a receipt of a purge, or a head. */
+  /** Adds one object to the audit: a receipt of a request or of a purge, a head, or a total. */
   take(value: unknown): void {
     const fields = asRecord(value);
     const isHead = fields['object'] === 'svc.receipt_head';

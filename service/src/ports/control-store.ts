@@ -72,7 +72,7 @@ type FactKind =
   | 'purge';
 
 export interface ChangeList {
-  /** The number of the latest change. Numbers follow the order of the commits and have no gaps. */
+  /** The number of the latest change. Numbers follow the order of the commits. Only a new epoch leaves a gap. */
   readonly last: number;
   /** The changes in order. Undefined if there are too many or some were deleted: then anything may have changed. */
   readonly changes: readonly ChangedFact[] | undefined;

@@ -16,7 +16,7 @@ export interface ReceiptStore {
   storeReceipts(rows: readonly ReceiptRow[]): Promise<void>;
   /** Lists the node's heads that are not closed. */
   openHeads(asked: { readonly node: string; readonly limit: number }): Promise<readonly OpenHead[]>;
-  /** Replaces the heads of these nodes and tenants, unless they are closed. */
+  /** Stores these heads as closed ones. A head that is closed already stays as it is. */
   closeHeads(heads: readonly ClosedHead[]): Promise<void>;
 }
 
@@ -107,7 +107,7 @@ export interface SpentQuestion {
  * request has one, even if this process is killed. Closed receipts are signed and stored a moment later.
  */
 export interface Receipts {
-  /** Writes one line at once. Throws JournalFullError; the request must then not be forwarded. */
+  /** Opens a receipt, in one line that is written synchronously. If it throws JournalFullError, forward nothing. */
   open(opening: ReceiptOpening): OpenReceipt;
   /** Writes the receipt of a request that never reaches a provider, in one line. Throws JournalFullError. */
   reject(opening: ReceiptOpening, closing: ReceiptClosing): void;

@@ -42,12 +42,12 @@ export interface ServiceStore extends ServiceControl, ReceiptStore {
   close(): Promise<void>;
 }
 
-/** Days to keep, in milliseconds since 1970. */
+/** What `keepDays` deletes. All times are milliseconds since 1970. */
 export interface KeptDays {
   readonly now: number;
   /** The beginning of the oldest receipts that any tenant keeps. */
   readonly receiptsFrom?: number;
-  /** Events before this time are deleted, except each tenant's last one: the hash chain continues from it. */
+  /** Audit events before this time are deleted. The hash that the next event of a tenant needs is stored apart. */
   readonly auditFrom?: number;
 }
 
@@ -92,7 +92,7 @@ export interface TenantStore extends TenantControl, TenantReceipts, LeaseStore {
 
   /** Returns the rows of the ledger with these keys. */
   findLedger(keys: readonly string[]): Promise<readonly LedgerRow[]>;
-  /** Stores ledger rows. A row is written once and never changed; only a purge empties recalled blocks in it. */
+  /** Stores ledger rows. A row with `isOnce` never replaces one with its key; another row replaces an older one. */
   recordLedger(rows: readonly LedgerRow[]): Promise<void>;
 
   /** Finds the answer that is stored for an Idempotency-Key; undefined if there is none, or it is older than a day. */
@@ -109,7 +109,7 @@ export interface BegunAnswer {
   /** Identifies the call; no two calls ever have the same holder. */
   readonly holder: string;
   readonly requestHash: string;
-  /** Milliseconds after which another call may begin the work, unless `renewLease` is called before. */
+  /** Milliseconds after which another call may begin the work, unless this holder calls `beginAnswer` again before. */
   readonly ms: number;
 }
 
@@ -162,7 +162,7 @@ export interface ServiceQuestion extends Omit<RecallQuestion, 'humanText'> {
   /** The key of every proof: 32 bytes. */
   readonly nonce: Uint8Array;
   readonly ifGeneration: string | undefined;
-  /** Results that are not ready by then are left out. In milliseconds since 1970. */
+  /** Milliseconds since 1970. Results that are not ready by then are left out. */
   readonly deadlineAt: number;
 }
 

@@ -52,7 +52,7 @@ export interface VaultStore {
 }
 
 export type VaultChange =
-  /** Makes the key the active one. */
+  /** Adds a master key, which becomes the active one. */
   | {
       readonly what: 'master.add';
       readonly id: string;
@@ -62,7 +62,7 @@ export type VaultChange =
   | { readonly what: 'master.retire'; readonly id: string; readonly at: number }
   /** Stores rewrapped secrets. Rows that changed meanwhile are left unchanged. */
   | { readonly what: 'secrets.rewrap'; readonly rows: readonly RewrappedSecret[] }
-  /** Makes the key the active one. */
+  /** Adds a signing key, which becomes the active one. */
   | {
       readonly what: 'signing.add';
       readonly kid: string;

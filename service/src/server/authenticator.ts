@@ -22,7 +22,7 @@ import type { ServiceParts } from './parts.ts';
  * much.
  */
 const USE_NOTED_MS = 60_000;
-/** Bound on cached keys: the active keys of a large service. */
+/** Bound on keys whose last stored use is cached: the active keys of a large service. */
 const KEYS_MAX = 20_000;
 
 export interface Credentials {
@@ -72,7 +72,7 @@ export class Authenticator {
     const noted = Math.max(this.#noted.get(name) ?? 0, key.usedAt ?? 0);
     if (now - noted > USE_NOTED_MS) {
       this.#noted.set(name, now);
-      // Stores the time of use as a hint for users. The call does not wait for it, and ignores its failure.
+      // The call does not wait for this, and ignores a failure: the time of use is only shown to users.
       store
         .of(key.tenant)
         .noteKeyUse(key.keyId, now)

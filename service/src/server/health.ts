@@ -72,7 +72,7 @@ export class HealthCheck {
     return undefined;
   }
 
-  /** Runs a check within the deadline. The problem goes to the operator's log only, because anyone may ask. */
+  /** Runs a check within the deadline. The result does not say what is wrong, because anyone may ask. */
   async #timed(check: () => Promise<string | undefined>): Promise<HealthState> {
     const { clock } = this.#parts;
     const start = clock.monotonic();

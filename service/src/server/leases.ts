@@ -5,7 +5,7 @@ import type { LeaseStore } from '../ports/control-store.ts';
 import type { Limiter } from '../ports/limiter.ts';
 import type { ServiceStore } from '../ports/service-store.ts';
 
-/** How long a lease lasts without a heartbeat, so the time until another node takes over the work of a dead one. */
+/** How long a lease lasts without a heartbeat. After that another node takes over the work of a dead one. */
 export const LEASE_MS = 30_000;
 /** The interval of heartbeats: two may be lost before the lease ends. */
 const HEARTBEAT_MS = LEASE_MS / 3;

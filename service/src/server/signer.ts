@@ -15,7 +15,10 @@ import { Vault, type VaultParts } from './vault.ts';
 
 /** Signs receipts of requests and of purges with the key that the vault holds. */
 
-/** Signs texts on libuv's threads: 28 us there, 3 us here. Returns the JSON of the signed objects. */
+/**
+ * Signs the canonical JSON of objects on libuv's threads, which takes 28 µs each there and 3 µs of the main thread.
+ * Returns the JSON of the signed objects.
+ */
 export function signTexts(
   signer: ObjectSigner,
   canonical: readonly string[],

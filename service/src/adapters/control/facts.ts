@@ -65,7 +65,7 @@ export function callerOf({ tenant_name: name, tenant_created_at: at, ...row }: R
   return { key: keyOf(key), tenant: tenantFactsOf(tenant) };
 }
 
-/** Parses an admin. An operator belongs to no tenant, so its column is empty. */
+/** Parses an admin. An operator belongs to no tenant, so its column `tenant_id` is ''. */
 export function adminOf({ tenant_id: tenant, ...row }: Row): StoredAdmin {
   return adminIn(tenant === '' ? row : { ...row, tenant_id: tenant });
 }

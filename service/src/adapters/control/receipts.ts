@@ -129,7 +129,7 @@ function usageKeyOf({
   model,
 }: ReceiptRow): readonly string[] {
   const day = isoDay(timeOfReceiptId(receiptId) ?? 0);
-  // Without a provider the model is any text that the caller sent, so no row is made for it.
+  // If no provider was asked, the model is any text that the caller sent, so the sums do not name it.
   return [tenant, day, keyId, providerId, providerId === '' ? '' : model];
 }
 

@@ -97,7 +97,7 @@ export class JournalLedger implements Ledger {
       bytesMax: JOURNAL_BYTES_MAX,
     };
     this.#journal = new Journal(journal);
-    // Reads the file at once: the first request after a kill must see the entries of the last one.
+    // Read the file at once, because the first request after a kill must find the entries of the last one before.
     this.#adopt(journal);
   }
 
@@ -222,7 +222,7 @@ export class JournalLedger implements Ledger {
     return this.#suspect.has(key) ? undefined : this.#undrained.get(key);
   }
 
-  /** Caches a row. With several nodes only entries that are never changed, because another node may change the rest. */
+  /** Caches a row. With several nodes it caches only entries that never change, as another node may change others. */
   #keep(row: LedgerRow, address: LedgerAddress | undefined): void {
     if (this.isShared && (address === undefined || !isWrittenOnce(address))) return;
     this.#rows.set(row.key, row);

@@ -35,8 +35,8 @@ import {
 } from './operation.ts';
 
 /**
- * Admins of tenants and operators of the service: their tokens, their audit events, and the state of the service. A
- * token is shown in one answer only, and never stored.
+ * Operations on admin tokens, on audit events, and on the state of the service. A token is shown only in the answer
+ * that makes it, and only its hash is stored.
  */
 
 export const adminCreate = closed(
@@ -201,7 +201,7 @@ function eventWire({ at, ...event }: AuditEvent): object {
   return { ...event, at: isoTime(at) };
 }
 
-/** Tells whether the parts of a service work, and how much data it holds. No provider is asked. */
+/** Returns whether the parts of a service work, and how much data it holds. No provider is asked. */
 async function getStatus({ parts }: ConsoleCall): Promise<ConsoleReply> {
   const { store, vault, signer, receipts } = parts;
   const [health, vaultProblem, signerProblem] = await Promise.all([

@@ -58,9 +58,7 @@ import {
  * saved provider never changes, so its credential is sent to no other host.
  */
 
-/**
- * Matches a header value by RFC 9110: visible ASCII, blanks and bytes above. Line ends and NUL would split a header.
- */
+/** The shape of custom headers or query values. A line end or NUL in a value would split a header (RFC 9110). */
 const customValues = listOf(
   closed({
     name: text({ min: 1, max: 256, pattern: /^[\u0021-\u007e]*$/ }),
