@@ -1,18 +1,26 @@
-/** A plan limits a tenant. Null means no limit, so svc counts nothing for it. */
-export interface PlanLimits {
-  readonly requests_per_minute: number | null;
+import { integer, orNull } from '../../../src/core/memory-api/shape.ts';
+
+const rate = orNull(integer(1, 1_000_000_000));
+export const count = orNull(integer(0, 2 ** 40));
+
+/** The limits that a plan may set for a tenant, with the shapes of their values. */
+export const PLAN_LIMITS = {
+  requests_per_minute: rate,
   /** The number of requests that may come at once after a pause. */
-  readonly requests_burst: number | null;
-  readonly input_tokens_per_minute: number | null;
-  readonly concurrent_requests: number | null;
-  readonly memory_calls_per_minute: number | null;
-  readonly tokens_per_day: number | null;
-  readonly tokens_per_month: number | null;
-  readonly records: number | null;
-  readonly providers: number | null;
-  readonly keys: number | null;
-  readonly retention_days: number | null;
-}
+  requests_burst: rate,
+  input_tokens_per_minute: rate,
+  concurrent_requests: rate,
+  memory_calls_per_minute: rate,
+  tokens_per_day: count,
+  tokens_per_month: count,
+  records: count,
+  providers: count,
+  keys: count,
+  retention_days: rate,
+} as const;
+
+/** The limits of a plan. Null means no limit, so svc counts nothing for it. */
+export type PlanLimits = { readonly [Name in keyof typeof PLAN_LIMITS]: number | null };
 
 export interface Plan {
   readonly name: string;
@@ -23,16 +31,7 @@ export interface Plan {
 /** The name of the plan for a service that a user runs for their own use. */
 export const SELF_HOSTED = 'self-hosted';
 
-export const NO_LIMITS: PlanLimits = {
-  requests_per_minute: null,
-  requests_burst: null,
-  input_tokens_per_minute: null,
-  concurrent_requests: null,
-  memory_calls_per_minute: null,
-  tokens_per_day: null,
-  tokens_per_month: null,
-  records: null,
-  providers: null,
-  keys: null,
-  retention_days: null,
-};
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The names of the table.
+export const NO_LIMITS = Object.fromEntries(
+  Object.keys(PLAN_LIMITS).map((name) => [name, null]),
+) as PlanLimits;

@@ -23,6 +23,7 @@ import {
   time,
 } from '../../../../src/core/memory-api/shape.ts';
 import { isoTime } from '../../../../src/core/memory/times.ts';
+import { count } from '../../core/plans.ts';
 import { ServiceFault } from '../fault.ts';
 import {
   apply,
@@ -30,7 +31,6 @@ import {
   type ConsoleCall,
   type ConsoleOperation,
   type ConsoleReply,
-  count,
   distinct,
   EXPIRES,
   expiryOf,

@@ -1,13 +1,5 @@
 import type { Fields } from '../../../../src/core/bytes/json-fields.ts';
-import {
-  closed,
-  integer,
-  listOf,
-  orNull,
-  type Shape,
-  such,
-  text,
-} from '../../../../src/core/memory-api/shape.ts';
+import { closed, listOf, type Shape, such, text } from '../../../../src/core/memory-api/shape.ts';
 import { isoTime } from '../../../../src/core/memory/times.ts';
 import type { AdminRole } from '../../core/admins.ts';
 import type { AuditKind, AuditNote } from '../../core/audit.ts';
@@ -491,8 +483,6 @@ export const nothing = closed({});
 export const personName = text({ min: 1, max: 100, pattern: /^[^\p{Cc}\p{Zl}\p{Zp}]*$/u });
 /** A name that users type in commands: of plans and providers. */
 export const commandName = text({ pattern: /^[a-z0-9][a-z0-9-]{0,62}$/ });
-export const count = orNull(integer(0, 2 ** 40));
-
 /** Matches the name of a model, or a prefix that ends in a star. */
 const MODEL_NAME = /^(?:[\w.:@/+~-]{1,256}|[\w.:@/+~-]{0,255}\*)$/;
 export const modelNames = distinct(listOf(text({ pattern: MODEL_NAME }), { min: 1, max: 500 }));

@@ -1,15 +1,8 @@
 import type { AuditKind } from '../../core/audit.ts';
 import { asRecord } from '../../../../src/core/bytes/json-fields.ts';
-import {
-  closed,
-  type Infer,
-  integer,
-  oneOf,
-  orNull,
-  text,
-} from '../../../../src/core/memory-api/shape.ts';
+import { closed, type Infer, oneOf, text } from '../../../../src/core/memory-api/shape.ts';
 import { isoTime } from '../../../../src/core/memory/times.ts';
-import { NO_LIMITS, type Plan, SELF_HOSTED } from '../../core/plans.ts';
+import { NO_LIMITS, type Plan, PLAN_LIMITS, SELF_HOSTED } from '../../core/plans.ts';
 import { isTenantId, SERVICE_TENANT, type Tenant, TENANT_ID } from '../../core/tenants.ts';
 import { ServiceFault } from '../fault.ts';
 import {
@@ -21,7 +14,6 @@ import {
   type ConsoleCall,
   type ConsoleOperation,
   type ConsoleReply,
-  count,
   listReply,
   mustBeDone,
   noteOf,
@@ -45,25 +37,8 @@ export const tenantUpdate = closed(
   { name: personName, plan: commandName, status: oneOf('active', 'suspended', 'deleted') },
 );
 
-const rate = orNull(integer(1, 1_000_000_000));
-
 /** The limits of a plan in a body. A limit that is left out is not enforced. */
-const limitsShape = closed(
-  {},
-  {
-    requests_per_minute: rate,
-    requests_burst: rate,
-    input_tokens_per_minute: rate,
-    concurrent_requests: rate,
-    memory_calls_per_minute: rate,
-    tokens_per_day: count,
-    tokens_per_month: count,
-    records: count,
-    providers: count,
-    keys: count,
-    retention_days: rate,
-  },
-);
+const limitsShape = closed({}, PLAN_LIMITS);
 
 export const planCreate = closed({ name: commandName, limits: limitsShape });
 export const planUpdate = closed({ limits: limitsShape });
