@@ -1,4 +1,5 @@
 import type { Usage } from '../../../src/core/dialects/answer.ts';
+import type { Camel } from './account-settings.ts';
 import type { Receipt, ReceiptClosing, ReceiptOpening, ReceiptStatus } from './receipts.ts';
 
 /** Makes the database row of a receipt: the columns that lists filter by, and the counts for the sums of each day. */
@@ -18,20 +19,6 @@ export interface ReceiptRow {
   readonly counts: UsageCounts;
 }
 
-export interface UsageCounts {
-  readonly failed: number;
-  readonly originalInputTokens: number;
-  readonly forwardedInputTokens: number;
-  readonly recalledTokens: number;
-  readonly elidedTokens: number;
-  /** The provider's own counts. Input includes tokens read from and written to its cache. */
-  readonly inputTokens: number;
-  readonly cacheReadTokens: number;
-  readonly outputTokens: number;
-  /** Tokens that count against budgets: the provider's count, or the estimate if there is none. */
-  readonly spentTokens: number;
-}
-
 /** The names of the sums of usage, in the API and in the table `usage_days`. */
 export const USAGE_COUNTS = [
   'requests',
@@ -40,11 +27,18 @@ export const USAGE_COUNTS = [
   'forwarded_input_tokens',
   'recalled_tokens',
   'elided_tokens',
+  // The provider's own counts. Input includes tokens read from and written to its cache.
   'input_tokens',
   'cache_read_tokens',
   'output_tokens',
+  // Tokens that count against budgets: the provider's count, or the estimate if there is none.
   'spent_tokens',
 ] as const;
+
+/** What one receipt adds to the sums. It counts as one request. */
+export type UsageCounts = {
+  readonly [Name in Exclude<(typeof USAGE_COUNTS)[number], 'requests'> as Camel<Name>]: number;
+};
 
 export interface ClosedReceipt {
   readonly opening: ReceiptOpening;

@@ -1,4 +1,5 @@
 import { NO_LIMITS, SELF_HOSTED } from '../../core/plans.ts';
+import { USAGE_COUNTS } from '../../core/receipt-rows.ts';
 import { DEFAULT_TENANT } from '../../core/tenants.ts';
 
 /**
@@ -259,16 +260,7 @@ export const TABLES: readonly string[] = [
     key_id text COLLATE "C" NOT NULL,
     provider_id text COLLATE "C" NOT NULL,
     model text COLLATE "C" NOT NULL,
-    requests bigint NOT NULL,
-    failed bigint NOT NULL,
-    original_input_tokens bigint NOT NULL,
-    forwarded_input_tokens bigint NOT NULL,
-    recalled_tokens bigint NOT NULL,
-    elided_tokens bigint NOT NULL,
-    input_tokens bigint NOT NULL,
-    cache_read_tokens bigint NOT NULL,
-    output_tokens bigint NOT NULL,
-    spent_tokens bigint NOT NULL,
+    ${USAGE_COUNTS.map((name) => `${name} bigint NOT NULL`).join(',\n    ')},
     PRIMARY KEY (tenant_id, day, key_id, provider_id, model)
   )`,
   `INSERT INTO plans VALUES ('${SELF_HOSTED}', '${JSON.stringify(NO_LIMITS)}', 0)`,
