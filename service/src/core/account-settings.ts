@@ -47,7 +47,7 @@ export const ACCOUNT_SETTINGS = {
 
 type Rows = typeof ACCOUNT_SETTINGS;
 type Name = keyof Rows;
-type Camel<Text> = Text extends `${infer Word}_${infer Rest}`
+export type Camel<Text> = Text extends `${infer Word}_${infer Rest}`
   ? `${Word}${Capitalize<Camel<Rest>>}`
   : Text;
 
@@ -108,12 +108,8 @@ export function servedSettings(
   { recallMs, canReadAgain }: { readonly recallMs: number; readonly canReadAgain: boolean },
 ): HandlerSettings {
   return {
-    compressionMode: account.compressionMode,
-    inputBudget: account.inputBudget,
-    recalledTokensMax: account.recalledTokensMax,
+    ...account,
     elisionEnabled: account.elisionEnabled && canReadAgain,
-    elisionKeepRounds: account.elisionKeepRounds,
-    elisionCaptureLimit: account.elisionCaptureLimit,
     // An upper bound: the scopes of the key and the request's header may lower this mode.
     memoryMode: 'read-write',
     sessionBrief: true,
