@@ -298,7 +298,7 @@ interface TotalFacts {
   readonly at: string;
 }
 
-interface HeadFacts {
+export interface HeadFacts {
   readonly tenant: string;
   readonly node: string;
   readonly lastSeq: number;

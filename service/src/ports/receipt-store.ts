@@ -1,5 +1,5 @@
 import type { ReceiptRow, UsageCounts } from '../core/receipt-rows.ts';
-import type { ReceiptStatus, ReceiptClosing, ReceiptOpening } from '../core/receipts.ts';
+import type { HeadFacts, ReceiptStatus, ReceiptClosing, ReceiptOpening } from '../core/receipts.ts';
 import type { Page } from './control-store.ts';
 
 export type { ReceiptRow, UsageCounts } from '../core/receipt-rows.ts';
@@ -57,18 +57,12 @@ export interface ReceiptFilter {
 }
 
 /** The last stored receipt number of a node that may still make receipts for the tenant. */
-export interface OpenHead {
-  readonly tenant: string;
-  readonly node: string;
-  readonly lastSeq: number;
+export interface OpenHead extends HeadFacts {
   readonly body?: undefined;
 }
 
 /** The last receipt number of a node that makes no further receipts for the tenant. */
-export interface ClosedHead {
-  readonly tenant: string;
-  readonly node: string;
-  readonly lastSeq: number;
+export interface ClosedHead extends HeadFacts {
   /** The signed head as JSON. */
   readonly body: string;
 }

@@ -5,6 +5,7 @@ import {
   type ReceiptClosing,
   type ReceiptOpening,
   headOf,
+  type HeadFacts,
   NODE_LOST,
   receiptOf,
   receiptText,
@@ -13,7 +14,6 @@ import {
   JournalFullError,
   type OpenReceipt,
   type Receipts,
-  type ClosedHead,
   type ReceiptStore,
 } from '../../ports/receipt-store.ts';
 import { within } from '../../../../src/adapters/within.ts';
@@ -370,17 +370,14 @@ async function storeBatch(
   await store.storeReceipts(rows);
 }
 
-type Head = Omit<ClosedHead, 'body'>;
-
-async function closeHeads({ store, sign, now }: Storing, heads: readonly Head[]): Promise<void> {
+async function closeHeads(
+  { store, sign, now }: Storing,
+  heads: readonly HeadFacts[],
+): Promise<void> {
   const at = isoTime(now());
   const texts = heads.map((head) => canonicalJson(headOf(head, { at, isClosed: true })) ?? '');
   const bodies = await sign(texts);
-  await store.closeHeads(
-    heads.map(({ tenant, node, lastSeq }, place) => {
-      return { tenant, node, lastSeq, body: bodies[place] ?? '' };
-    }),
-  );
+  await store.closeHeads(heads.map((head, place) => ({ ...head, body: bodies[place] ?? '' })));
 }
 
 /** A line of the journal: it opens a receipt, closes one, or both. */

@@ -1,10 +1,11 @@
 import { textsOf } from '../../core/objects.ts';
 import { recordOfBytes } from '../../../../src/core/memory-api/records.ts';
 import type { SqlScalar } from '../../ports/rows.ts';
-import type { NewObject, ObjectKind } from '../../ports/service-store.ts';
+import type { NewObject } from '../../ports/service-store.ts';
 import type { Database } from '../../../../src/adapters/store/database.ts';
 import { Descriptors } from '../../../../src/adapters/store/descriptors.ts';
 import { loadDriver } from '../../../../src/adapters/store/driver.ts';
+import { readerOf, type Row } from '../control/facts.ts';
 import { shapeOf } from '../control/tables.ts';
 import { openServiceDatabase } from './database.ts';
 import { epochOf } from './schema.ts';
@@ -60,7 +61,7 @@ const RECORD_BYTES_AT_ONCE = 4 * 1024 * 1024;
 
 const RECORDS = `SELECT o.digest, o.ref, o.kind, o.text_digest, o.observed_at, o.created_at, o.position,
     o.fingerprint, o.branch, o.dialect, o.tool_name, o.redactions, o.seq, o.id, o.bytes, c.session, c.client,
-    (SELECT m.source FROM texts m WHERE m.record_id = o.id ORDER BY m.n LIMIT 1) AS mark,
+    (SELECT m.source FROM texts m WHERE m.record_id = o.id ORDER BY m.n LIMIT 1) AS source,
     (SELECT m.last_from FROM texts m WHERE m.record_id = o.id ORDER BY m.n LIMIT 1) AS last_from
   FROM objects o JOIN tenant_spaces s ON s.tenant_id = o.tenant_id AND s.id = o.space_id
   JOIN sources c ON c.id = o.source_id
@@ -71,27 +72,15 @@ const SKIPPED = `SELECT o.seq, o.id FROM objects o
   JOIN tenant_spaces s ON s.tenant_id = o.tenant_id AND s.id = o.space_id
   WHERE s.tenant_id = ? AND s.name = ? ORDER BY o.seq, o.id LIMIT 1 OFFSET ?`;
 
-interface RecordRow {
-  readonly digest: string;
-  readonly ref: string;
-  readonly kind: ObjectKind;
-  readonly text_digest: string | null;
-  readonly observed_at: number;
-  readonly created_at: number;
-  readonly position: number;
-  readonly fingerprint: string;
-  readonly branch: string | null;
-  readonly dialect: string | null;
-  readonly tool_name: string | null;
-  readonly redactions: number;
-  readonly seq: number;
+/** A record's columns: those of NewObject, without its texts, and the three that are not a part of it. */
+interface RecordRow extends Row {
   readonly id: number;
+  readonly seq: number;
+  readonly created_at: number;
   readonly bytes: Uint8Array;
-  readonly session: string;
-  readonly client: string;
-  readonly mark: 'unverified' | null;
-  readonly last_from: number | null;
 }
+
+const objectIn = readerOf<Omit<NewObject, 'texts'>>();
 
 /** Opens the service's file. Throws ServiceFileError if there is none. */
 export function openMoveSource(folder: string) {
@@ -184,25 +173,6 @@ function batchOf(rows: readonly RecordRow[]): MovedBatch {
   return { now: rows[0]?.created_at ?? 0, objects: rows.map(objectOf) };
 }
 
-function objectOf(row: RecordRow): NewObject {
-  const { digest, ref, kind, bytes, session, client, fingerprint, position, redactions } = row;
-  return {
-    digest,
-    ref,
-    kind,
-    bytes,
-    session,
-    client,
-    fingerprint,
-    position,
-    redactions,
-    texts: kind === 'tool_output' ? [] : textsOf(recordOfBytes(bytes)),
-    observedAt: row.observed_at,
-    ...(row.text_digest === null ? {} : { textDigest: row.text_digest }),
-    ...(row.branch === null ? {} : { branch: row.branch }),
-    ...(row.dialect === null ? {} : { dialect: row.dialect }),
-    ...(row.tool_name === null ? {} : { toolName: row.tool_name }),
-    ...(row.mark === null ? {} : { source: row.mark }),
-    ...(row.last_from === null ? {} : { lastFrom: row.last_from }),
-  };
+function objectOf({ id: _id, seq: _seq, created_at: _at, ...columns }: RecordRow): NewObject {
+  return { ...objectIn(columns), texts: textsOf(recordOfBytes(columns.bytes)) };
 }
