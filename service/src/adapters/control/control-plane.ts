@@ -53,7 +53,7 @@ const ANSWER_AGE_MAX_MS = DAY_MS;
 const LEDGER_AGE_MAX_MS = 90 * DAY_MS;
 
 export function serviceControl({ open }: ControlEngine) {
-  const { list } = readingFrom(open);
+  const { list, noteRow } = statementsOn(open);
   return {
     findCaller: async (keyId, signal) => {
       // An id must belong to one key: if two tenants had the same id, neither key is accepted.
@@ -69,9 +69,7 @@ export function serviceControl({ open }: ControlEngine) {
     },
     listAdmins: (tenant, { limit, after = '' }) =>
       list(adminOf, [CONTROL.listAdmins, tenant ?? null, after, limit]),
-    noteAdminUse: async (adminId, at) => {
-      await (await open()).note((rows) => rows.run(CONTROL.noteAdminUse, adminId, at));
-    },
+    noteAdminUse: (adminId, at) => noteRow([CONTROL.noteAdminUse, adminId, at]),
     listMasterKeys: async () => (await open()).read(listMasterKeys),
     listSecrets: ({ limit, notUnder = null, after }) => {
       const behind = [after?.tenant ?? '', after?.secretId ?? ''];
@@ -102,16 +100,14 @@ export function serviceControl({ open }: ControlEngine) {
 
 export function tenantControl(engine: ControlEngine, tenant: string) {
   const { open } = engine;
-  const { list, find } = readingFrom(open);
+  const { list, find, noteRow } = statementsOn(open);
   return {
     ...answerCalls(engine, tenant),
     ...ledgerCalls(engine.open, tenant),
     listKeys: ({ limit, after = '', isLive = false }: KeyPage = EVERY) =>
       list(keyOf, [CONTROL.listKeys, tenant, after, limit, isLive ? 1 : 0]),
     getKey: (keyId) => find(keyOf, [CONTROL.getKey, tenant, keyId]),
-    noteKeyUse: async (keyId, at) => {
-      await (await open()).note((rows) => rows.run(CONTROL.noteKeyUse, tenant, keyId, at));
-    },
+    noteKeyUse: (keyId, at) => noteRow([CONTROL.noteKeyUse, tenant, keyId, at]),
     listAudit: ({ limit, after }) => {
       const before = Number(after ?? Number.MAX_SAFE_INTEGER);
       return list(eventOf, [CONTROL.listAudit, tenant, before, limit]);
@@ -152,22 +148,29 @@ export async function dropStale(
   });
 }
 
-type Reading = readonly [statement: string, ...values: SqlValue[]];
+type Statement = readonly [statement: string, ...values: SqlValue[]];
 
-/** Makes two functions that run one reading statement and convert its rows: `list` all of them, `find` the first. */
-function readingFrom(open: ControlEngine['open']) {
-  const list = async <Fact>(of: (row: Row) => Fact, asked: Reading, signal?: AbortSignal) => {
+/**
+ * Makes functions that run one statement. `list` and `find` read, and convert all rows or the first one. `noteRow`
+ * writes what a power cut may lose.
+ */
+function statementsOn(open: ControlEngine['open']) {
+  const list = async <Fact>(of: (row: Row) => Fact, asked: Statement, signal?: AbortSignal) => {
     const [statement, ...values] = asked;
     return (await (await open()).look<Row>({ statement, values }, signal)).map(of);
   };
-  const find = async <Fact>(of: (row: Row) => Fact, asked: Reading, signal?: AbortSignal) =>
+  const find = async <Fact>(of: (row: Row) => Fact, asked: Statement, signal?: AbortSignal) =>
     (await list(of, asked, signal))[0];
-  return { list, find };
+  const noteRow = async (asked: Statement): Promise<void> => {
+    await (await open()).note((rows) => rows.run(...asked));
+  };
+  return { list, find, noteRow };
 }
 
 /** Makes the methods for leases, and for the stored answers of calls with an Idempotency-Key. */
 function answerCalls({ open, now }: ControlEngine, tenant: string) {
   const LEASES = leaseStatements(now);
+  const { noteRow } = statementsOn(open);
 
   /** Takes a lease and returns undefined, or returns the note of its present holder. */
   const take = async (
@@ -194,9 +197,7 @@ function answerCalls({ open, now }: ControlEngine, tenant: string) {
       const values = [tenant, name, holder, ms];
       return (await (await open()).note((rows) => rows.run(LEASES.renewLease, ...values))) > 0;
     },
-    endLease: async ({ name, holder }) => {
-      await (await open()).note((rows) => rows.run(LEASES.endLease, tenant, name, holder));
-    },
+    endLease: ({ name, holder }) => noteRow([LEASES.endLease, tenant, name, holder]),
     listLeases: async (start) =>
       (await open()).read((rows) => rows.all<StandingLease>(LEASES.listLeases, tenant, start)),
     findAnswer: async (asked, signal) => (await open()).read((rows) => find(rows, asked), signal),
@@ -212,10 +213,7 @@ function answerCalls({ open, now }: ControlEngine, tenant: string) {
         return { state: 'kept', answer };
       });
     },
-    leaveAnswer: async (asked, holder) => {
-      const values = [tenant, leaseName(asked), holder];
-      await (await open()).note((rows) => rows.run(LEASES.endLease, ...values));
-    },
+    leaveAnswer: (asked, holder) => noteRow([LEASES.endLease, tenant, leaseName(asked), holder]),
     /** If a power cut loses the stored answer, the repeated call stores its records again, as duplicates. */
     keepAnswer: async (asked, { requestHash, body, at }) => {
       const { keyId, idempotencyKey } = asked;
