@@ -125,7 +125,7 @@ export class CallServer {
     const { method = '', url: target = '', rawHeaders: headers } = incoming;
     const head = readHead({ method, target, headers });
     const health = healthPath(head.path);
-    // Some monitors send HEAD.
+    // HEAD too, because some monitors send it.
     if (health !== undefined && (method === 'GET' || method === 'HEAD')) {
       story.operation = health;
       const bytesOut = await this.#health.answer(outgoing, health, this.#isStopping);

@@ -55,7 +55,7 @@ export class ProcessLimiter implements Limiter {
     const now = this.#clock.monotonic();
     for (const { bucket, leaseId, ttlMs } of leases) {
       const standing = this.#standing(bucket, now);
-      // Insert it again at the end, because the map is sorted by the end of the lease.
+      // Insert the lease again at the end of the map, because the map is sorted by the ends of its leases.
       if (standing.delete(leaseId)) standing.set(leaseId, now + ttlMs);
     }
   }

@@ -67,7 +67,7 @@ interface NewRecord {
 export class CapturePlan {
   readonly results: readonly ObjectState[];
   readonly records: NewRecord[] = [];
-  /** Records of one text that the space already has. The batch may state a newer time for them, or their source. */
+  /** Records of one text that the space already has. In the batch they may have a newer time, or be verified. */
   readonly again: NewObject[] = [];
   /** Canonical bytes of the new records. */
   bytes = 0;

@@ -277,8 +277,8 @@ class BatchWriter {
   }
 
   /**
-   * Updates records that the space had before the batch: a newer time, or that the user has confirmed the text. On
-   * SQLite, sayAgain() does the same.
+   * Updates records that the space had before the batch: sets a newer time, and marks a text as verified if the batch
+   * has it verified. On SQLite, sayAgain() does the same.
    */
   #sayAgain(): Promise<number>[] {
     const { again } = this.#plan;

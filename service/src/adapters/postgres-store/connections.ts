@@ -47,7 +47,7 @@ interface Work<T> {
 
 type Runner = <T>(work: Work<T>, signal?: AbortSignal) => Promise<T>;
 
-/** Default bound on connections of a node. The smallest managed databases allow some 25. */
+/** Default bound on connections of a node, so that two nodes fit into the smallest managed databases. */
 const CONNECTIONS_MAX = 10;
 /**
  * Share of connections that recalls and captures may not take. So look-ups of keys and settings, the ledger and

@@ -23,7 +23,7 @@ export class BodyHashes implements BodyWatch {
     this.#own = own;
   }
 
-  /** Sets the body that was sent, in pieces. Undefined: the body of `routed`, or the request's own. */
+  /** Sets the body that was sent, in pieces. Undefined: the one of routed(), or else the request's own. */
   forwarded(pieces: readonly Uint8Array[] | undefined): void {
     this.#forwarded = { pieces };
   }

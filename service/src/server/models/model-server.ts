@@ -89,7 +89,7 @@ const KEY_MS = 2_000;
  * clients, or whose requests come back in a loop, does not use up all.
  */
 const RUNNING_MAX = 2_048;
-/** The path of the list of models; a longer path names one model. */
+/** The path of the list of models. `/v1/models/NAME` is the path of one model. */
 const MODELS = '/v1/models';
 
 export class ModelServer {
