@@ -55,7 +55,7 @@ export const LIMITS = [
   {
     name: 'a place ends while its call runs',
     file: 'service/src/server/admission.ts',
-    from: '        this.#tell((signal) => this.#parts.limiter.renew(leases, signal), leases.length);\n',
+    from: '        this.#tell((signal) => this.#parts.limiter.renew(leases, signal));\n',
     to: '',
     test: ADMISSION,
   },

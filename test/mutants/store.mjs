@@ -159,7 +159,7 @@ export const STORE = [
   {
     name: 'a service proves from a file that was deleted',
     file: 'service/src/adapters/service-store/store.ts',
-    from: '    if (!isOwnFile(database)) this.#fail();\n',
+    from: '    if (!isOwnFile(database)) this.#failure = replaced();\n',
     to: '',
     test: 'service/test/adapters/service-store.test.ts',
   },
