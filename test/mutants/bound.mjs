@@ -61,6 +61,14 @@ export const BOUND = [
     test: LOOK,
   },
   {
+    name: 'in a tool loop without thinking the last final answer is not looked up',
+    file: BONDS,
+    from: 'finalAnswers(reading.view.items).slice(-ANSWERS_MAX)',
+    to: "[reading.view.items.findLastIndex(({ role }) => role === 'assistant')]",
+    test: LOOK,
+    only: 'a refused block does not come back',
+  },
+  {
     name: 'the mode takes a placed block back',
     file: RECALL,
     from: "return isBound || silence === undefined || silence === 'skipped_side_call';",

@@ -179,7 +179,7 @@ test.each([
     expect(await send(asks('Is that all?'))).toBe(0);
     pair.fail();
     expect(await send(asks('What is left?'))).toBe(0);
-    for (const call of ['call_1', 'call_2', 'call_3']) {
+    for (const call of ['call_1', 'call_2', 'call_3', 'call_4', 'call_5']) {
       const [answer, ...rest] = toolRound(dialect, call, 'Nothing.', {
         file_path: '/home/ada/a.ts',
       });
