@@ -77,6 +77,8 @@ export interface Counts {
 export class World {
   readonly counts: Counts;
   readonly #branches: Branch[] = [];
+  /** The conversations that a model which binds its thinking has answered. */
+  readonly #bound = new Set<string>();
   readonly #held = new Set<string>();
   readonly #place: FuzzedPlace;
   #pair = new StrictPair({ account: 'new', isStrictest: true });
@@ -351,6 +353,7 @@ export class World {
       this.#branches.splice(at, 1);
       return;
     }
+    if (isBinding(branch.kind.dialect, branch.model)) this.#bound.add(nameOf(branch));
     if (this.#pair.isRefused) return this.#heal(branch, at);
     const { status, headers } = response;
     if (status !== 200) throw new Error(`the answer has status ${status}`);
@@ -359,8 +362,8 @@ export class World {
     const wasRefused = branch.wasRefused === true || this.#pair.timesFailed > 0;
     const next = { ...branch, answer, wasRefused, given: this.#givenBy(branch) };
     if (branch.isAway) {
-      // Thinking that is bound meanwhile was made without the blocks, so they stay away.
-      const isBound = isBinding(branch.kind.dialect, branch.model);
+      // Thinking that may be bound was made without the blocks, so they stay away. svc does not know its model.
+      const isBound = this.#bound.has(nameOf(branch));
       this.#branches[at] = isBound ? { ...next, sent: [] } : next;
       return;
     }
@@ -369,14 +372,9 @@ export class World {
   }
 
   /** Forks without an id are one conversation to svc, so what one had refused goes from all of them. */
-  #forgetAlike({ session, kind, items }: Branch): void {
-    if (session !== undefined) return;
-    const opening = JSON.stringify(items[0]);
+  #forgetAlike(branch: Branch): void {
     for (const [at, other] of this.#branches.entries()) {
-      const isAlike = other.session === undefined && other.kind.dialect === kind.dialect;
-      if (isAlike && JSON.stringify(other.items[0]) === opening) {
-        this.#branches[at] = { ...other, sent: [] };
-      }
+      if (nameOf(other) === nameOf(branch)) this.#branches[at] = { ...other, sent: [] };
     }
   }
 
@@ -661,6 +659,11 @@ export class World {
     this.#number += 1;
     return `session-${this.#number}`;
   }
+}
+
+/** Names the conversation of a branch as svc does: forks without an id are one. */
+function nameOf({ session, kind, items }: Branch): string {
+  return session ?? `${kind.dialect} ${JSON.stringify(items[0])}`;
 }
 
 function elidedItems({ fates }: Judged): number {
