@@ -32,7 +32,6 @@ const MODULES = {
   settings: 'src/core/settings/config-proxy.ts',
   recall: 'src/proxy/recall.ts',
   slices: 'src/proxy/deadline.ts',
-  texts: 'src/adapters/texts.ts',
   found: 'src/core/ledger/entries.ts',
   entries: 'src/core/ledger/entries.ts',
   reading: 'test/support/view-of.ts',

@@ -1,4 +1,3 @@
-import { TEXTS } from '../../src/adapters/texts.ts';
 import {
   FoundEntries,
   keyOf,
@@ -120,7 +119,7 @@ export class SessionPlanner {
       view,
       batches: found.map(({ leftOut }) => leftOut),
       outputs: seenOutputsOf(view),
-      textsOf: (exchange) => readExchangeTexts(view, exchange, TEXTS),
+      textsOf: (exchange) => readExchangeTexts(view, exchange),
       isStored: (digest) => run.stored.has(digest),
       takesNew: true,
       isBound: false,

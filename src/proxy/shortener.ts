@@ -278,7 +278,7 @@ export class Shortener {
     const last = view.items[exchange.end - 1];
     const known = last === undefined ? undefined : this.#texts.get(last);
     if (known !== undefined) return known.texts;
-    const texts = readExchangeTexts(view, exchange, this.#dependencies.texts);
+    const texts = readExchangeTexts(view, exchange);
     if (last !== undefined) this.#texts.set(last, { texts });
     return texts;
   }

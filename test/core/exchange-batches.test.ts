@@ -1,4 +1,3 @@
-import { TEXTS } from '../../src/adapters/texts.ts';
 import { expect, test } from 'vitest';
 import { groupExchanges } from '../../src/core/conversation/exchanges.ts';
 import { FoundEntries, LOCAL_TENANT } from '../../src/core/ledger/entries.ts';
@@ -29,7 +28,7 @@ function chatOf(exchanges: readonly (number | readonly [prompt: number, answer: 
   });
   const view = viewOf('anthropic_messages', { messages });
   const omissions = findOmissions(view, groupExchanges(view.items), (it) =>
-    readExchangeTexts(view, it, TEXTS),
+    readExchangeTexts(view, it),
   );
   const owner = { tenant: LOCAL_TENANT, scope: 'test', conversation: 'c1' };
   return { place: { view, owner, elision: 'real' } as const, omissions };

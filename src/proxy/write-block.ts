@@ -1,0 +1,36 @@
+import type { QuotedRecord } from '../core/ledger/entries.ts';
+import { type AgentLimits, writeAgentBlock } from '../core/recall/agent-block.ts';
+import { quotedRecords } from '../core/recall/quoted-records.ts';
+import { type RecallBlock, writeRecallBlock } from '../core/recall/recall-block.ts';
+import type { LocatedExchange, RecallAnswer } from '../ports/memory.ts';
+
+/** An answer of the memory. An exchange in it may be marked as outgrown: one of its files has changed since. */
+export interface QuotedAnswer extends RecallAnswer {
+  readonly exchanges?: readonly QuotedExchange[];
+}
+
+interface QuotedExchange extends LocatedExchange {
+  /** True if one of the exchange's files has changed since the exchange. */
+  readonly isOutgrown?: true;
+}
+
+export interface WrittenBlock extends RecallBlock {
+  readonly quoted: readonly QuotedRecord[];
+}
+
+/**
+ * Writes the block that quotes the memory's answer, within the limits and in svc's fence; the block is '' if nothing
+ * fits. `told`: the blocks that the prompt already contains; their lines are not repeated.
+ */
+export function writeBlock(
+  answer: QuotedAnswer,
+  limits: AgentLimits,
+  told: readonly string[],
+): WrittenBlock {
+  const { passages, exchanges, sessions = [] } = answer;
+  const block =
+    exchanges === undefined
+      ? writeRecallBlock(passages, limits.tokensMax, told)
+      : writeAgentBlock({ standing: passages, exchanges, sessions }, limits, told);
+  return { ...block, quoted: quotedRecords(block.text, answer) };
+}
