@@ -122,7 +122,7 @@ const RESERVED_SHARE = 1 / 4;
 
 export interface BudgetLimits {
   readonly bytesMax: number;
-  /** Milliseconds that a body may wait for room. */
+  /** Milliseconds that a body may wait until its bytes are free. */
   readonly waitMs: number;
   readonly waitingMax: number;
 }

@@ -20,8 +20,8 @@ export interface StoreHealth {
   readonly spaces: number;
   readonly records: number;
   readonly passages: number;
-  /** Size of the database and its write-ahead log. */
+  /** The size of the database with its write-ahead log. */
   readonly bytes: number;
-  /** Milliseconds from the start of the worker until the first query could run. */
+  /** How long it took to open the database, in milliseconds. */
   readonly openMs: number;
 }

@@ -27,7 +27,7 @@ export interface RequestLog {
   find(filter: RequestFilter): Promise<readonly RequestRow[]>;
   /** Returns rows of one conversation, newest first. The newest rows may be missing while they are written. */
   conversation(filter: ConversationFilter): Promise<readonly RequestRow[]>;
-  /** Returns sums over rows: one per day, client and space, newest day first. */
+  /** Returns sums over rows: one for each day, client, space, model and way of payment, newest day first. */
   sum(filter: SumFilter): Promise<readonly RequestSum[]>;
 }
 

@@ -65,7 +65,7 @@ class Desk {
     return this.#database.all<Shelf>(SHELVES);
   }
 
-  /** Counts records per day, with an index for each day: reading 100,000 times would take a fifth of a second. */
+  /** Counts the records of each day by a query on an index. Reading 100,000 records would take a fifth of a second. */
   days(space: string): ShelfDay[] {
     const id = this.#database.get<{ id: number }>(SPACE_ID, space)?.id;
     if (id === undefined) return [];

@@ -206,7 +206,10 @@ class SpaceLists {
     return this.#next;
   }
 
-  /** Records that all passages before `next` are in the lists. A digest without passages is looked up again. */
+  /**
+   * Records that all passages before `next` are in the lists. It drops digests without passages, because a new passage
+   * may belong to one of them.
+   */
   grownTo(next: number): void {
     this.#next = next;
     for (const [digest, passages] of this.#held) {
