@@ -125,6 +125,30 @@ test('R27: a record that cannot be written now waits, and is written when it can
   expect(memory.captured.map(({ text }) => text)).toEqual(['one']);
 });
 
+test('R27: a record for which no write may wait any more is refused, and accepted when it is offered again', async () => {
+  const folder = tempFolder();
+  const memory = new FakeMemory();
+  const state = openState({ folder, report: () => undefined });
+  const outbox = state.outboxFor('store', memory);
+  onTestFinished(async () => {
+    outbox.close();
+    await state.close();
+  });
+  expect(state.open()).toBe(true);
+  const connection = loadDriver().open(stateFile(folder));
+  connection.exec('BEGIN IMMEDIATE');
+  for (let writes = 0; writes < 4096; writes += 1) {
+    state.writer.put((rows) => void rows.run('DELETE FROM quota'));
+  }
+  expect(outbox.keep([recordOf('one')])).toBe(false);
+  connection.exec('ROLLBACK');
+  connection.close();
+  expect(await state.writer.caughtUp(30_000)).toBe(true);
+  expect(outbox.keep([recordOf('one')])).toBe(true);
+  await outbox.flush(30_000);
+  expect(memory.captured.map(({ text }) => text)).toEqual(['one']);
+});
+
 test('a record that the memory calls invalid is given up aloud, the others arrive', async () => {
   const lines: string[] = [];
   const memory = new FakeMemory();

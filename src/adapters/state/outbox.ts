@@ -95,6 +95,7 @@ export class StateOutbox implements Outbox {
         SELECT ?, value, ? FROM json_each(?) ORDER BY key`;
       rows.run(sql, name, Date.now(), values);
     });
+    if (written === 'refused') return false;
     for (const record of fresh) this.#kept.add(captureKeyOf(record));
     forgetOldest(this.#kept, KEPT_MAX);
     this.#waitingBytes += bytes;

@@ -27,8 +27,11 @@ const LOG_BYTES_ALONE = 16 * 1024 * 1024;
 /** A write. If it throws an error, it is called again later. */
 type Work = (rows: Statements) => void;
 
-/** `waits`: another connection holds the lock. `failed`: another error, such as a full disk. */
-export type Written = 'done' | 'waits' | 'failed';
+/**
+ * `waits`: another connection holds the lock. `failed`: another error, such as a full disk. `refused`: the writer is
+ * closed, or too many writes wait.
+ */
+export type Written = 'done' | 'waits' | 'failed' | 'refused';
 
 interface Waiting {
   readonly work: Work;
@@ -64,18 +67,15 @@ export class StateWriter {
     return this.#waiting.length > 0;
   }
 
-  /**
-   * Writes now or, if the result is not `done`, as soon as possible. `failed` also means that the writer is closed, or
-   * that too many writes wait; then it is never written.
-   */
+  /** Writes now or, after `waits` or `failed`, as soon as possible. After `refused` it is never written. */
   put(work: Work, done: () => void = () => undefined): Written {
-    if (this.#isClosed) return 'failed';
+    if (this.#isClosed) return 'refused';
     const written = this.isBehind ? 'waits' : this.#try(work);
     if (written === 'done') {
       done();
       return 'done';
     }
-    if (this.#waiting.length >= WAITING_MAX) return 'failed';
+    if (this.#waiting.length >= WAITING_MAX) return 'refused';
     this.#waiting.push({ work, done });
     this.#retrySoon(written);
     return written;
