@@ -7,6 +7,7 @@ import { loadDriver } from '../../src/adapters/store/driver.ts';
 import { collectGarbage } from '../support/collect-garbage.ts';
 import { FakeMemory } from '../support/fake-memory.ts';
 import { recordOf } from '../support/records.ts';
+import { Fault } from '../support/state-work.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 function openOutbox(
@@ -143,6 +144,30 @@ test('R27: a record for which no write may wait any more is refused, and accepte
   expect(outbox.keep([recordOf('one')])).toBe(false);
   connection.exec('ROLLBACK');
   connection.close();
+  expect(await state.writer.caughtUp(30_000)).toBe(true);
+  expect(outbox.keep([recordOf('one')])).toBe(true);
+  await outbox.flush(30_000);
+  expect(memory.captured.map(({ text }) => text)).toEqual(['one']);
+});
+
+test('R27: a record that a full disk keeps in memory is not called stored until it is written', async () => {
+  const memory = new FakeMemory();
+  const fault = new Fault(Infinity, 13);
+  const state = openState({
+    folder: tempFolder(),
+    driver: fault.driver,
+    report: () => undefined,
+  });
+  const outbox = state.outboxFor('store', memory);
+  onTestFinished(async () => {
+    outbox.close();
+    await state.close();
+  });
+  expect(state.open()).toBe(true);
+  fault.left = 0;
+  expect(outbox.keep([recordOf('one')])).toBe(false);
+  expect(outbox.keep([recordOf('one')])).toBe(false);
+  fault.times = 0;
   expect(await state.writer.caughtUp(30_000)).toBe(true);
   expect(outbox.keep([recordOf('one')])).toBe(true);
   await outbox.flush(30_000);

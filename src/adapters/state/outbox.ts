@@ -4,6 +4,7 @@ import { MemoryError } from '../../core/errors.ts';
 import type { CaptureState, Memory, MemoryRecord } from '../../ports/memory.ts';
 import type { Outbox } from '../../ports/outbox.ts';
 import { within } from '../within.ts';
+import type { Statements } from '../store/driver.ts';
 import type { StateFile } from './state-file.ts';
 import type { StateWriter } from './state-writer.ts';
 
@@ -57,6 +58,8 @@ export class StateOutbox implements Outbox {
   readonly #options: StateOutboxOptions;
   /** Keys of captures that this process has already stored. Each request of an exchange offers the same ones again. */
   readonly #kept = new Set<string>();
+  /** Those of these captures that wait to be written. */
+  readonly #unwritten = new Set<string>();
   /** Bytes of the captures that are not delivered yet; see WAITING_BYTES_MAX. */
   #waitingBytes = 0;
   #areBytesCounted = false;
@@ -81,7 +84,7 @@ export class StateOutbox implements Outbox {
   keep(records: readonly MemoryRecord[]): boolean {
     if (this.#isClosed) return false;
     const fresh = records.filter((record) => !this.#kept.has(captureKeyOf(record)));
-    if (fresh.length === 0) return true;
+    if (fresh.length === 0) return !this.#isUnwritten(records);
     const lines = fresh.map((record) => JSON.stringify(record));
     const bytes = lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0);
     if (this.#waitingBytes + bytes > WAITING_BYTES_MAX) {
@@ -89,18 +92,29 @@ export class StateOutbox implements Outbox {
       return false;
     }
     const values = JSON.stringify(lines);
+    const keys = fresh.map(captureKeyOf);
     const { writer, name } = this.#options;
-    const written = writer.put((rows) => {
+    const insert = (rows: Statements): void => {
       const sql = `INSERT INTO outbox (target, record, at)
         SELECT ?, value, ? FROM json_each(?) ORDER BY key`;
       rows.run(sql, name, Date.now(), values);
-    });
+    };
+    const written = writer.put(insert, () => keys.forEach((key) => this.#unwritten.delete(key)));
     if (written === 'refused') return false;
-    for (const record of fresh) this.#kept.add(captureKeyOf(record));
+    for (const key of keys) {
+      this.#kept.add(key);
+      if (written !== 'done') this.#unwritten.add(key);
+    }
     forgetOldest(this.#kept, KEPT_MAX);
     this.#waitingBytes += bytes;
     void this.#begin();
     return written !== 'failed';
+  }
+
+  /** Says whether one of these captures is only in memory, because the disk fails. */
+  #isUnwritten(records: readonly MemoryRecord[]): boolean {
+    const isFailing = this.#unwritten.size > 0 && this.#options.writer.isFailing;
+    return isFailing && records.some((record) => this.#unwritten.has(captureKeyOf(record)));
   }
 
   async flush(withinMs: number): Promise<void> {

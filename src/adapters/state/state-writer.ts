@@ -56,6 +56,8 @@ export class StateWriter {
   #log: { readonly descriptor: number; readonly identity: string } | undefined;
   #whenIdle: (() => void)[] = [];
   #warnedAt = -Infinity;
+  /** True if the last write failed for another reason than a lock. */
+  #isFailing = false;
   #isClosed = false;
 
   constructor(options: StateWriterOptions) {
@@ -65,6 +67,11 @@ export class StateWriter {
 
   get isBehind(): boolean {
     return this.#waiting.length > 0;
+  }
+
+  /** True while writes wait because of an error, such as a full disk, and not only for a lock. */
+  get isFailing(): boolean {
+    return this.isBehind && this.#isFailing;
   }
 
   /** Writes now or, after `waits` or `failed`, as soon as possible. After `refused` it is never written. */
@@ -122,10 +129,12 @@ export class StateWriter {
   #try(work: Work): Written {
     try {
       this.#file.use(work);
+      this.#isFailing = false;
       this.#syncSoon();
       return 'done';
     } catch (error) {
-      if (isBusy(error)) return 'waits';
+      this.#isFailing = !isBusy(error);
+      if (!this.#isFailing) return 'waits';
       this.#warn(failureText(error));
       return 'failed';
     }
