@@ -30,6 +30,8 @@ export class Postings {
   /** The number of passages that each space had when its first count was cached. */
   readonly #counted = new Map<number, number>();
   readonly #places: KnownPlaces;
+  /** False if the source has no generation; see RecallSource. */
+  #mayCache = false;
 
   constructor(source: RecallSource) {
     this.#source = source;
@@ -38,10 +40,12 @@ export class Postings {
 
   /** Returns the postings of a space for one recall. */
   *in(space: Space): Steps<SpacePostings> {
+    const generation = this.#source.generation();
+    this.#mayCache = generation !== undefined;
     this.#forgetOldCounts(space);
     return new SpacePostings(this.#source, space, {
       all: this,
-      lists: yield* this.#places.in(space),
+      lists: yield* this.#places.in(space, generation),
     });
   }
 
@@ -50,7 +54,7 @@ export class Postings {
   }
 
   remember(space: Space, term: string, frequency: number): void {
-    if (this.#source.generation() === undefined) return;
+    if (!this.#mayCache) return;
     if (this.#frequencies.size >= FREQUENCIES_MAX) this.#frequencies.clear();
     this.#frequencies.set(`${space.id} ${term}`, frequency);
   }
@@ -158,8 +162,7 @@ class KnownPlaces {
   }
 
   /** Returns the lists of a space, after adding the passages that were stored since the last call. */
-  *in(space: Space): Steps<SpaceLists> {
-    const generation = this.#source.generation();
+  *in(space: Space, generation: string | undefined): Steps<SpaceLists> {
     if (generation === undefined) return new SpaceLists(space.next);
     if (generation !== this.#generation || this.#isFull()) this.#spaces.clear();
     this.#generation = generation;
