@@ -1,4 +1,4 @@
-import { lstatSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 export function databaseFile(folder: string): string {
@@ -20,6 +20,18 @@ export function blockedFiles(folder: string): readonly string[] {
 /** Returns the size of a database with its write-ahead log, in bytes; 0 if there is none. */
 export function databaseBytes(file: string): number {
   return bytesOf(file) + bytesOf(`${file}-wal`);
+}
+
+/**
+ * Renames a damaged database with its logs, which may contain what the file has lost. Returns the new path. `now`:
+ * milliseconds since 1970.
+ */
+export function setAside(path: string, now: number): string {
+  const aside = `${path}.corrupt-${new Date(now).toISOString().replaceAll(':', '')}`;
+  for (const suffix of ['', '-wal', '-shm']) {
+    if (existsSync(path + suffix)) renameSync(path + suffix, aside + suffix);
+  }
+  return aside;
 }
 
 function bytesOf(path: string): number {

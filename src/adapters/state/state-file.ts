@@ -1,5 +1,5 @@
-import { existsSync, renameSync, statSync } from 'node:fs';
-import { stateFile } from '../files/database-file.ts';
+import { existsSync, statSync } from 'node:fs';
+import { setAside, stateFile } from '../files/database-file.ts';
 import { ensurePrivateFile, makePrivateFolder } from '../files/private-files.ts';
 import {
   type Driver,
@@ -268,10 +268,7 @@ export class StateFile {
     // Another process or thread may have renamed the file already.
     const isOurs = opened === undefined || opened.identity === identityOf(this.path);
     if (!isOurs || !this.#options.creates) return;
-    const aside = `${this.path}.corrupt-${new Date().toISOString().replaceAll(':', '')}`;
-    for (const suffix of ['', '-wal', '-shm']) {
-      if (existsSync(this.path + suffix)) renameSync(this.path + suffix, aside + suffix);
-    }
+    const aside = setAside(this.path, Date.now());
     this.#options.report(
       `The file of svc's state was damaged. svc kept it as ${aside} and created a new one.`,
     );

@@ -1,6 +1,6 @@
-import { existsSync, lstatSync, renameSync } from 'node:fs';
+import { existsSync, lstatSync } from 'node:fs';
 import { MemoryError } from '../../core/errors.ts';
-import { databaseFile } from '../files/database-file.ts';
+import { databaseFile, setAside } from '../files/database-file.ts';
 import { ensurePrivateFile, makePrivateFolder } from '../files/private-files.ts';
 import {
   type Connection,
@@ -278,19 +278,12 @@ interface Abandoned {
  */
 export function abandon(given: Abandoned, options: OpenOptions): void {
   try {
-    if (given.isBroken && given.isAtPath()) setAside(options);
+    if (!given.isBroken || !given.isAtPath()) return;
+    const aside = setAside(databaseFile(options.folder), options.now);
+    options.report(`The memory's file was damaged. svc kept it as ${aside} and created a new one.`);
   } finally {
     given.close();
   }
-}
-
-function setAside(options: OpenOptions): void {
-  const path = databaseFile(options.folder);
-  const aside = `${path}.corrupt-${new Date(options.now).toISOString().replaceAll(':', '')}`;
-  for (const suffix of ['', '-wal', '-shm']) {
-    if (existsSync(path + suffix)) renameSync(path + suffix, aside + suffix);
-  }
-  options.report(`The memory's file was damaged. svc kept it as ${aside} and created a new one.`);
 }
 
 /** Thrown if the database was deleted or replaced while it was open. The thread of the connection must then end. */
