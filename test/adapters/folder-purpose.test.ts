@@ -1,7 +1,11 @@
 import { chmodSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { looseDataFiles, tightenDataFiles } from '../../src/adapters/files/data-files.ts';
+import {
+  findSetAside,
+  looseDataFiles,
+  tightenDataFiles,
+} from '../../src/adapters/files/data-files.ts';
 import { makePrivateFolder } from '../../src/adapters/files/private-files.ts';
 import { ensurePrivateFolder, tightenFolder } from '../../src/adapters/files/private-folder.ts';
 import { runCli } from '../support/cli.ts';
@@ -100,6 +104,13 @@ test('R40: start keeps nothing in a folder that many use, and says what to do', 
   expect(code).toBe(1);
   expect(stderr).toContain(`${shared} is shared with others.`);
   expect(modeOf(shared)).toBe(0o1777);
+});
+
+test('a damaged database that was set aside is found, without its log, whichever of the two it is', async () => {
+  const time = '2026-11-29T101112.000Z';
+  const aside = [`memory.db.corrupt-${time}`, `state.db.corrupt-${time}`];
+  const folder = folderWith(0o700, 'memory.db', ...aside, ...aside.map((name) => `${name}-wal`));
+  expect((await findSetAside(folder)).toSorted()).toEqual(aside.map((name) => join(folder, name)));
 });
 
 test('R28: each file of svc in the data folder that others may read is found and tightened', async () => {

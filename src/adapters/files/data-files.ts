@@ -19,7 +19,7 @@ import { isFolderName, ownNamesIn } from './folder-purpose.ts';
 /** Matches the files and folders that svc makes directly in the data folder. */
 const DATA_NAMES = ownNamesIn('data');
 /** Matches a damaged database that svc has renamed, but not the `-wal` and `-shm` files that belong to it. */
-const SET_ASIDE = /^memory\.db\.corrupt-[\dTZ.-]+$/;
+const SET_ASIDE = /^(?:memory|state)\.db\.corrupt-[\dTZ.-]+$/;
 /** Bound on checked files. A folder with more files has journals of many killed processes. */
 const FILES_MAX = 1000;
 

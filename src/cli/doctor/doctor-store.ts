@@ -95,12 +95,16 @@ async function checkModes(folder: string): Promise<readonly Check[]> {
 
 /** Reports damaged files that svc has renamed. At that time svc reported it only to the user who opened the store. */
 async function checkSetAside(folder: string): Promise<readonly Check[]> {
-  return (await findSetAside(folder)).map((path) => ({
-    level: 'warning',
-    subject: 'Store',
-    found: `${path} was damaged and set aside: svc does not use its memories`,
-    fix: 'Replace memory.db by an earlier copy, or delete the file that was set aside.',
-  }));
+  return (await findSetAside(folder)).map((path) => {
+    const name = basename(path).replace(/\.corrupt-.*$/, '');
+    const what = name === 'memory.db' ? 'its memories' : 'it';
+    return {
+      level: 'warning',
+      subject: 'Store',
+      found: `${path} was damaged and set aside: svc does not use ${what}`,
+      fix: `Replace ${name} by an earlier copy, or delete the file that was set aside.`,
+    };
+  });
 }
 
 function checkReplaced(folder: string, now: number): readonly Check[] {
