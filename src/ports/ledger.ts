@@ -22,8 +22,9 @@ export interface Ledger {
    */
   record(entries: readonly LedgerEntry[]): Promise<void>;
   /**
-   * Records the changes of a request before it is forwarded. Returns false if another process that serves this
-   * conversation would not find the entries: then the request must be forwarded without these changes. Never throws.
+   * Records the changes of a request before it is forwarded. Returns false if a process that may serve this conversation
+   * would not find the entries, or if they quote a text that was forgotten meanwhile. Then the request must be forwarded
+   * without these changes. Never throws.
    */
   commit(entries: readonly LedgerEntry[]): Promise<boolean>;
   /** True if other processes write to the ledger too, so that a missing entry may appear later. */

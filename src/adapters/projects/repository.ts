@@ -37,7 +37,7 @@ export async function findRepository(folder: string): Promise<Repository | undef
     if (at === home && at !== start) break;
     const kind = await kindOf(join(at, '.git'));
     if (kind === 'foreign') return undefined;
-    // Continue upwards from a bare repository: it may be a file of a working tree, which then counts.
+    // Search upwards even from a bare repository: it may be part of a working tree, whose repository then counts.
     const tree = kind === 'none' ? undefined : await repositoryAt(at, kind);
     if (tree !== undefined) return tree;
     if (kind !== 'none') break;
