@@ -86,6 +86,7 @@ function readFacts(file) {
   );
 }
 
+const MARKS = /^(?:- )?(?:\d{4}-\d\d-\d\d: )?(?:\(\S+\) )?(?:(?:user|assistant): )?/;
 export const BRIEF_HEAD = 'Earlier sessions here:';
 
 /** What a block quotes, without fence, days, references and marks: lines of exchanges, and of the brief. */
@@ -94,7 +95,8 @@ export function entriesOf(block) {
   let list = entries.lines;
   for (const line of block.split('\n')) {
     if (line.startsWith('- ')) {
-      list.push(line.slice(2).replace(/^(?:(?:user|assistant)|\d{4}-\d\d-\d\d): /, ''));
+      const parts = list === entries.brief ? line.split(' → assistant: ') : [line];
+      list.push(...parts.map((part) => part.replace(MARKS, '')));
     } else if (line.startsWith('  ') && list.length > 0) {
       list.push(`${list.pop()}\n${line.slice(2)}`);
     } else list = line === BRIEF_HEAD ? entries.brief : entries.lines;

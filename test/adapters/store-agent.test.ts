@@ -266,7 +266,7 @@ describe.each(PLACES)('%s', (_place, open) => {
     expect(answer.exchanges).toEqual([]);
   });
 
-  test('a brief names other sessions of the branch by their subject, not the one that asks', async () => {
+  test('a brief says what other sessions of the branch concluded or were about, not the one that asks', async () => {
     const memory = await fill((await open(tempFolder())).memory);
     await memory.capture(
       exchangeOf('now', 'yes', 'Pushed to the remote branch of the parser.'),
@@ -283,7 +283,7 @@ describe.each(PLACES)('%s', (_place, open) => {
     const { sessions = [] } = await memory.recall(questionOf('hello there', { agent }), patience());
     const titles = sessions.map(({ title }) => title);
     expect(titles.slice(0, 2).toSorted()).toEqual([
-      'find out why the parser drops the last token of a slow stream',
+      'assistant: Root cause: `flushTail()` in src/parser.ts returned before the last chunk of the stream was decoded.',
       'move the invoice exporter to streams',
     ]);
     expect(titles.join('\n')).not.toContain('Pushed');

@@ -224,52 +224,42 @@ test('a quoted line can neither close its fence nor begin like a head', () => {
   expect(text.match(/<\/svc-memory>/g)).toHaveLength(1);
 });
 
-test('each line is in a block once: a cut request in the brief, what is whole under its reference', () => {
-  const cut = 'Move the parser to streams, so that the last chunk…';
+test('each line is in a block once: what the list says is left out of the exchanges', () => {
+  const asked = 'Move the parser to streams.';
+  const told = 'The parser is a stream now.';
   const fact = 'The tests of the quay only pass with DOCKER=1.';
+  const lines = (ref: string, ...texts: readonly string[]) => ({
+    ...exchange(ref, ''),
+    quotes: texts.map((text) => ({ role: 'assistant' as const, text })),
+  });
   const { text } = writeAgentBlock(
     {
       standing: [],
-      exchanges: [
-        {
-          ...exchange('m_aaaaaaaa', ''),
-          quotes: [
-            { role: 'user', text: cut },
-            { role: 'assistant', text: 'The parser is a stream now.' },
-          ],
-        },
-        { ...exchange('m_bbbbbbbb', ''), quotes: [{ role: 'user', text: fact }] },
-      ],
+      exchanges: [lines('m_aaaaaaaa', told, 'It reads `quay.ts`.'), lines('m_bbbbbbbb', fact)],
       sessions: [
-        { at, title: 'Move the parser to streams, so that the…' },
-        { at, title: fact },
+        { at, title: `(feat/streams) ${asked} → assistant: ${told}` },
+        { at, title: `assistant: ${fact}` },
       ],
     },
     limits,
   );
   expect(text.split('\n').slice(1, -1)).toEqual([
     'Earlier sessions here:',
-    '- 2026-05-01: Move the parser to streams, so that the…',
+    `- 2026-05-01: (feat/streams) ${asked} → assistant: ${told}`,
     '2026-05-01 m_aaaaaaaa:',
-    '- assistant: The parser is a stream now.',
+    '- assistant: It reads `quay.ts`.',
     'm_bbbbbbbb:',
-    `- ${fact}`,
+    `- assistant: ${fact}`,
   ]);
+  const later = writeAgentBlock(
+    { standing: [], exchanges: [lines('m_cccccccc', told)], sessions: [] },
+    limits,
+    [text],
+  );
+  expect(later.text).toBe('');
 });
 
-test('a brief that cuts off a value says where the whole text is', () => {
-  const titles = ['Share folders', 'assistant: The tests of the quay only pass with… (m_cccccccc)'];
-  const { text } = writeAgentBlock(
-    {
-      standing: [],
-      exchanges: [],
-      sessions: titles.map((title, place) => ({ at: at - place, title })),
-    },
-    limits,
-  );
-  expect(text).toContain('- 2026-04-30: The tests of the quay only pass with…\n');
-  expect(text).toContain(
-    "\nWhole by `svc memory get`: line 2 m_cccccccc\nThe assistant's words: line 2\n",
-  );
-  expect(tellsExchanges(text)).toBe(false);
+test('a block of sessions alone quotes no exchange', () => {
+  const told = { standing: [], exchanges: [], sessions };
+  expect(tellsExchanges(writeAgentBlock(told, limits).text)).toBe(false);
 });

@@ -3,10 +3,9 @@ import { SaidLines } from '../../src/core/recall/said-lines.ts';
 import * as brief from '../../src/core/recall/session-brief.ts';
 
 const VALUES = new Map([['quai', 3]]);
-const ref = 'm_aaaaaaaabbbbbbbb';
 const titleOf = (...given: Parameters<typeof brief.titleOf>): string =>
   brief.titleOf(...given)?.title ?? '';
-const asked = (text: string) => [{ ref, asked: text, answered: '' }];
+const asked = (text: string) => [{ asked: text, answered: '' }];
 
 test('a statement of one sentence is a title whole, with its value at the end', () => {
   const fact =
@@ -14,28 +13,8 @@ test('a statement of one sentence is a title whole, with its value at the end', 
   expect(titleOf(asked(fact), VALUES)).toBe(fact);
 });
 
-const FILLER = 'of the harbour beside it '.repeat(9);
-
-test.each([
-  ['an order', `Refactor the tide planner of the quay, and the port 6431 ${FILLER}too`],
-  ['a statement', `The quai was moved to the other bank, because port 6431 ${FILLER}is used`],
-])(
-  '%s that does not fit is named by its first clause, with the reference of its text',
-  (_, long) => {
-    const clause = long.slice(0, long.indexOf(','));
-    expect(titleOf(asked(long), VALUES)).toBe(`${clause}… (m_aaaaaaaa)`);
-  },
-);
-
-test.each([
-  ['its subject has no verb yet', `The tests of the quai ${FILLER}listen on port 6431.`],
-  [
-    'its subject is followed by a clause',
-    `The tests of the quai when port 6431 is used ${FILLER}fail.`,
-  ],
-  ['it ends nowhere', `Refactor the quai ${'of the harbour '.repeat(20)}`],
-])('a sentence that does not fit gives no title where %s', (_, long) => {
-  expect(titleOf(asked(long), VALUES)).toBe('');
+test('a sentence that does not fit is no title', () => {
+  expect(titleOf(asked(`Refactor the quai ${'of the harbour '.repeat(20)}.`), VALUES)).toBe('');
 });
 
 test('a clause in front of its main clause, and an abbreviation, end no sentence', () => {
@@ -49,9 +28,9 @@ test('a clause in front of its main clause, and an abbreviation, end no sentence
 
 test('a question is no title; a statement beside it is, or what was answered', () => {
   const question = 'Is the tide planner of the quai tested?';
-  const answered = 'The tide planner of the quai has no test.';
+  const answered = 'The tide planner of the quai has no test in `planner.test.ts`.';
   expect(titleOf(asked(question), VALUES)).toBe('');
-  expect(titleOf([{ ref, asked: question, answered }], VALUES)).toBe(`assistant: ${answered}`);
+  expect(titleOf([{ asked: question, answered }], VALUES)).toBe(`assistant: ${answered}`);
   expect(titleOf(asked(`${question} The quai moved to Bergen.`), VALUES)).toBe(
     'The quai moved to Bergen.',
   );
@@ -74,12 +53,9 @@ test.each([
   "I'm not sure which quai you mean.",
   'I am unable to find the quai.',
 ])('where the person only steered, a model that has no answer gives no title: %s', (answered) => {
-  expect(titleOf([{ ref, asked: 'continue', answered }], VALUES)).toBe('');
+  expect(titleOf([{ asked: 'continue', answered }], VALUES)).toBe('');
   const answer = 'The quai moved to Bergen because the tide planner was too slow.';
-  expect(titleOf([{ ref, asked: 'continue', answered: answer }], VALUES)).toContain(
-    'The quai moved',
-  );
-  expect(titleOf([{ ref, asked: 'Move the quai to Bergen.', answered }], VALUES)).toContain('Move');
+  expect(titleOf([{ asked: 'continue', answered: answer }], VALUES)).toContain('The quai moved');
 });
 
 test('what the prompt says gives no title; the next sentence does, or nothing', () => {
@@ -130,46 +106,73 @@ test.each([
   expect(titleOf(asked(text), VALUES)).toBe('');
 });
 
-test('a cut title has a reference only where it loses a value', () => {
-  const cut = titleOf(
-    asked(`Refactor the harbour depot of the tide planner, but ${'keep the boats '.repeat(20)}`),
-    VALUES,
+const MOVED = 'Moved `tide_planner.ts` to the depot of Bergen.';
+const session = (text: string, answered: string, branch = '') => ({
+  branch,
+  titleWithin: (tokensMax: number) =>
+    brief.titleOf([{ asked: text, answered }], VALUES, new SaidLines(''), tokensMax),
+});
+const titlesOf = (sessions: readonly ReturnType<typeof session>[], briefTokensMax = 125) =>
+  brief.shareTitles(sessions, { briefTokensMax, days: 1 }).map((one) => one?.title);
+
+test('what was asked stands before what was concluded, where both fit', () => {
+  const order = 'Move the tide planner to Bergen';
+  expect(titleOf([{ asked: order, answered: MOVED }], VALUES)).toBe(
+    `${order} → assistant: ${MOVED}`,
   );
-  expect(cut).toBe('Refactor the harbour depot of the tide planner…');
+  const long = `${order}, and keep ${'the boats of the harbour and '.repeat(9)}the quai`;
+  expect(titleOf([{ asked: long, answered: MOVED }], VALUES)).toBe(`assistant: ${MOVED}`);
 });
 
-test('each session gets its share, and a long sentence what the others leave', () => {
-  const statement = 'The tests of the harbour depot only pass with DOCKER=1 and port 6431.';
-  const titleWithin = (tokensMax: number) =>
-    brief.titleOf(asked(statement), VALUES, new SaidLines(''), tokensMax);
-  const given = { briefTokensMax: 125, days: 1 };
-  expect(brief.shareTitles([titleWithin], given)[0]?.title).toBe(statement);
-  const four = brief.shareTitles(
-    Array.from({ length: 4 }, () => titleWithin),
-    given,
-  );
-  expect(four.filter((one) => one?.title === statement).length).toBeLessThan(4);
+test('the conclusion comes from the text after the last tool call', () => {
+  const before = 'Fixed `tide_planner.ts` because the depot of Bergen was closed.';
+  const answered = `${before}\n\n${MOVED}`;
+  const exchange = { asked: 'ok, go', answered, lastFrom: before.length + 2 };
+  expect(titleOf([exchange], VALUES)).toBe(`assistant: ${MOVED}`);
 });
 
-test('what is left goes first to a session that only a longer sentence of the person names', () => {
-  const long =
-    'Move the tide planner of the harbour to Bergen before the boats of the quai leave it.';
-  const answered = 'The quai has a tide planner.';
-  const titleWithin = (tokensMax: number) =>
-    brief.titleOf([{ ref, asked: long, answered }], VALUES, new SaidLines(''), tokensMax);
-  expect(titleWithin(10)?.title).toBe(`assistant: ${answered}`);
-  const [one, two] = brief.shareTitles(
-    [() => undefined, titleWithin, () => undefined, () => undefined, () => undefined],
-    { briefTokensMax: 110, days: 1 },
-  );
-  expect([one, two?.title]).toEqual([undefined, long]);
+test.each([
+  'The crew is working on the mockups of `tide_planner.ts` for Bergen.',
+  'The token stats would be added to `tide_planner.ts` of Bergen.',
+  'Used by `tide_planner.ts` and the depot of Bergen.',
+  'Sees `tide_planner.ts` as the depot of Bergen.',
+  'The crane of the harbour depot was painted in `crane_paint.ts`.',
+])('an answer that is open, a piece, or beside what was asked is no title: %s', (answered) => {
+  const text = 'Why does the tide planner of Bergen lose the last row of the quai?';
+  expect(titleOf([{ asked: text, answered }], VALUES)).toBe('');
 });
 
-test('a sentence that fits comes before a longer one that would be cut', () => {
-  const long = `The harbour ${'and the depot beside it '.repeat(9)}listen on port 6431`;
-  expect(titleOf(asked(`${long}. The harbour depot moved to Bergen.`), VALUES)).toBe(
-    'The harbour depot moved to Bergen.',
-  );
+test('a request alone is a title only if its answer takes up its words', () => {
+  const order = 'rename the tide planner of the quai';
+  expect(titleOf([{ asked: order, answered: 'All done.' }], VALUES)).toBe('');
+  const answered = 'All tide planner files are done.';
+  expect(titleOf([{ asked: order, answered }], VALUES)).toBe(order);
+  expect(titleOf([{ asked: order, answered: '' }], VALUES)).toBe(order);
+});
+
+test('each session gets its share, and a long line what the others leave', () => {
+  const long = `Moved \`tide_planner.ts\` to the depot of Bergen because the boats of the quai left at 6431.`;
+  const [short, other, third] = titlesOf([
+    session('ok, go', long),
+    session('ok, go', MOVED),
+    session('ok, go', ''),
+  ]);
+  expect([short, other, third]).toEqual([`assistant: ${long}`, `assistant: ${MOVED}`, undefined]);
+  const four = Array.from({ length: 4 }, () => session('ok, go', MOVED));
+  expect(titlesOf(four, 88).filter((title) => title !== undefined)).toHaveLength(2);
+});
+
+test('a branch names a session where it fits, once', () => {
+  const sessions = [
+    session('ok, go', MOVED, 'feat/tides'),
+    session('ok, go', MOVED, 'feat/tides'),
+    session('ok, go', MOVED, `feat/${'long-'.repeat(40)}`),
+  ];
+  expect(titlesOf(sessions)).toEqual([
+    `(feat/tides) assistant: ${MOVED}`,
+    `assistant: ${MOVED}`,
+    `assistant: ${MOVED}`,
+  ]);
 });
 
 test.each([
@@ -185,7 +188,7 @@ test.each([
 
 test('of an answer the first sentence of a line is a title, and a sentence comes before a label', () => {
   const title = (answered: string) =>
-    titleOf([{ ref, asked: 'ok, go', answered }], VALUES, new SaidLines(''), 20);
+    titleOf([{ asked: 'ok, go', answered }], VALUES, new SaidLines(''), 20);
   const first = 'The Bergen tests fail because the depot has no proxy.';
   const rest = `From now on the quai of Bergen takes ${'its own boats and '.repeat(9)}cranes.`;
   expect(title(`${first} ${rest}`)).toBe(`assistant: ${first}`);
@@ -196,18 +199,18 @@ test('of an answer the first sentence of a line is a title, and a sentence comes
 });
 
 test('where the person only steered, the answer names the subject and says whose words it is', () => {
-  const answered = 'The harbour depot moved to Bergen.';
-  expect(titleOf([{ ref, asked: 'ok, go', answered }], VALUES)).toBe(`assistant: ${answered}`);
+  const answered = 'The harbour depot moved to `bergen.ts`.';
+  expect(titleOf([{ asked: 'ok, go', answered }], VALUES)).toBe(`assistant: ${answered}`);
   const remark = 'Research on the other planner of the tide is thorough and complete.';
-  expect(titleOf([{ ref, asked: 'ok, go', answered: remark }], new Map())).toBe('');
+  expect(titleOf([{ asked: 'ok, go', answered: remark }], new Map())).toBe('');
   const named = 'Research on `tide_planner.ts` is thorough and complete.';
-  expect(titleOf([{ ref, asked: 'ok, go', answered: named }], new Map())).toContain('tide_planner');
+  expect(titleOf([{ asked: 'ok, go', answered: named }], new Map())).toContain('tide_planner');
 });
 
 test('a session of a question alone is named by the cause that was found', () => {
   const question = 'Why does the tide planner lose its last row?';
   const answered = 'Root cause: the tide planner closes its file before the last row is flushed.';
-  expect(titleOf([{ ref, asked: question, answered }], new Map())).toBe(`assistant: ${answered}`);
+  expect(titleOf([{ asked: question, answered }], new Map())).toBe(`assistant: ${answered}`);
 });
 
 test.each([

@@ -18,6 +18,7 @@ import type { AgentCandidate, AgentLook } from '../../core/recall/agent-facts.ts
 import { isReply, isTelling, ownWordsOf } from '../../core/recall/own-words.ts';
 import { speaksOfThePast } from '../../core/recall/past.ts';
 import { shareBelow, SIGNALS_MAX, speaks } from '../../core/recall/running-share.ts';
+import { partsOf } from '../../core/recall/recall-block.ts';
 import { SaidLines } from '../../core/recall/said-lines.ts';
 import { inverseFrequency } from '../../core/recall/term-value.ts';
 import type { Action } from '../../core/recall/second-look.ts';
@@ -399,9 +400,14 @@ function mean(sizes: readonly number[]): number {
 /** Bound on the newest records of a project, from which sessions are listed: some 100 sessions. */
 const RECORDS_MAX = 1200;
 const SESSIONS_READ_MAX = 128;
-/** Bounds on the first exchanges of a session. They say what it was about, but the very first may be "hi". */
-const OPENING_MAX = 4;
-const OPENING_PASSAGES = 24;
+/**
+ * Bounds on a session's first and last exchanges: its opening request says what it was about, though the very first may
+ * be "hi", and its last answers say how it ended.
+ */
+const OPENING_MAX = 2;
+const CLOSING_MAX = 3;
+/** Bound on passages in which these are looked for, from either end. */
+const END_PASSAGES = 16;
 /** Bound on further exchanges of a session, which share most words with the prompt. */
 const LIKE_MAX = 2;
 /** Bound on the passages that are read for each word of the prompt, newest first. */
@@ -410,6 +416,8 @@ const HOLDERS_MAX = 200;
 const DAY_MS = 86_400_000;
 
 interface Found extends EarlierSession {
+  /** The one branch that names the session; '' if it had several, a common one, or that of the session that asks. */
+  readonly branch: string;
   readonly conversation: number;
 }
 
@@ -453,38 +461,48 @@ class SessionSearch {
       for (const [term, found] of holders) {
         if (found.has(conversation)) sharedWords += values.get(term) ?? 0;
       }
+      const [branch = '', ...others] = branches
+        .split(',')
+        .filter((one) => one !== '' && !isCommonBranch(one));
+      const isNaming = others.length === 0 && branch !== agent.branch;
       const isSameBranch =
         !isCommonBranch(agent.branch) && branches.split(',').includes(agent.branch);
-      return { conversation, at, isSameBranch, sharedWords, fit: fits.get(conversation) ?? 0 };
+      return {
+        conversation,
+        at,
+        branch: isNaming ? branch : '',
+        isSameBranch,
+        sharedWords,
+        fit: fits.get(conversation) ?? 0,
+      };
     });
     const likeliest = likeliestSessions(sessions, now);
     const said = new SaidLines(question.prompt);
-    const found: { at: number; texts: ExchangeTexts[] }[] = [];
+    const found: { at: number; branch: string; texts: ExchangeTexts[] }[] = [];
     for (let at = 0; at < likeliest.length && found.length < SESSIONS_MAX; at += SESSIONS_MAX) {
       const some = likeliest.slice(at, at + SESSIONS_MAX);
       const read = yield* together(some.map((one) => this.#textsOf(one.conversation, question)));
       for (const [place, texts] of read.entries()) {
         const title = found.length === SESSIONS_MAX ? undefined : titleOf(texts, values, said);
         if (title === undefined) continue;
-        said.add(title.title);
-        found.push({ at: some[place]?.at ?? 0, texts });
+        said.add(partsOf(title.title).join('\n'));
+        found.push({ at: some[place]?.at ?? 0, branch: some[place]?.branch ?? '', texts });
       }
     }
     const others = new SaidLines(question.prompt);
     const days = new Set(found.map(({ at }) => Math.floor(at / DAY_MS))).size;
     const { briefTokensMax } = agent;
     const titles = shareTitles(
-      found.map(
-        ({ texts }) =>
-          (tokensMax: number) =>
-            titleOf(texts, values, others, tokensMax),
-      ),
+      found.map(({ branch, texts }) => ({
+        branch,
+        titleWithin: (tokensMax: number) => titleOf(texts, values, others, tokensMax),
+      })),
       { briefTokensMax, days },
     );
     return found.flatMap(({ at }, place) => {
       const one = titles[place];
-      if (one === undefined || others.has(one.title)) return [];
-      others.add(one.title);
+      if (one === undefined || partsOf(one.title).every((part) => others.has(part))) return [];
+      others.add(partsOf(one.title).join('\n'));
       const { space, records } = one.exchange;
       return [{ at, title: one.title, space, records }];
     });
@@ -522,19 +540,28 @@ class SessionSearch {
     return holders;
   }
 
-  /** Returns a session's first exchanges, and the exchanges that share most words with the prompt. */
+  /** Returns a session's last and first exchanges, and the exchanges that share most words with the prompt. */
   *#textsOf(
     conversation: number,
     { ranked, excluded }: Pick<SessionQuestion, 'ranked' | 'excluded'>,
   ): Steps<ExchangeTexts[]> {
-    const ids = yield* this.#source.opening(conversation, OPENING_PASSAGES);
-    const first = yield* this.#reader.ofPassages(ids, OPENING_MAX);
-    const opening = first.filter(({ records }) => !records.some((one) => excluded.has(one)));
+    const [first, last] = yield* together([
+      this.#source.opening(conversation, END_PASSAGES),
+      this.#source.closing(conversation, END_PASSAGES),
+    ]);
+    const [begin, end] = yield* together([
+      this.#reader.ofPassages(first, OPENING_MAX),
+      this.#reader.ofPassages(last, CLOSING_MAX),
+    ]);
+    const numbers = new Set(end.map(({ number }) => number));
+    const ends = [...end, ...begin.filter(({ number }) => !numbers.has(number))].filter(
+      ({ records }) => !records.some((one) => excluded.has(one)),
+    );
     const like = ranked
       .map(({ exchange }) => exchange)
       .filter((one) => one.conversation === conversation)
       .slice(0, LIKE_MAX);
-    const read = yield* this.#reader.texts([...like, ...opening]);
+    const read = yield* this.#reader.texts([...like, ...ends]);
     const texts = read.flatMap((one) => one ?? []);
     // A title is the user's request, so unverified texts give none.
     return texts.map((one) => (one.isUnverified ? { ...one, asked: '' } : one));

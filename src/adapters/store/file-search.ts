@@ -231,6 +231,11 @@ class SqliteSource implements RecallSource {
     return done(rows.map(({ id }) => id));
   }
 
+  closing(conversation: number, most: number): Steps<readonly number[]> {
+    const rows = this.#database.all<{ id: number }>(CLOSING, conversation, most);
+    return done(rows.map(({ id }) => id));
+  }
+
   saidWith(space: Space, term: string, most: number): Steps<readonly SaidText[]> {
     const { first, last } = rangeOf(space);
     const rows = this.#database.all<SaidRow>(SAID_WITH, quoted(term), first, last, most);
@@ -409,6 +414,8 @@ const HOLDERS = `SELECT e.key, (SELECT group_concat(DISTINCT p.conversation)
   FROM json_each(?3) e`;
 
 const OPENING = `SELECT id FROM passages WHERE conversation = ? ORDER BY position LIMIT ?`;
+
+const CLOSING = `SELECT id FROM passages WHERE conversation = ? ORDER BY position DESC LIMIT ?`;
 
 interface SaidRow extends Omit<SaidText, 'text'>, StoredText {
   readonly start: number;

@@ -49,6 +49,8 @@ export interface RecallSource {
   ): Steps<readonly (readonly number[])[]>;
   /** Returns ids of the first passages of a conversation, at most `most`. */
   opening(conversation: number, most: number): Steps<readonly number[]>;
+  /** Returns ids of the last passages of a conversation, the last one first, at most `most`. */
+  closing(conversation: number, most: number): Steps<readonly number[]>;
   /** Returns the user's whole texts of which a passage has the term, newest first, at most `most`. */
   saidWith(space: Space, term: string, most: number): Steps<readonly SaidText[]>;
 }

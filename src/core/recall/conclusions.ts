@@ -104,7 +104,7 @@ function holdsAlone(request: string): boolean {
  * Says whether a request is one statement with a value. Such a request is meant to be remembered, and its value may
  * come last.
  */
-function isOneStatement([first = '', ...more]: readonly string[]): boolean {
+export function isOneStatement([first = '', ...more]: readonly string[]): boolean {
   return more.length === 0 && kindOf(first) === 'statement' && hasValue(first);
 }
 
@@ -467,16 +467,3 @@ export function withoutPoliteness(sentence: string): string {
 
 const POLITE =
   /^(?:(?:ok(?:ay)?|ah|all good|alright|anyway|good|great|h+m+|oh|perfect|sorry|thanks|wait|no wait|so|and|but|then|now|also|however|actually|basically|question|one question|just|ye(?:ah|p|s)|well|please|(?:can|could|would) you|can we|let['’]s|i (?:think|want to|wonder)|we need to|right now|und|aber|bitte|(?:kannst|könntest) du|et|mais|peux-tu|pouvez-vous|y|pero|por favor|puedes|podrías)[\s,.!:-]+|请(?:帮我)?|帮我|那么[，,]?)+/iu;
-
-/** Returns the text, or its first words and an ellipsis. */
-export function clip(text: string, tokensMax: number): string {
-  // A token has at most TOKEN_CHARS_MAX characters, apart from spaces, so cut before counting: a line may be a
-  // megabyte.
-  const start = text.slice(0, tokensMax * TOKEN_CHARS_MAX);
-  if (start === text && estimateTextTokens(text) <= tokensMax) return text;
-  const words = start.split(' ');
-  while (words.length > 1 && estimateTextTokens(`${words.join(' ')}…`) > tokensMax) words.pop();
-  const [word = ''] = words;
-  // A word of hundreds of letters is data, so cut within it.
-  return words.length === 1 ? `${word.slice(0, 2 * tokensMax)}…` : `${words.join(' ')}…`;
-}

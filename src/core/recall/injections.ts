@@ -505,7 +505,7 @@ export function roomLeft(placements: readonly Placed[], recalledTokensMax: numbe
   return recalledTokensMax - tokensOf(placements);
 }
 
-/** Token limit of the brief, the list of earlier sessions: four of them, with the fence and svc's mark. */
+/** Token limit of the brief, the list of earlier sessions: three of them, with the fence and svc's mark. */
 export const BRIEF_TOKENS_MAX = 125;
 
 /**

@@ -1,7 +1,6 @@
 import type { QuotedRecord } from '../ledger/entries.ts';
 import type { RecalledPassage } from '../memory/record.ts';
 import type { RecalledExchange, RecalledSession } from './agent-facts.ts';
-import { readTitle } from './agent-block.ts';
 import { lineOf, quoteOf } from './recall-block.ts';
 
 /**
@@ -20,7 +19,7 @@ export function quotedRecords(
       )
       .map(({ space, ref }) => ({ space, records: [ref] })),
     ...exchanges.filter(({ ref }) => block.includes(ref)),
-    ...sessions.filter(({ title }) => block.includes(quoteOf(readTitle(title).text))),
+    ...sessions.filter(({ title }) => block.includes(quoteOf(title))),
   ];
   const records = quoted.flatMap(({ space, records: refs }) => refs.map((ref) => ({ ref, space })));
   return [...new Map(records.map((one) => [[one.ref, one.space].join(' '), one])).values()];

@@ -78,12 +78,18 @@ export class LineSizes {
   }
 }
 
-/** The beginning of the line that lists the references of shortened titles and says how to read them whole. */
-export const WHOLE = 'Whole by `svc memory get`: ';
 /** The mark before a title in the assistant's words. */
 export const ANSWER_MARK = 'assistant: ';
-/** Matches the reference at the end of a title that was shortened and lost a value. */
-export const CUT_TITLE = /… \((m_[a-z2-7]+)\)$/;
+/** What a title has between a request and what its answer concluded. */
+export const TITLE_ARROW = ` → ${ANSWER_MARK}`;
+
+/** Matches what stands before the text of a line: its day, the branch of a session, and whose words they are. */
+const LINE_MARKS = /^(?:\d{4}-\d\d-\d\d: )?(?:\(\S+\) )?(?:(?:assistant|unverified): )?/;
+
+/** Returns the request and the conclusion that a line consists of, without marks. */
+export function partsOf(line: string): readonly string[] {
+  return line.split(TITLE_ARROW).map((part) => part.replace(LINE_MARKS, ''));
+}
 
 /** Writes the lines. Day and source are written once for all quotes of a day, because tokens are scarce. */
 function linesOf(passages: readonly BlockPassage[]): string[] {

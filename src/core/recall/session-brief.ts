@@ -1,18 +1,19 @@
 import { estimateTextTokens } from '../bytes/tokens.ts';
-import { shortReference } from '../memory/reference.ts';
 import {
-  clip,
+  type Answer,
   concludes,
+  firstTold,
+  isOneStatement,
   plainLine,
   soleSentences,
   type TermValues,
   withoutPoliteness,
 } from './conclusions.ts';
-import { ANSWER_MARK } from './recall-block.ts';
-import { isReply, isTelling, sentencesAsked } from './own-words.ts';
+import { isReply, isTelling, ownWordsOf, sentencesAsked } from './own-words.ts';
+import { ANSWER_MARK, TITLE_ARROW } from './recall-block.ts';
 import { SaidLines } from './said-lines.ts';
 import { isStepOfExample, objectPointsBack, requestPointsBack } from './saying.ts';
-import { hasValue, isNoRequest, kindOf } from './sentences.ts';
+import { hasValue, isNoRequest, kindOf, SPECIFIC } from './sentences.ts';
 import { termsOf } from './terms.ts';
 
 /**
@@ -21,12 +22,12 @@ import { termsOf } from './terms.ts';
  */
 
 /** Bound on sessions in the list: as many as its token limit allows. */
-export const SESSIONS_MAX = 4;
+export const SESSIONS_MAX = 3;
 /** Bound on sessions that are considered: one that says nothing new is replaced by the next. */
 const CANDIDATES_MAX = 12;
-/** Least tokens of a title: a shorter one names no subject. */
-const TITLE_TOKENS_MIN = 8;
-/** Token limit of a title: of a longer sentence the first clause is the title. */
+/** Tokens for which one more session is listed: a line of fewer names no subject and no outcome. */
+const SESSION_TOKENS = 19;
+/** Token limit of a title where no list limits it. */
 const TITLE_TOKENS_MAX = 36;
 /** Tokens of the fence, its mark and the line above the titles; DATE_TOKENS are those of a date. */
 const FRAME_TOKENS = 40;
@@ -65,10 +66,8 @@ function scoreOf({ at, isSameBranch, sharedWords, fit }: EarlierSession, now: nu
   return (isSameBranch ? SCORE.branch : 0) + words + SCORE.fit * fit + SCORE.newest / (1 + days);
 }
 
-export interface TitledExchange {
-  readonly ref: string;
+export interface TitledExchange extends Answer {
   readonly asked: string;
-  readonly answered: string;
 }
 
 export interface Titled<Kind> {
@@ -76,42 +75,50 @@ export interface Titled<Kind> {
   readonly exchange: Kind;
 }
 
-/**
- * Divides the list's tokens equally among the sessions. What they leave goes first to those that no short sentence of
- * the user names, then to cut titles. `days`: on how many days the sessions were. `titlesOf`: returns each session's
- * title within a token limit.
- */
-export function shareTitles<Kind>(
-  titlesOf: readonly ((tokensMax: number) => Titled<Kind> | undefined)[],
-  { briefTokensMax, days }: { readonly briefTokensMax: number; readonly days: number },
-): (Titled<Kind> | undefined)[] {
-  const room = briefTokensMax - FRAME_TOKENS - DATE_TOKENS * days;
-  const share = Math.max(TITLE_TOKENS_MIN, Math.floor(room / titlesOf.length) - LINE_TOKENS);
-  const titles = titlesOf.map((titleWithin) => titleWithin(share));
-  const sizeOf = (one: Titled<Kind> | undefined): number =>
-    one === undefined ? 0 : LINE_TOKENS + estimateTextTokens(one.title);
-  let left = room - titles.reduce((sum, one) => sum + sizeOf(one), 0);
-  const isUnnamed = (one: Titled<Kind> | undefined): boolean =>
-    one === undefined || one.title.startsWith(ANSWER_MARK);
-  const isCut = (one: Titled<Kind> | undefined): boolean => one?.title.includes('…') === true;
-  for (const wants of [isUnnamed, isCut]) {
-    for (const [place, title] of titles.entries()) {
-      const most = Math.min(TITLE_TOKENS_MAX, Math.max(0, sizeOf(title) - LINE_TOKENS) + left);
-      if (!wants(title) || most <= share) continue;
-      const longer = titlesOf[place]?.(most);
-      if (longer === undefined || (title !== undefined && isUnnamed(longer))) continue;
-      titles[place] = longer;
-      left -= sizeOf(longer) - sizeOf(title);
-    }
-  }
-  return titles;
+/** An earlier session of the list. */
+export interface Listed<Kind> {
+  /** The one branch that it worked on; '' if there are several, or if it says nothing. */
+  readonly branch: string;
+  /** Returns the session's title within a token limit. */
+  titleWithin(tokensMax: number): Titled<Kind> | undefined;
 }
 
 /**
- * Finds the subject of a session in one line: the sentence of its requests that shares most with the prompt, or else
- * the most informative one. If the user only asked or steered ("9", "commit"), it is the answers' conclusion, after
- * ANSWER_MARK. Undefined if no sentence names a subject, if everything is already quoted, or if the model only said
- * that it does not know.
+ * Divides the list's tokens equally among the sessions; what one leaves goes to those after it, then to those whose
+ * lines were too long. With what is left, the best sessions are named by their branches, each branch once. `days`: on
+ * how many days the sessions were.
+ */
+export function shareTitles<Kind>(
+  sessions: readonly Listed<Kind>[],
+  { briefTokensMax, days }: { readonly briefTokensMax: number; readonly days: number },
+): (Titled<Kind> | undefined)[] {
+  let left = briefTokensMax - FRAME_TOKENS - DATE_TOKENS * days;
+  const listed = sessions.slice(0, Math.max(1, Math.floor(left / SESSION_TOKENS)));
+  const titles: (Titled<Kind> | undefined)[] = [];
+  for (const isAgain of [false, true]) {
+    for (const [place, { titleWithin }] of listed.entries()) {
+      if (titles[place] !== undefined) continue;
+      const share = isAgain ? left : Math.floor(left / (listed.length - place));
+      const one = titleWithin(Math.min(TITLE_TOKENS_MAX, share - LINE_TOKENS));
+      titles[place] = one;
+      if (one !== undefined) left -= LINE_TOKENS + estimateTextTokens(one.title);
+    }
+  }
+  const named = new Set(['']);
+  return titles.map((one, place) => {
+    const branch = sessions[place]?.branch ?? '';
+    const tokens = estimateTextTokens(` (${branch})`);
+    if (one === undefined || named.has(branch) || tokens > left) return one;
+    named.add(branch);
+    left -= tokens;
+    return { ...one, title: `(${branch}) ${one.title}` };
+  });
+}
+
+/**
+ * Describes a session in one line: what an answer concluded about the things that the user asked for, after the
+ * request if both fit. If no answer concluded anything, it is a request whose words the answer took up. Undefined if
+ * there is neither, or if everything is already quoted.
  */
 export function titleOf<Kind extends TitledExchange>(
   exchanges: readonly Kind[],
@@ -119,77 +126,142 @@ export function titleOf<Kind extends TitledExchange>(
   said: Pick<SaidLines, 'has'> = new SaidLines(''),
   tokensMax = TITLE_TOKENS_MAX,
 ): Titled<Kind> | undefined {
-  const requests = exchanges.flatMap((exchange) =>
-    sentencesAsked(exchange.asked).map((sentence) => ({ exchange, sentence })),
-  );
-  const asked = mostTelling(requests, { values, said, tokensMax });
-  if (asked !== undefined) return asked;
-  const lines = exchanges.flatMap((exchange) =>
-    soleSentences(exchange.answered)
-      .slice(0, LINES_MAX)
-      .filter((sentence) => isAbout(sentence, values) && !KNOWS_NOTHING.test(sentence))
-      .map((sentence) => ({ exchange, sentence })),
-  );
-  const whole = lines.filter(({ sentence }) => IS_WHOLE.test(sentence));
-  const question = { values, said, tokensMax };
-  const answered = mostTelling(whole, question) ?? mostTelling(lines, question);
-  return answered && { ...answered, title: `${ANSWER_MARK}${answered.title}` };
+  const asked = namingIn(exchanges.map((one) => ownWordsOf(one.asked)).join('\n'));
+  const question = { values, said, tokensMax, asked };
+  let best: (Titled<Kind> & Scored) | undefined;
+  for (const exchange of exchanges) {
+    const one = lineFor(exchange, question);
+    if (one !== undefined && one.score > (best?.score ?? Number.NEGATIVE_INFINITY)) {
+      best = { exchange, ...one };
+    }
+  }
+  return best && { exchange: best.exchange, title: best.title };
 }
 
-/**
- * Says whether a sentence of an answer names its subject: by a value, a name or a word of the prompt, or by a cause
- * or a decision. An agent's remark on its own work ("Research is thorough.") names nothing.
- */
-function isAbout(sentence: string, values: TermValues): boolean {
+/** What adds to a title's score, or subtracts from it. */
+const VALUE = {
+  word: 0.3,
+  order: 1,
+  finding: 1.5,
+  change: 1,
+  asked: 1,
+  // An answer begins with what it did; details follow.
+  later: -0.1,
+  // A request alone, because most orders of a past day are done.
+  untold: -100,
+};
+/** Bound on words that a title names, and on those of them that the user said, which count. */
+const WORDS_MAX = 8;
+const ABOUT_MAX = 3;
+/** Fewest words of the requests by which a line is judged: after "ok, go" it may be about anything. */
+const ASKED_MIN = 5;
+/** Fewest words of a request that its answer takes up: a subject comes again, an order is carried out. */
+const TAKEN_MIN = 2;
+/** Tokens of the mark of an answer, and of what stands between a request and a conclusion. */
+const MARK_TOKENS = 2;
+const ARROW_TOKENS = 4;
+
+interface Scored {
+  readonly title: string;
+  readonly score: number;
+}
+
+interface TitleQuestion {
+  readonly values: TermValues;
+  readonly said: Pick<SaidLines, 'has'>;
+  readonly tokensMax: number;
+  /** The words of the session's requests that name something. */
+  readonly asked: ReadonlySet<string>;
+}
+
+function lineFor(exchange: TitledExchange, question: TitleQuestion): Scored | undefined {
+  const lines = firstTold(exchange, (part, isTold) => soleSentences(part).filter(isTold));
+  const told = bestOf(
+    lines,
+    { ...question, tokensMax: question.tokensMax - MARK_TOKENS },
+    scoreTold,
+  );
+  const left = told && question.tokensMax - ARROW_TOKENS - estimateTextTokens(told.title);
+  const sentences = sentencesAsked(exchange.asked);
+  const request = bestOf(
+    sentences,
+    { ...question, tokensMax: left ?? question.tokensMax },
+    scoreAsked,
+  );
+  if (told !== undefined) {
+    const title = `${ANSWER_MARK}${told.title}`;
+    return request === undefined
+      ? { ...told, title }
+      : { title: `${request.title}${TITLE_ARROW}${told.title}`, score: told.score + VALUE.asked };
+  }
+  if (request === undefined) return undefined;
+  const answered = namingIn(exchange.answered);
+  const taken = [...namingIn(request.title)].filter((term) => answered.has(term)).length;
+  const isSubject = taken >= TAKEN_MIN || exchange.answered === '' || isOneStatement(sentences);
+  return isSubject ? { ...request, score: request.score + VALUE.untold } : undefined;
+}
+
+function bestOf(
+  sentences: readonly string[],
+  question: TitleQuestion,
+  valueOf: (title: string, naming: ReadonlySet<string>, question: TitleQuestion) => number,
+): Scored | undefined {
+  const { values, said, tokensMax } = question;
+  let best: Scored | undefined;
+  for (const [at, sentence] of sentences.entries()) {
+    if (isReply(sentence) || said.has(sentence)) continue;
+    const title = withoutPoliteness(plainLine(sentence));
+    // A question would look unanswered.
+    if (estimateTextTokens(title) > tokensMax || kindOf(title) === 'question') continue;
+    if (requestPointsBack(title) || isNoRequest(title) || isStepOfExample(title)) continue;
+    if (objectPointsBack(title) && !hasValue(title)) continue;
+    const naming = namingIn(title);
+    let shared = 0;
+    for (const term of termsOf(title)) shared += values.get(term) ?? 0;
+    if (naming.size < (shared > 0 || hasValue(title) ? NAMING_SHARED_MIN : NAMING_MIN)) continue;
+    const score = shared + valueOf(title, naming, question) + VALUE.later * at;
+    if (score > (best?.score ?? Number.NEGATIVE_INFINITY)) best = { title, score };
+  }
+  return best;
+}
+
+function scoreAsked(title: string, naming: ReadonlySet<string>): number {
+  // An order says what the user wanted in the session.
+  const isOrder = kindOf(title) === 'order';
+  return VALUE.word * Math.min(WORDS_MAX, naming.size) + (isOrder ? VALUE.order : 0);
+}
+
+/** Scores a line of an answer; one that concludes nothing about what the user asked for is never chosen. */
+function scoreTold(title: string, naming: ReadonlySet<string>, { asked }: TitleQuestion): number {
+  const about = [...naming].filter((term) => asked.has(term)).length;
+  const isFinding = concludes(title);
+  const isAbout = about > 0 || asked.size < ASKED_MIN;
+  const isOutcome = (isFinding || SPECIFIC.test(title)) && IS_WHOLE.test(title);
+  const isOpen = IS_OPEN.test(title) || KNOWS_NOTHING.test(title) || kindOf(title) === 'order';
+  if (!isAbout || !isOutcome || isOpen) return Number.NEGATIVE_INFINITY;
+  const isChange = IS_CHANGE.test(title);
   return (
-    hasValue(sentence) ||
-    HAS_NAME.test(sentence) ||
-    concludes(sentence) ||
-    termsOf(sentence).some((term) => values.has(term))
+    Math.min(ABOUT_MAX, about) + (isFinding ? VALUE.finding : 0) + (isChange ? VALUE.change : 0)
   );
 }
 
-/** Matches a sentence with its mark, or a change: "Moved the lock". In an answer all else may be a label. */
-const IS_WHOLE = /[.!。！]["'”’)\]]*$|^\p{Lu}\p{Ll}+ed\s/u;
-/** Matches a capital inside the sentence, or a letter of a script without capitals. */
-const HAS_NAME = /\s\p{Lu}|\p{Lo}/u;
-
-/** Returns the sentence, or its longest clause that fits with an ellipsis; '' if none fits. */
-function titleFrom(own: string, tokensMax: number): string {
-  const start = clip(own, tokensMax);
-  if (start === own) return own;
-  const isOrder = kindOf(own) === 'order';
-  const [clause = ''] = (isOrder ? ORDER_CLAUSE : STATED_CLAUSE).exec(start) ?? [];
-  return clause !== '' && (isOrder || HAS_VERB.test(clause)) ? `${clause}…` : '';
+function namingIn(text: string): ReadonlySet<string> {
+  return new Set(termsOf(text).filter((term) => isTelling(term) && !VAGUE.has(term)));
 }
 
-/** Matches the first clause of an order. It is complete after its object, because the verb comes first. */
-const ORDER_CLAUSE =
-  /^(?:\S+ ){2,}\S*[^\s,;:–—-](?=[,;:]?\s(?:[–—(-]|after|and|because|before|but|by|for|from|if|in|instead|into|on|or|since|so|using|via|when|where|which|while|with)[\s(]|[,;:]\s)/iu;
-/** Matches the first clause of any other sentence that has several. Without a verb it would be only a subject. */
-const STATED_CLAUSE =
-  /^(?:\S+ ){2,}\S*[^\s,;:–—-](?=[,;:]?\s(?:[–—(-]|because|but|since|so|when|where|which|while)[\s(]|;\s|,\s(?:and|or)\s)/iu;
-const HAS_VERB =
-  /\b(?:are|can|could|does|did|do|has|have|had|is|must|need|needs|should|was|were|will|would)(?:n['’]t)?\b/i;
-
-/** Bound on lines of an answer that are searched for a title. */
-const LINES_MAX = 4;
+/** Matches a change: "Moved the lock". */
+const IS_CHANGE = /^\p{Lu}\p{Ll}+ed\s/u;
+/** Matches a sentence with its mark, a change, or a name with its explanation. In an answer all else may be a label. */
+const IS_WHOLE = /[.!。！]["'”’)\]]*$|^\p{Lu}\p{Ll}+ed\s|\S [–—-] (?:\S+ ){3,}/u;
+/** Matches what is no outcome: a piece of a sentence, a possibility, work in progress. */
+const IS_OPEN =
+  /^(?:\p{Ll}|(?!This|Thus|Us)\p{Lu}\p{Ll}+(?<!s)s (?:an?|the|`)|\p{Lu}\p{Ll}+ed (?:across|at|by|for|from|in|of|on|per|to|with)\b)|\b(?:would|could|might|may)\b|\b(?:is|are) (?:\w+ )?(?:working on|running|waiting|in progress|creating)\b/u;
 /** Matches an answer in which a model says that it does not know. */
 const KNOWS_NOTHING =
   /^(?:(?:sorry|unfortunately)\b.{0,20}?)?I(?: am|[’']m| do| can| could)? ?(?:n?(?:o|[’'])t (?:have|know|find|see|tell|say|sure|certain|determine)|unable|unsure)\b/i;
-/** Score of each word of a title that names something and is not in the prompt. */
-const WORD_VALUE = 0.5;
-const WORDS_MAX = 8;
 /** Fewest naming words of a title; NAMING_SHARED_MIN if it shares a word with the prompt or has a value. */
 const NAMING_MIN = 3;
 const NAMING_SHARED_MIN = 2;
-/** Subtracted from a title's score: a cut title may end before its point, or lose a value. */
-const CUT_PENALTY = 2;
-const LOST_VALUE_PENALTY = 2;
-/** Matches a number, a name or a piece of code in the part that was cut off. */
-const LOST = /\d|`|\p{Lu}|[\w)]_\w|\w[./]\w/u;
-/** Added to the score of a title that is an order, because it says what the user wanted in the session. */
-const ORDER_VALUE = 1;
 /** Stems of words that could be about any subject. */
 const VAGUE = new Set(
   termsOf(
@@ -201,52 +273,3 @@ const VAGUE = new Set(
       'conflict feedback outstanding parent rebase reply respond skill spawn subagent together worker worktree',
   ),
 );
-
-interface Found<Kind> {
-  readonly exchange: Kind;
-  readonly sentence: string;
-}
-
-interface TitleQuestion {
-  readonly values: TermValues;
-  readonly said: Pick<SaidLines, 'has'>;
-  readonly tokensMax: number;
-}
-
-/** Returns the most informative title. A value that was cut off can be read by its reference. */
-function mostTelling<Kind extends TitledExchange>(
-  found: readonly Found<Kind>[],
-  { values, said, tokensMax }: TitleQuestion,
-): Titled<Kind> | undefined {
-  let best: Titled<Kind> | undefined;
-  let bestScore = 0;
-  for (const { exchange, sentence } of found) {
-    if (isReply(sentence) || said.has(sentence)) continue;
-    const own = withoutPoliteness(plainLine(sentence));
-    const kind = kindOf(own);
-    // Skip a question: as a title it would look unanswered.
-    if (kind === 'question') continue;
-    const title = titleFrom(own, tokensMax);
-    const isCut = title !== own;
-    if (requestPointsBack(title) || isNoRequest(isCut ? title.slice(0, -1) : title)) continue;
-    if (objectPointsBack(title) && !hasValue(title)) continue;
-    if (isStepOfExample(title)) continue;
-    const terms = new Set(termsOf(title));
-    const naming = [...terms].filter((term) => isTelling(term) && !VAGUE.has(term)).length;
-    let shared = 0;
-    for (const term of terms) shared += values.get(term) ?? 0;
-    const least = shared > 0 || hasValue(title) ? NAMING_SHARED_MIN : NAMING_MIN;
-    if (naming < least) continue;
-    const isLost = isCut && LOST.test(own.slice(title.length - 1));
-    const score =
-      WORD_VALUE * Math.min(WORDS_MAX, naming) +
-      shared +
-      (kind === 'order' ? ORDER_VALUE : 0) -
-      (isCut ? CUT_PENALTY : 0) -
-      (isLost ? LOST_VALUE_PENALTY : 0);
-    if (score <= bestScore) continue;
-    best = { exchange, title: isLost ? `${title} (${shortReference(exchange.ref)})` : title };
-    bestScore = score;
-  }
-  return best;
-}

@@ -205,6 +205,12 @@ export class PostgresSource implements RecallSource {
     return waitFor(asked.then((rows) => rows.map((row) => idOf(space, row.n))));
   }
 
+  closing(conversation: number, most: number): Steps<readonly number[]> {
+    const { space, n } = placeOf(conversation);
+    const asked = this.#all<{ n: number }>(RECALL.closing, space, n, most);
+    return waitFor(asked.then((rows) => rows.map((row) => idOf(space, row.n))));
+  }
+
   saidWith(space: Space, term: string, most: number): Steps<readonly SaidText[]> {
     const keys = this.#keys.keysOf(space.id, [term]);
     const asked = this.#all<SaidRow>(RECALL.saidWith, space.id, keys, most);

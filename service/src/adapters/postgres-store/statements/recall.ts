@@ -164,6 +164,9 @@ export const RECALL = {
   opening: `SELECT p.n FROM passages p
     WHERE p.tenant_id = $1 AND p.space_id = $2 AND p.conversation_id = $3
     ORDER BY p.position, p.n LIMIT $4`,
+  closing: `SELECT p.n FROM passages p
+    WHERE p.tenant_id = $1 AND p.space_id = $2 AND p.conversation_id = $3
+    ORDER BY p.position DESC, p.n DESC LIMIT $4`,
   saidWith: `SELECT e.n, e.start_at, e.end_at, ${OF_FOUND.columns}
     FROM (SELECT $2::integer AS space_id, held.* FROM (SELECT p.n, p.text_n, p.start_at, p.end_at
         FROM passages p WHERE p.tenant_id = $1 AND p.space_id + 0 = $2 AND p.keys && $3::bigint[]
