@@ -103,9 +103,11 @@ test('a request of one word leaves the conclusion its place', () => {
 
 test('an exchange without a conclusion gives what its request states, and never a question alone', () => {
   const stated = 'OAuth fails in CI because the clock is wrong.';
-  expect(quoteExchange({ asked: stated, answered: '' }, new Map(), { tokensMax: 60 })).toEqual([
+  const given = { asked: stated, answered: '' };
+  expect(quoteExchange(given, valuesOf('OAuth clock'), { tokensMax: 60 })).toEqual([
     { role: 'user', text: stated },
   ]);
+  expect(quoteExchange(given, valuesOf('gateway'), { tokensMax: 60 })).toEqual([]);
   const asked = 'why does OAuth fail in CI?';
   expect(quoteExchange({ asked, answered: '' }, new Map(), { tokensMax: 60 })).toEqual([]);
   expect(quoteExchange({ asked: 'ok', answered: '' }, new Map(), { tokensMax: 60 })).toEqual([]);
@@ -136,17 +138,22 @@ test('the person’s statement comes before the order and the question beside it
   ]);
 });
 
-test('a question is not quoted beside its answer, and an order only where it fits the prompt or has a value', () => {
+test('a question is not quoted beside its answer, and what else the person said only where it fits the prompt', () => {
   const said = 'The gateway stream of the quay closes after 30 seconds.';
   const values = valuesOf('gateway stream quay');
   const answer = { role: 'assistant', text: said };
   const quotesOf = (asked: string) =>
     quoteExchange({ asked, answered: said }, values, { tokensMax: 60 });
   expect(quotesOf('When does the gateway stream of the quay close?')).toEqual([answer]);
-  expect(quotesOf('Check whatever the harbour depot says about boats.')).toEqual([answer]);
-  for (const text of ['Check the stream of the harbour depot.', 'Check the boats of `depot.ts`.']) {
-    expect(quotesOf(text)).toEqual([{ role: 'user', text }, answer]);
+  for (const text of [
+    'Check whatever the harbour depot says about boats.',
+    'Check the boats of `depot.ts`.',
+    'The boats leave at six. The harbour depot is closed then.',
+  ]) {
+    expect(quotesOf(text)).toEqual([answer]);
   }
+  const text = 'Check the stream of the harbour depot.';
+  expect(quotesOf(text)).toEqual([{ role: 'user', text }, answer]);
 });
 
 test.each([

@@ -421,11 +421,9 @@ function requestSentence(
     const match = matchOf(text, values);
     const isNamed = hasValue(text);
     if (!isNamed && (kind === 'statement' ? pointsBack : isBack)(text)) continue;
-    // An order that shares no word with the question does not say what the answer is about.
-    if (kind === 'order' && match === 0 && !isNamed) continue;
-    // A statement that shares no word with the question is about something else.
-    const isBeside = kind === 'statement' && match === 0 && !isOnly;
-    const rank = pointsBack(text) ? RANKS.pointsBack : isBeside ? RANKS.order : RANKS[kind];
+    // What shares no word with the question is about something else, unless it is all that the user said.
+    if (match === 0 && !isOnly) continue;
+    const rank = pointsBack(text) ? RANKS.pointsBack : RANKS[kind];
     const most =
       kind === 'statement' && (isOnly || answersItself(text, lines, values))
         ? tokensMax - MARK_TOKENS
