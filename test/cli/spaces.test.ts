@@ -1,5 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, realpathSync } from 'node:fs';
+import {
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { GitProjects } from '../../src/adapters/projects/git-projects.ts';
@@ -123,3 +130,43 @@ test('memory off switches memory off for the whole repository, status names it, 
   expect((await svc(home, 'status')).stderr).not.toContain('Memory is off');
   expect((await svc(home, 'memory', 'off', join(home, 'nowhere'))).code).toBe(1);
 });
+
+// A person edits the file, or a disk loses it. What it said of memory off must not be guessed.
+test.each([
+  ['is no JSON', (file: string) => writeFileSync(file, '{"projects":[],"off":["project/shop"],}')],
+  ['is empty', (file: string) => writeFileSync(file, '')],
+  ['is too large', (file: string) => writeFileSync(file, `{"off":[],"x":"${'x'.repeat(9e6)}"}`)],
+  ['is a link', (file: string) => symlinkSync('/dev/null', file)],
+])(
+  'a registry of projects that %s is left as it is, and memory is off until it can be read',
+  async (_, damage) => {
+    const home = homeWith(validConfig());
+    const data = join(home, 'data');
+    const shop = join(home, 'shop');
+    mkdirSync(shop);
+    execFileSync('git', ['init', '-q'], { cwd: shop });
+    const env = { SVC_DATA_HOME: data };
+    const svc = (...words: string[]) => runHere(words, { home, env, cwd: shop });
+    expect((await svc('memory', 'off')).code).toBe(0);
+    const file = join(data, 'projects.json');
+    unlinkSync(file);
+    damage(file);
+    const found = readFileSync(file, 'utf8');
+    const wrong = `${file}, which names your projects, cannot be read`;
+    expect((await new GitProjects(data).find(shop)).isMemoryOff).toBe(true);
+    for (const words of [
+      ['memory', 'on'],
+      ['memory', 'off'],
+      ['memory', 'spaces'],
+    ]) {
+      const { code, stderr } = await svc(...words);
+      expect([code, stderr]).toEqual([1, expect.stringContaining(wrong)]);
+    }
+    expect((await svc('status')).stderr).toContain(wrong);
+    expect((await svc('doctor')).stdout).toContain(wrong);
+    expect(readFileSync(file, 'utf8')).toBe(found);
+    unlinkSync(file);
+    expect((await new GitProjects(data).find(shop)).isMemoryOff).toBeUndefined();
+    expect((await svc('status')).stderr).not.toContain(wrong);
+  },
+);

@@ -1,12 +1,13 @@
 import { readFileSync, statSync } from 'node:fs';
+import { lstat, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { asList, asRecord, asText, isRecord, parseJson } from '../../core/bytes/json-fields.ts';
 import { isSpace } from '../../core/request/space.ts';
 import { SpaceNames } from '../../core/request/space-names.ts';
+import { codeOf, FileError } from '../files/file-error.ts';
 import { withFileLock } from '../files/file-lock.ts';
 import { makePrivateFolder } from '../files/private-files.ts';
 import { replaceFile } from '../files/replace-file.ts';
-import { readBounded } from './bounded-read.ts';
 
 /**
  * Reads and changes the registry of this machine's projects: `projects.json` in the data folder. It contains paths,
@@ -15,6 +16,8 @@ import { readBounded } from './bounded-read.ts';
 
 export const REGISTRY_FILE = 'projects.json';
 const BYTES_MAX = 8 * 1024 * 1024;
+/** A character takes at most three bytes of a file. */
+const CHARS_MAX = BYTES_MAX / 3;
 const PROJECTS_MAX = 1000;
 const COMMITS_MAX = 64;
 const FOLDERS_MAX = 64;
@@ -44,6 +47,8 @@ export interface Registry {
   readonly forwards: Readonly<Record<string, string>>;
   /** The spaces for which `svc memory off` has switched memory off. */
   readonly off: readonly string[];
+  /** True if the file exists and cannot be read. The user may have switched memory off anywhere, so it is off. */
+  readonly isBroken?: true;
 }
 
 /** Returns the present name of a space: the one to which it was renamed or merged, or else its own. */
@@ -51,8 +56,12 @@ export function spaceNow({ forwards }: Pick<Registry, 'forwards'>, space: string
   return Object.hasOwn(forwards, space) ? (forwards[space] ?? space) : space;
 }
 
-/** Says whether the user switched memory off for this space, by its present name or an earlier one. */
-export function isMemoryOff(registry: Pick<Registry, 'forwards' | 'off'>, space: string): boolean {
+/** Says whether memory is off for this space. The user switched it off by the present name or an earlier one. */
+export function isMemoryOff(
+  registry: Pick<Registry, 'forwards' | 'isBroken' | 'off'>,
+  space: string,
+): boolean {
+  if (registry.isBroken === true) return true;
   const now = spaceNow(registry, space);
   return registry.off.some((one) => spaceNow(registry, one) === now);
 }
@@ -97,7 +106,30 @@ function readNow(path: string): string {
 }
 
 export async function readRegistry(dataFolder: string): Promise<Registry> {
-  return registryFrom(await readBounded(join(dataFolder, REGISTRY_FILE), BYTES_MAX));
+  const text = await readText(join(dataFolder, REGISTRY_FILE));
+  if (text === undefined) return registryFrom('');
+  return isRecord(parseJson(text)) ? registryFrom(text) : { ...registryFrom(''), isBroken: true };
+}
+
+/** Like readRegistry, but throws a FileError if the file cannot be read. */
+export async function readWholeRegistry(dataFolder: string): Promise<Registry> {
+  const registry = await readRegistry(dataFolder);
+  if (registry.isBroken !== true) return registry;
+  const path = join(dataFolder, REGISTRY_FILE);
+  throw new FileError(
+    `${path}, which names your projects, cannot be read. Until it can, memory is off for all of them.`,
+    'Put a copy in its place, or correct it. Without one, delete it and repeat each svc memory off and svc memory spaces join.',
+  );
+}
+
+/** Returns undefined if there is no file, and '' if it cannot be read. */
+async function readText(path: string): Promise<string | undefined> {
+  try {
+    const stat = await lstat(path);
+    return stat.isFile() && stat.size <= BYTES_MAX ? await readFile(path, 'utf8') : '';
+  } catch (error) {
+    return codeOf(error) === 'ENOENT' ? undefined : '';
+  }
 }
 
 function registryFrom(text: string): Registry {
@@ -118,7 +150,10 @@ function spacesIn(value: unknown): Readonly<Record<string, string>> {
   return Object.fromEntries(entries);
 }
 
-/** Changes the registry under a lock between processes. `change` gets the file's present content. */
+/**
+ * Changes the registry under a lock between processes. `change` gets the file's present content. Throws a FileError,
+ * and leaves the file as it is, if it cannot be read.
+ */
 export async function changeRegistry(
   dataFolder: string,
   change: (registry: Registry) => Registry,
@@ -126,9 +161,13 @@ export async function changeRegistry(
   makePrivateFolder(dataFolder);
   const path = join(dataFolder, REGISTRY_FILE);
   await withFileLock(`${path}.lock`, async () => {
-    const next = change(await readRegistry(dataFolder));
-    const projects = next.projects.slice(-PROJECTS_MAX).map(bounded);
-    await replaceFile(path, JSON.stringify({ version: 1, ...next, projects }));
+    const next = change(await readWholeRegistry(dataFolder));
+    let projects = next.projects.slice(-PROJECTS_MAX).map(bounded);
+    const written = (): string => JSON.stringify({ version: 1, ...next, projects });
+    while (written().length > CHARS_MAX && projects.length > 1) {
+      projects = projects.slice(projects.length >> 1);
+    }
+    await replaceFile(path, written());
   });
 }
 

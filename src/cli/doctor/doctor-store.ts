@@ -10,6 +10,7 @@ import { memoryIn } from './doctor-hosted.ts';
 import { MemoryError } from '../../core/errors.ts';
 import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
+import { readWholeRegistry } from '../../adapters/projects/registry.ts';
 import { recentRequests } from '../../adapters/state/recent-requests.ts';
 import { blockedFiles, databaseFile, stateFile } from '../../adapters/files/database-file.ts';
 import type { StoreHealth } from '../../ports/local-store.ts';
@@ -41,7 +42,11 @@ export async function checkStore(
       const fix = `See what it is: ls -ld "${blocked}"`;
       return [...loose, { level: 'problem', subject, found: blockedText(blocked), fix }];
     }
-    const aside = [...(await checkSetAside(folder)), ...checkReplaced(folder, Date.now())];
+    const aside = [
+      ...(await checkSetAside(folder)),
+      ...(await checkProjects(folder)),
+      ...checkReplaced(folder, Date.now()),
+    ];
     const found = await inspect(folder);
     if (found === undefined) {
       const other = [...loose, ...aside];
@@ -105,6 +110,17 @@ async function checkSetAside(folder: string): Promise<readonly Check[]> {
       fix: `Replace ${name} by an earlier copy, or delete the file that was set aside.`,
     };
   });
+}
+
+/** Reports a registry of projects that cannot be read. */
+async function checkProjects(folder: string): Promise<readonly Check[]> {
+  try {
+    await readWholeRegistry(folder);
+    return [];
+  } catch (error) {
+    if (!(error instanceof FileError)) throw error;
+    return [{ level: 'problem', subject: 'Store', found: error.message, fix: error.hint }];
+  }
 }
 
 function checkReplaced(folder: string, now: number): readonly Check[] {

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { dataFolder } from '../../adapters/files/own-folders.ts';
 import {
   changeRegistry,
-  readRegistry,
+  readWholeRegistry,
   type Registry,
   spaceNow,
   withForward,
@@ -35,7 +35,7 @@ const PAGES_MAX = 1000;
 export async function listSpaces(call: Call<{ readonly json?: boolean }>): Promise<void> {
   const { options, context } = call;
   const counts = await readStore(context, ({ memory }) => countSpaces(memory));
-  const registry = await readRegistry(dataFolder(context.environment));
+  const registry = await readWholeRegistry(dataFolder(context.environment));
   const { projects, joined } = registry;
   const now = (space = ''): string => spaceNow(registry, space);
   const names = new Set([...counts.keys(), ...projects.map(({ space }) => now(space))]);
@@ -103,7 +103,7 @@ export async function switchMemory(
 
 /** Returns the names of projects for which memory is off. */
 export async function projectsWithoutMemory(context: CommandContext): Promise<readonly string[]> {
-  const registry = await readRegistry(dataFolder(context.environment));
+  const registry = await readWholeRegistry(dataFolder(context.environment));
   const off = registry.off.map((space) => spaceNow(registry, space));
   const names = namesOf(off, context);
   return [...new Set(off)].map((space) => names.of(space));
@@ -154,7 +154,7 @@ export async function moveSpaceIn(
       2,
     );
   }
-  const registry = await readRegistry(folder);
+  const registry = await readWholeRegistry(folder);
   const isBegun = registry.forwards[from] === to;
   const [there] = await memory.list({ space: to, limit: 1 }, deadline());
   if (there !== undefined && !isMerge && !isBegun) {

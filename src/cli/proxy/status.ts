@@ -1,4 +1,5 @@
 import { dataFolder } from '../../adapters/files/own-folders.ts';
+import { FileError } from '../../adapters/files/file-error.ts';
 import { parseProxySetting } from '../../core/settings/config-proxy.ts';
 import { urlOf, timeText } from '../listing.ts';
 import { CliError, type ExitCode, reportError } from '../cli-error.ts';
@@ -60,7 +61,11 @@ export async function status({
     );
   }
   const now = Date.now();
-  const off = await projectsWithoutMemory(context);
+  const off = await projectsWithoutMemory(context).catch((error: unknown) => {
+    if (!(error instanceof FileError)) throw error;
+    terminal.warn(`${error.message} ${error.hint}`);
+    return [];
+  });
   if (off.length > 0) {
     terminal.note(
       `Memory is off for ${off.join(', ')}. Turn it on in the folder of the project: svc memory on`,
