@@ -64,50 +64,42 @@ export const CLAUDE: LaunchedClient = {
   program: 'claude',
   install: 'npm install -g @anthropic-ai/claude-code',
   dialects: ['anthropic_messages'],
-  launch: (facts) => (takesLogin(facts.upstream) ? withLogin(facts) : withKey(facts)),
-};
-
-function withKey({ host, port, localToken, environment, upstream }: LaunchFacts) {
-  const access = { host, port, localToken };
-  return {
-    args: [],
-    environment: {
+  launch({ host, port, localToken, environment, upstream }) {
+    const access = { host, port, localToken };
+    const shared = {
       ...environment,
       ...Object.fromEntries(claudeVariables(access, { environment, authToken: true })),
       ...Object.fromEntries(toolSearchVariables(upstream, environment)),
-      // With this key the client would ask the user, and send it together with the token. svc adds the provider's key.
+      // With this key the client would ask the user, and send it together with the token or instead of the login.
       ANTHROPIC_API_KEY: undefined,
-      CLAUDE_CODE_OAUTH_TOKEN: undefined,
-    },
-    notes: hasLogin(environment, 'claude') ? [keyPays('Claude Code', 'claude')] : [],
-  };
-}
-
-/** Makes a launch with which the client sends its own login as usual; svc's token is in a separate header. */
-function withLogin({ host, port, localToken, environment, upstream }: LaunchFacts) {
-  return {
-    args: [],
-    environment: {
-      ...environment,
-      ANTHROPIC_BASE_URL: urlOf({ host, port }),
-      ANTHROPIC_CUSTOM_HEADERS: withHeader(environment, `${TOKEN_HEADER}: ${localToken}`),
-      CLAUDE_CODE_GATEWAY_HINT_HEADERS: '1',
-      ...Object.fromEntries(loopbackVariables(host, environment)),
-      ...Object.fromEntries(toolSearchVariables(upstream, environment)),
-      // The client would use each of these two instead of the login.
-      ANTHROPIC_API_KEY: undefined,
-      ANTHROPIC_AUTH_TOKEN: undefined,
-    },
-    notes: [
-      ...(hasLogin(environment, 'claude')
-        ? []
-        : ['Claude Code is not logged in yet: log in there, with /login.']),
-      ...(hasKeySettings(environment)
-        ? ['Its settings.json still holds svc’s settings for a key: svc connect claude']
-        : []),
-    ],
-  };
-}
+    };
+    if (!takesLogin(upstream)) {
+      return {
+        args: [],
+        // svc adds the provider's key.
+        environment: { ...shared, CLAUDE_CODE_OAUTH_TOKEN: undefined },
+        notes: hasLogin(environment, 'claude') ? [keyPays('Claude Code', 'claude')] : [],
+      };
+    }
+    return {
+      args: [],
+      environment: {
+        ...shared,
+        // The client sends its own login as usual, so svc's token is in a separate header.
+        ANTHROPIC_AUTH_TOKEN: undefined,
+        ANTHROPIC_CUSTOM_HEADERS: withHeader(environment, `${TOKEN_HEADER}: ${localToken}`),
+      },
+      notes: [
+        ...(hasLogin(environment, 'claude')
+          ? []
+          : ['Claude Code is not logged in yet: log in there, with /login.']),
+        ...(hasKeySettings(environment)
+          ? ['Its settings.json still holds svc’s settings for a key: svc connect claude']
+          : []),
+      ],
+    };
+  },
+};
 
 /** Returns the value of ANTHROPIC_CUSTOM_HEADERS, in which each line is a header, with one more header. */
 function withHeader(environment: Environment, line: string): string {

@@ -19,7 +19,7 @@ import {
 import { isOtherBuild, OwnProxies, type OwnProxy } from '../proxy/own-proxies.ts';
 import { apiOf, DIALECTS } from '../../core/dialects/apis.ts';
 import { type EndpointProbe, probeEndpoint } from '../../adapters/network/endpoint-probe.ts';
-import type { LocalAnswer } from '../../adapters/processes/local-calls.ts';
+import { type LocalAnswer, probeToken } from '../../adapters/processes/local-calls.ts';
 import {
   cheapestModel,
   cachedTokens,
@@ -41,7 +41,7 @@ export async function checkRunning(
     own.map(async (proxy): Promise<Check> => {
       const place = urlOf(proxy);
       // 405 means that the token is valid: the proxy checks it before it refuses the method.
-      const status = await proxies.askToken(proxy);
+      const status = await probeToken(proxy, access.localToken);
       if (status !== 405) {
         const found = `${place} does not accept the local token (${status ?? 'no answer'})`;
         return { level: 'problem', subject, found, fix: 'svc stop && svc start' };

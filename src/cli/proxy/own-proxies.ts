@@ -5,7 +5,6 @@ import {
   callProxy,
   type LocalAnswer,
   probeProxy,
-  probeToken,
 } from '../../adapters/processes/local-calls.ts';
 import {
   isAlive,
@@ -85,11 +84,6 @@ export class OwnProxies {
     return { own: [...configured, ...own.filter((proxy) => proxy.port !== port)], unproven };
   }
 
-  /** Stops a proxy. Returns true if it has ended before the deadline. */
-  stop(proxy: OwnProxy): Promise<boolean> {
-    return stopProxy(this.#folder, proxy);
-  }
-
   openRequests(proxy: OwnProxy): Promise<readonly RequestRow[]> {
     return askOpenRequests(proxy, this.access.localToken);
   }
@@ -102,11 +96,6 @@ export class OwnProxies {
       if (open === 0 || performance.now() > deadline) return open;
       await sleep(OPEN_POLL_MS);
     }
-  }
-
-  /** Returns the status of a request that svc refuses after it has checked the token: 405 if the token is valid. */
-  askToken(proxy: OwnProxy): Promise<number | undefined> {
-    return probeToken(proxy, this.access.localToken);
   }
 
   /** Sends a request to the proxy as a client does. Returns undefined if no complete answer comes in time. */

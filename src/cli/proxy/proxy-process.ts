@@ -10,7 +10,13 @@ import { CliError } from '../cli-error.ts';
 import { type CommandContext, scriptPath } from '../context.ts';
 import { count, urlOf } from '../listing.ts';
 import { configError, settingsOf, warnOf } from '../setup/load-config.ts';
-import { isOtherBuild, otherBuildText, OwnProxies, type OwnProxy } from './own-proxies.ts';
+import {
+  isOtherBuild,
+  otherBuildText,
+  OwnProxies,
+  type OwnProxy,
+  stopProxy,
+} from './own-proxies.ts';
 import { prepareConfig, type StartOptions } from './start.ts';
 
 export interface EnsuredProxy {
@@ -118,7 +124,7 @@ async function endOtherBuild(
     );
     return false;
   }
-  if (!(await proxies.stop(proxy))) return false;
+  if (!(await stopProxy(dataFolder(context.environment), proxy))) return false;
   terminal.note('It has stopped, and this build replaces it.');
   return true;
 }

@@ -5,6 +5,7 @@ import { type Part, Swatch } from '../charts/strip.tsx';
 
 export type Head =
   | string
+  /** The name of a column of numbers. */
   | { readonly number: string }
   /** A column name for screen readers only. For other users the content makes it clear. */
   | { readonly hidden: string };
@@ -14,23 +15,11 @@ export function Heads({ of }: { readonly of: readonly Head[] }) {
     <thead>
       <tr>
         {of.map((head) => {
-          if (typeof head === 'string') {
-            return (
-              <th key={head} scope="col">
-                {head}
-              </th>
-            );
-          }
-          if ('number' in head) {
-            return (
-              <th key={head.number} scope="col" class="n">
-                {head.number}
-              </th>
-            );
-          }
+          const [text = ''] = typeof head === 'string' ? [head] : Object.values(head);
+          const isOf = (kind: string): boolean => typeof head !== 'string' && kind in head;
           return (
-            <th key={head.hidden} scope="col">
-              <span class="for-readers">{head.hidden}</span>
+            <th key={text} scope="col" class={isOf('number') ? 'n' : undefined}>
+              {isOf('hidden') ? <span class="for-readers">{text}</span> : text}
             </th>
           );
         })}
