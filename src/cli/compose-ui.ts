@@ -26,7 +26,10 @@ import { moveSpaceIn } from './memory/spaces.ts';
 import { systemClock } from './compose-common.ts';
 import type { LiveSettings } from '../proxy/upstream-choice.ts';
 
-/** Builds the server of the page. It is a separate bundle, so that a proxy whose page nobody opens loads none of it. */
+/**
+ * What the server of the page needs. This file is a bundle of its own, so that a proxy whose page nobody opens loads
+ * none of it.
+ */
 export interface UiParts {
   readonly settings: Settings;
   readonly dataFolder: string;

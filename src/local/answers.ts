@@ -4,8 +4,8 @@ import type { ProxyError } from '../core/errors.ts';
 import { errorBody } from '../core/http/gate.ts';
 
 /**
- * What an error answer needs. svc makes it in the form of the client's API. It contains no path, header or body of the
- * request, and no Access-Control-* header, because no answer is for a web page.
+ * The facts for an error answer. svc makes such an answer in the form of the client's API. The answer contains no path,
+ * header or body of the request, and no Access-Control-* header, because no answer is for a web page.
  */
 export interface ErrorContext {
   readonly dialect: Dialect | undefined;

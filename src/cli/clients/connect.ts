@@ -108,10 +108,7 @@ export const CONNECTABLE: readonly ConnectableClient[] = [
   ...OTHER_CLIENTS.flatMap(otherClient),
 ];
 
-/**
- * Returns the titles of the clients that start the proxy themselves. svc's records list the settings with which they
- * do.
- */
+/** Returns the titles of the clients that start the proxy themselves, according to svc's records of their settings. */
 export async function startingClients(environment: Environment): Promise<readonly string[]> {
   const records = await clientRecords(dataFolder(environment));
   return CONNECTABLE.flatMap((client) => {

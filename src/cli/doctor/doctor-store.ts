@@ -85,13 +85,13 @@ async function nothingStored(folder: string, environment: Environment): Promise<
   };
 }
 
-/** The memory states of requests for which a database was open. */
+/** The memory states of requests that used a database. */
 const USED: ReadonlySet<string> = new Set(['recalled', 'empty']);
 
 async function checkModes(folder: string): Promise<readonly Check[]> {
   const mode = await folderMode(folder);
   if (mode === undefined) return [];
-  // A folder with open modes would be an error here, but it is reported below with the command that fixes it.
+  // With `asked`, modes that are too open are no error here; they are reported below.
   await checkFolder(folder, { asked: true });
   const own = isPrivate(mode) ? [] : [{ path: folder, mode }];
   const loose = [...own, ...(await looseDataFiles(folder))];

@@ -175,9 +175,9 @@ function mayCut(config: unknown, environment: Environment): boolean {
 const INPUT_BYTES_MAX = 32 * 1024 * 1024;
 /** Deadline of reading the event. Clients write it at once, but some keep the pipe open afterwards. */
 const INPUT_MS = 500;
-/** Bytes of input up to which it is parsed after each piece; that takes a millisecond or two. */
+/** Bytes of the largest input that is parsed after each piece, which takes a millisecond or two. */
 const SMALL_BYTES = 256 * 1024;
-/** Milliseconds without a new piece after which a larger input is parsed. */
+/** A larger input is parsed when no piece has come for this long. */
 const QUIET_MS = 20;
 
 /**

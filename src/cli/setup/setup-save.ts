@@ -143,7 +143,7 @@ interface Judgement {
 // Throws CliError for an invalid configuration, and prints warnings. A variable that is missing or different in this
 // shell is no error: the shell that runs `svc start` may have it.
 function judge(draft: Draft, judged: Judgement, { environment, terminal }: CommandContext): void {
-  // Leave out the variables that override settings, because an error in them is none of the file.
+  // Leave out the variables that override settings, because an error in one of them is no error of the file.
   const { problems, warnings } = parseConfig(draft, withoutSettings(environment));
   const wrong = problems.filter(({ variable, isUnset }) => variable === undefined && !isUnset);
   if (wrong.length > 0) throw notSaved(wrong, judged);

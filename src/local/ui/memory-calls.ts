@@ -61,8 +61,8 @@ const PROMPT_CHARS_MAX = 8_000;
  */
 const ALWAYS_CHARS_MAX = 600;
 /**
- * Bound on the records of a session in which the records of an exchange are searched. A memory service cannot list
- * these alone.
+ * Bound on the records of a session among which svc looks for those of one exchange, because a memory service cannot
+ * list these alone.
  */
 const EXCHANGE_READ_MAX = 200;
 /** Bound on forgotten records that can be restored; more would need too much memory. */

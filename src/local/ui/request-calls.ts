@@ -37,7 +37,7 @@ interface RequestCallParts {
 const RECENT_MS = 24 * 3_600_000;
 const RECENT_MAX = 1000;
 const CONVERSATIONS_MIN = 5;
-/** Bound on the requests in which the last conversations are searched, after a day with few. */
+/** Bound on the requests that are read if the last day has too few conversations. */
 const EARLIER_MAX = 500;
 /** Bound on the conversations whose first prompt one call asks for. */
 const TITLES_MAX = 40;
