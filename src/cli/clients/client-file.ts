@@ -24,7 +24,7 @@ export interface ClientFileForm {
   readonly path: string;
   /** Returns a sentence part that says what the user must delete to undo the change by hand. */
   byHand(changes: readonly ClientChange[]): string;
-  /** Adds the settings. Throws CliError if that would break something. */
+  /** Returns the text with the settings, and what was changed. Throws CliError if that would break something. */
   apply(text: string): { readonly text: string; readonly change: Omit<ClientChange, 'hash'> };
   /**
    * Removes the settings of `change`. Returns 'absent' if the text has none of them, 'lost' if it also lacks a value

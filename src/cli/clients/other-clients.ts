@@ -447,7 +447,7 @@ function providersOf(
     return provider === undefined ? [] : [provider];
   });
   if (providers.length > 0) return Object.fromEntries(providers);
-  // Only Chat Completions returns no provider without a model, because the client has no list of the provider's models.
+  // The settings must name a model for each dialect for which the client has no list of the provider's models.
   const hint = `svc print-config ${client} --model MODEL, or with svc run: --model svc/MODEL`;
   throw needsModel(client, hint);
 }
