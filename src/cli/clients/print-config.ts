@@ -155,7 +155,7 @@ function explainClaude(options: ClaudeOptions, environment: Environment, note: N
 export function noteProxy(environment: Environment, note: Note): void {
   if (proxyVariables(environment).length === 0 || sparesLoopback(environment)) return;
   note(
-    'An HTTP proxy is set: export NO_PROXY with 127.0.0.1,localhost in it, or codex sends its requests to that proxy.',
+    'An HTTP proxy is set: export NO_PROXY with 127.0.0.1,localhost in it, or the client sends its requests to that proxy.',
   );
 }
 
