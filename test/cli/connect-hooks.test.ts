@@ -44,6 +44,17 @@ test.each(Object.entries(FILES))(
   },
 );
 
+test('a plugin that was changed by hand is not left behind in silence', async () => {
+  const home = tempFolder();
+  const path = join(home, FILES.opencode);
+  await svc(home, 'connect', 'opencode', '--hooks', '--yes');
+  const changed = `${readFileSync(path, 'utf8')}// mine\n`;
+  writeFileSync(path, changed);
+  const { code, stderr } = await svc(home, 'uninstall', '--yes');
+  expect([code, stderr]).toEqual([1, expect.stringContaining(`Not restored: ${path}`)]);
+  expect(readFileSync(path, 'utf8')).toBe(changed);
+});
+
 test('a person’s own hooks stay, and every byte of the file comes back', async () => {
   const home = tempFolder();
   const path = join(home, FILES.claude);

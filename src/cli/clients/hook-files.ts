@@ -160,14 +160,19 @@ function copilotSettings(command: readonly string[]): readonly JsonSetting[] {
  * Returns the form of a file that belongs to svc alone: a copy of the plugin in this package, with the command of this
  * installation.
  */
-function pluginFile(path: string, source: string, command: readonly string[]): ClientFileForm {
-  const remedy = `Move it away, then try again.`;
+export function pluginFile(
+  path: string,
+  source: string,
+  command: readonly string[],
+): ClientFileForm {
   return {
     path,
     byHand: () => `delete ${path}.`,
     apply: (text) => {
-      if (text.trim() !== '')
+      if (text.trim() !== '') {
+        const remedy = 'Move it away, then try again.';
         throw new CliError(`${path} is there already, and is not svc's.`, remedy);
+      }
       const whole = pluginText(source, command);
       return { text: whole, change: { whole } };
     },

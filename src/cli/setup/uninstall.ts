@@ -15,6 +15,7 @@ import { urlOf } from '../listing.ts';
 import { CliError, type ExitCode, reportError } from '../cli-error.ts';
 import { type ClientFileForm, clientRecords, undoClientFile } from '../clients/client-file.ts';
 import { codexFile, providerBlock } from '../clients/codex-file.ts';
+import { pluginFile } from '../clients/hook-files.ts';
 import { jsonSettings } from '../clients/json-settings.ts';
 import type { CommandContext, Call } from '../context.ts';
 import { findByFiles, OwnProxies, type Proxies } from '../proxy/own-proxies.ts';
@@ -121,6 +122,7 @@ async function changedClientFiles(
   return (await clientRecords(data)).map(({ named: path, changes }) => {
     const isToml = changes.some(({ toml }) => toml !== undefined);
     if (isToml) return { ...codexFile(environment, providerBlock([])), path };
+    if (changes.some(({ whole }) => whole !== undefined)) return pluginFile(path, '', []);
     return jsonSettings({ path, name: 'NAME', settings: [] });
   });
 }
