@@ -49,10 +49,7 @@ export function reportError(error: unknown, terminal: Terminal): 1 | 2 {
   return 1;
 }
 
-/**
- * Says whether an error is of this class. It compares the name, because code that is loaded later is another bundle,
- * with a class of its own.
- */
+/** Says whether an error has this class, by name: code that is loaded later is a bundle with its own classes. */
 function isNamed<T extends Error>(error: unknown, name: T['name']): error is T {
   return error instanceof Error && error.name === name;
 }

@@ -32,10 +32,7 @@ export interface HookStore {
     event: Pick<HookEvent, 'session' | 'folder'>,
     client: string,
   ): Promise<string | undefined>;
-  /**
-   * Returns what svc needs to recognise its own blocks. `areListed`: also the blocks of the session, for a client whose
-   * transcript lacks them.
-   */
+  /** Returns what identifies svc's blocks. `areListed`: also those of the session, if its transcript lacks them. */
   ownBlocks(session: string, areListed: boolean): Promise<OwnBlocks>;
   /** Returns which blocks the proxy has placed in this session, by prompt. */
   placedAt(session: string, prompts: readonly string[]): Promise<PlacedAt>;
@@ -113,9 +110,7 @@ export async function openHookStore(options: HookStoreOptions): Promise<HookStor
   };
 }
 
-/**
- * Deadline of storing an output, while user and model wait. After it, the client keeps the whole output in the prompt.
- */
+/** Deadline of storing an output, while user and model wait. After it, the output stays whole in the prompt. */
 const KEEP_MS = 600;
 
 /** Ignores warnings, because a hook cannot show them to the user. */

@@ -36,9 +36,7 @@ export interface CliStore {
 }
 
 export interface StoreOptions {
-  /**
-   * The environment, with which svc finds the configuration that says where memories are; undefined: on this machine.
-   */
+  /** The environment, which leads to the configuration and so to the memory; undefined: the one on this machine. */
   readonly environment?: Environment;
   /** True if the command only reads: then it creates no store. */
   readonly isReader?: boolean;
@@ -92,10 +90,7 @@ function isThere(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
-/**
- * Returns a temporary folder for an empty store, which is removed when the command ends. Undefined if the system has
- * no folder for temporary files.
- */
+/** Returns a temporary folder for an empty store; undefined if there is no place for temporary files. */
 function passingFolder(): string | undefined {
   try {
     return mkdtempSync(join(tmpdir(), 'svc-empty-'));

@@ -26,10 +26,7 @@ import { moveSpaceIn } from './memory/spaces.ts';
 import { systemClock } from './compose-common.ts';
 import type { LiveSettings } from '../proxy/upstream-choice.ts';
 
-/**
- * What the server of the page needs. This file is a bundle of its own, so that a proxy whose page nobody opens loads
- * none of it.
- */
+/** What the server of the page needs. This file is a bundle that a proxy loads only when somebody opens the page. */
 export interface UiParts {
   readonly settings: Settings;
   readonly dataFolder: string;
@@ -80,10 +77,7 @@ export function maskKeysOf(settings: Settings): void {
   rememberOwnSecrets(ownSecretsOf(settings));
 }
 
-/**
- * Deadlines of `svc doctor`, in milliseconds. It asks each provider about its key for some seconds; with --live it also
- * sends model requests.
- */
+/** Deadlines of `svc doctor`, which asks each provider for some seconds, and with --live also sends model requests. */
 const CHECK_MS = 45_000;
 const LIVE_MS = 140_000;
 
@@ -132,9 +126,7 @@ async function staleIn(space: string, { store, dataFolder }: UiParts): Promise<r
   return stale.map(({ ref }) => ref);
 }
 
-/**
- * Moves the memories of a space as `svc memory spaces` does. The page shows its errors, which are written for users.
- */
+/** Moves the memories of a space, as `svc memory spaces` does. Its errors are written for users. */
 async function moveInStore(change: SpaceChange, { dataFolder, store }: UiParts): Promise<void> {
   await moveSpaceIn(store.memory, dataFolder, change).catch((error: unknown) => {
     if (!(error instanceof CliError)) throw error;

@@ -42,9 +42,7 @@ import { upstreamFor, findUpstream, type LiveSettings } from '../proxy/upstream-
 
 /** After the start no request must be open for this long, in milliseconds, before svc warms up. */
 const REST_MS = 100;
-/**
- * Longest time for the last captures at shutdown: at most 32 exchanges, which take a tenth of a second. The user waits.
- */
+/** Longest time for the last captures at shutdown. 32 exchanges take a tenth of a second, while the user waits. */
 const KEEP_LAST_MS = 500;
 /** Longest time that the end of an answer waits until its captures are on disk. A user does not notice it. */
 const HOLD_MS = 50;
@@ -315,9 +313,7 @@ interface ComposedMemory extends Closable {
   readonly outbox: Outbox;
 }
 
-/**
- * Opens the memory. Also with a memory service, the ledger, the request log and copies of outputs stay on this machine.
- */
+/** Opens the memory. The ledger, the request log and copies of outputs are on this machine in any case. */
 async function openMemory(
   { settings, dataFolder, terminal }: StartProxyOptions,
   { runtime, store }: { readonly runtime: Runtime; readonly store: EmbeddedStore },
@@ -385,10 +381,7 @@ class Runtime {
     }
   }
 
-  /**
-   * Returns the client's login that the upstream of a route forwards; undefined if svc has a key for the upstream, or
-   * there is none.
-   */
+  /** Returns the login that a route's upstream forwards; undefined if svc has a key for it, or it does not exist. */
   loginOf(route: Route): Login | undefined {
     if (route.kind !== 'model' && route.kind !== 'relay') return undefined;
     const upstream = findUpstream(this.now.live, route);

@@ -4,10 +4,7 @@ import { memoryFailure } from './cli-error.ts';
 import type { CliStore } from './compose-store.ts';
 import type { CommandContext } from './context.ts';
 
-/**
- * `log`: the request log, which is on this machine. `memory`: also the memories, wherever the configuration says that
- * they are.
- */
+/** `log`: the request log on this machine. `memory`: also the memories, here or in a memory service. */
 type Wanted = 'log' | 'memory';
 
 /** Opens the store for a command. `isReader`: see StoreOptions. */
@@ -57,10 +54,7 @@ export function readLog<T>(
   return withStore(context, work, 'log', true);
 }
 
-/**
- * Deadline of a call to the memory. The store on this machine answers in milliseconds; a service that takes longer than
- * this is down.
- */
+/** Deadline of a call to the memory. The store answers in milliseconds; a service that takes longer is down. */
 export const WAIT_MS = 10_000;
 
 export function deadline(): AbortSignal {

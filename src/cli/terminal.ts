@@ -105,10 +105,7 @@ export class Terminal {
     this.#stderr.write(`${broken(printable(line), this.#stderr)}\n`);
   }
 
-  /**
-   * Shows the progress of a long command in one line of stderr, which the next call replaces. Prints nothing without a
-   * screen.
-   */
+  /** Shows progress in one line of stderr, which the next call replaces. Prints nothing without a screen. */
   progress(text: string): void {
     if (this.#stderr.isTTY === true) this.#stderr.write(`\r${oneLine(text, 78)}\u001b[K`);
   }

@@ -48,10 +48,7 @@ export function wrapped(text: string, columns: number, indent = ''): readonly st
 
 const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'] as const;
 
-/**
- * Returns a bar. `share`: its length as a share of `columns` characters, from 0 to 1, exact to an eighth of a
- * character.
- */
+/** Returns a bar. `share`: its part of `columns` characters, from 0 to 1, exact to an eighth of a character. */
 export function bar(share: number, columns: number): string {
   const eighths = Math.round(Math.min(Math.max(share, 0), 1) * columns * 8);
   return '█'.repeat(Math.floor(eighths / 8)) + (EIGHTHS[eighths % 8] ?? '');

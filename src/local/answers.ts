@@ -13,9 +13,7 @@ export interface ErrorContext {
   readonly version: string;
   /** The methods for the Allow header of a METHOD_NOT_ALLOWED. */
   readonly allow: string;
-  /**
-   * Evidence headers: names and values in turn. A header that the handler has already set is more exact, so it stays.
-   */
+  /** Evidence headers: names and values in turn. Those that the handler has already set are more exact, and stay. */
   readonly evidence: readonly string[];
 }
 
@@ -40,10 +38,7 @@ export function answerError(
   outgoing.end(answer.body);
 }
 
-/**
- * Returns the same answer as the text of an HTTP response, for a socket without a ServerResponse. It closes the
- * connection.
- */
+/** Returns the same answer as text, for a socket without a ServerResponse. It closes the connection. */
 export function writeErrorAnswer(error: ProxyError, context: ErrorContext): string {
   const answer = makeErrorAnswer(error, context);
   const lines = [

@@ -52,23 +52,16 @@ import { answerError, answerJson, type ErrorContext, writeErrorAnswer } from './
  * body or a key.
  */
 export interface LocalServer {
-  /**
-   * Starts listening, and returns the address. Rejects with Node's error (`code` EADDRINUSE, EACCES, …) if that fails.
-   */
+  /** Starts listening, and returns the address. Rejects with Node's error (EADDRINUSE, EACCES, …) if that fails. */
   listen(): Promise<{ readonly host: string; readonly port: number }>;
-  /**
-   * Accepts no more requests, lets open answers finish for `drainMs` milliseconds, then closes all connections.
-   * Resolves when all are closed.
-   */
+  /** Accepts no more requests, lets open answers finish for `drainMs`, and closes all connections. */
   stop(drainMs: number): Promise<void>;
   /** The number of requests whose answer has not ended. */
   readonly openRequests: number;
 }
 
 interface LocalServerOptions {
-  /**
-   * Returns the settings that are in force. It is called for every request; host and port are read only by `listen()`.
-   */
+  /** Returns the settings in force. It is called for every request; only `listen()` reads host and port. */
   readonly settings: () => ProxySettings;
   /** Returns the sha256 of each valid token. It is called for every request, so a new token counts at once. */
   readonly tokenDigests: () => readonly Buffer[];
@@ -104,10 +97,7 @@ const TIMES = {
   request: 60_000,
   /** Between requests. Agents think and run tools for minutes, and a new connection costs them time. */
   keepAlive: 300_000,
-  /**
-   * Interval of checks of the first two limits. With Node's default of 30 s, a limit of 10 s would end after up to 40
-   * s.
-   */
+  /** Interval of checks of the first two limits. Node's default of 30 s would turn 10 s into up to 40. */
   check: 2_000,
   /** Least time between two reports that connections cannot be accepted. */
   acceptReport: 60_000,
@@ -252,10 +242,7 @@ class Listener implements LocalServer {
     if (this.#stopped !== undefined) throw new ProxyError('SHUTTING_DOWN', 'svc is stopping.');
   }
 
-  /**
-   * Returns a header with the proof that svc has the token, if the request has a challenge. The proof is useless to a
-   * program without the token.
-   */
+  /** Returns the header with svc's proof, if the request has a challenge. Only a holder of the token can use it. */
   #proofFor(head: RequestHead): Readonly<Record<string, string>> {
     const challenge = headerOf(head.headers, CHALLENGE_HEADER);
     const [digest] = this.#options.tokenDigests();

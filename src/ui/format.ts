@@ -107,10 +107,7 @@ export function atOfDay(key: string): number {
   return new Date(year, month - 1, date).getTime();
 }
 
-/**
- * Returns when the first day begins and when the last one ends; nothing if a day is undefined. Without `last` the first
- * day is also the last.
- */
+/** Returns the time from the first day's beginning to the last one's end; nothing if a day is undefined. */
 export function daySpan(
   first: string | undefined,
   last = first,

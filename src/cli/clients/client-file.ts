@@ -48,10 +48,7 @@ interface Undone {
   readonly outcome: 'restored' | 'taken-out' | 'removed' | 'nothing';
 }
 
-/**
- * Says whether two parsed values are equal. The order of keys, and the prototypes that a parser gives its objects, do
- * not count.
- */
+/** Says whether two parsed values are equal. The order of keys and the prototypes of objects do not count. */
 export function isSameValue(one: unknown, other: unknown): boolean {
   return isDeepStrictEqual(plain(one), plain(other));
 }

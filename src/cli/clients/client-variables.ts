@@ -18,9 +18,7 @@ type Variables = [name: string, value: string][];
  */
 export const TOOL_SEARCH = 'ENABLE_TOOL_SEARCH';
 
-/**
- * Returns TOOL_SEARCH with its value, or nothing if the upstream is not Anthropic or the user has set it to any value.
- */
+/** Returns TOOL_SEARCH with its value; nothing if the upstream is not Anthropic or the user has set the variable. */
 export function toolSearchVariables(
   upstream: Draft | undefined,
   environment: Environment,
@@ -70,8 +68,7 @@ export function claudeVariables(
 }
 
 /**
- * Returns NO_PROXY with the addresses of this machine. Without them a client sends loopback requests, with the token,
- * to the network proxy.
+ * Returns NO_PROXY with this machine: otherwise a client sends loopback requests, with the token, to a network proxy.
  */
 export function loopbackVariables(host: string, environment: Environment): Variables {
   const direct = ['127.0.0.1', 'localhost', ...(host === '::1' ? ['::1', '[::1]'] : [])];

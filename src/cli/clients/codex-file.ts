@@ -30,9 +30,7 @@ export function providerBlock(tables: TomlBlock['tables']): TomlBlock {
   return { top: { model_provider: `"${PROVIDER}"` }, tables };
 }
 
-/**
- * Returns settings that give Codex's built-in provider another base URL, so that it keeps its login and its history.
- */
+/** Returns settings that give Codex's built-in provider another base URL. It keeps its login and its history. */
 export function builtInBlock(baseUrl: string): TomlBlock {
   const top = { model_provider: '"openai"', openai_base_url: tomlString(baseUrl) };
   return { top, tables: [] };
@@ -115,10 +113,7 @@ function isWhole(text: string): boolean {
   return parseToml(text) !== undefined;
 }
 
-/**
- * Returns the profile that the file selects if that profile names a provider, because it overrides the one at the top
- * level.
- */
+/** Returns the selected profile if it names a provider, because it overrides the provider at the top level. */
 export async function profileIn(path: string): Promise<string | undefined> {
   const toml = parseToml((await readForeignFile(path)).text ?? '');
   const profile = typeof toml?.['profile'] === 'string' ? toml['profile'] : '';

@@ -17,10 +17,7 @@ export async function printToken(options: TokenOptions, context: CommandContext)
   context.terminal.out(access.localToken);
 }
 
-/**
- * Deadline of connecting to the proxy. A listener on loopback accepts within a millisecond; a busy machine takes
- * longer.
- */
+/** Deadline of connecting to the proxy, which accepts within a millisecond, or later on a busy machine. */
 const CONNECT_MS = 500;
 /** Deadline of starting a proxy: Codex gives its token command 5 seconds, during which the user sees nothing. */
 const START_MS = 4_500;

@@ -197,10 +197,7 @@ function formsOf(
   return { title: hooked.title, forms };
 }
 
-/**
- * Writes the client's hooks. If svc's settings for the proxy are in the same file, it removes them, because a client
- * has one or the other.
- */
+/** Writes the client's hooks. They replace svc's settings for the proxy if these are in the same file. */
 async function connectHooks(
   name: string,
   options: ConnectOptions,
@@ -289,9 +286,7 @@ function previewLines({ toml, json = [], whole }: Omit<ClientChange, 'hash'>): r
   return aside === 0 ? shown : [...shown, `(${aside} lines of yours become comments)`];
 }
 
-/**
- * Writes the client's settings for the proxy without asking. Returns true if the client now starts the proxy itself.
- */
+/** Writes the client's settings for the proxy without asking. Returns true if the client now starts the proxy. */
 export async function connectNow(
   client: ConnectableClient,
   context: CommandContext,

@@ -16,17 +16,12 @@ import { commandLine } from './own-command.ts';
 interface HookableClient {
   readonly name: string;
   readonly title: string;
-  /**
-   * Returns the form of the file. `command` has the words before the event's name; it is empty when hooks are removed.
-   */
+  /** Returns the form of the file. `command`: the words before the event's name; empty when hooks are removed. */
   form(environment: Environment, command: readonly string[]): ClientFileForm;
   readonly next: readonly string[];
 }
 
-/**
- * The events of Claude Code and Codex, with time limits in seconds. svc answers within one second, but a busy machine
- * may take longer to start it.
- */
+/** The events of Claude Code and Codex, with time limits in seconds. A busy machine may need seconds to start svc. */
 const EVENTS = [
   ['SessionStart', 10],
   ['UserPromptSubmit', 5],
@@ -156,10 +151,7 @@ function copilotSettings(command: readonly string[]): readonly JsonSetting[] {
   ];
 }
 
-/**
- * Returns the form of a file that belongs to svc alone: a copy of the plugin in this package, with the command of this
- * installation.
- */
+/** Returns the form of a plugin file, a copy of the plugin in this package. It belongs to svc alone. */
 export function pluginFile(
   path: string,
   source: string,

@@ -41,10 +41,7 @@ export interface OtherClient {
 export interface ClientFacts {
   /** The proxy's address without /v1. Its path names the client. */
   readonly url: string;
-  /**
-   * The same address with a token in its path, for files in which the client can run no command. The token opens only
-   * model routes.
-   */
+  /** The same address with a token for model routes in its path, for files in which the client can run no command. */
   readonly urlWithToken: string;
   readonly environment: Environment;
   /** The client's dialects for which a provider with a key is configured. There is at least one. */
@@ -267,10 +264,7 @@ export const OTHER_CLIENTS: readonly OtherClient[] = [
       };
     },
   },
-  /**
-   * Continue's `cn` reads models from a YAML file that the user names. The printed file reads the token from a
-   * variable.
-   */
+  /** Continue's `cn` reads models from a YAML file that the user names, and the printed token from a variable. */
   {
     name: 'continue',
     title: 'Continue',
@@ -433,10 +427,7 @@ function entriesOf(path: readonly string[], value: unknown): readonly Omit<JsonC
   return Object.entries(value).flatMap(([key, inner]) => entriesOf([...path, key], inner));
 }
 
-/**
- * Returns the settings of the client's providers by name, one for each dialect. Throws CliError if no dialect works
- * without a model's name.
- */
+/** Returns a provider for each dialect, by name. Throws CliError if each of them needs a model's name. */
 function providersOf(
   client: string,
   { spoken }: ClientFacts,

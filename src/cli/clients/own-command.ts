@@ -25,10 +25,7 @@ export function holdsStart(text: string): boolean {
   return [TOKEN, START].some((args) => new RegExp(args.join(String.raw`\W+`)).test(text));
 }
 
-/**
- * Returns the command with which a client's settings, a hook or a model runs this program. The command uses the same
- * configuration and memory.
- */
+/** Returns the command with which a client, hook or model runs this program with the same configuration and data. */
 export function ownCommand(environment: Environment, args: readonly string[]): readonly string[] {
   const words = [...programOf(environment), ...args];
   const folders = ownFolders(environment);

@@ -23,18 +23,12 @@ import {
 } from '../../adapters/processes/local-calls.ts';
 import type { Call } from '../context.ts';
 
-/**
- * Runs `svc demo`, which shows without a key how svc remembers, and leaves no file behind. Only the provider and the
- * client are simulated.
- */
+/** Runs `svc demo`: shows svc without a key or a file. Only the provider and the client are simulated. */
 
 const FACT = 'The staging database of our shop listens on port 6431 of the host walrus-seven.';
 /** A word of the fact that no model can guess. */
 const GIST = 'walrus-seven';
-/**
- * Questions about the fact. For each dialect they have other words, so that no earlier answer is recalled instead of
- * the fact.
- */
+/** Questions about the fact. They have different words, so that no earlier answer is recalled instead of the fact. */
 const QUESTIONS = [
   'On which host and port does the staging database of our shop listen?',
   'Which host and port does our shop use for the staging database?',
@@ -53,10 +47,7 @@ const SHOWN_HEADERS = [
   'x-svc-continuity-state',
 ];
 
-/**
- * Runs the demo. Returns exit code 0 only if the fact was recalled in every dialect, in a streamed answer and in one
- * piece.
- */
+/** Runs the demo. Returns 0 only if the fact was recalled in every dialect, streamed and in one piece. */
 export async function demo({ context: { terminal } }: Call): Promise<ExitCode> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-demo-'));
   const provider = await startDemoProvider();

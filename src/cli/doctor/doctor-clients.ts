@@ -197,10 +197,7 @@ function stranded(subject: string, client: 'claude' | 'codex'): Check {
   return { level: 'warning', subject, found, fix };
 }
 
-/**
- * Says whether Claude Code's settings have a command that starts the proxy: the helper for the key, or a hook at the
- * start of a session.
- */
+/** Says whether Claude Code's settings start the proxy: as the helper for the key, or by a hook for new sessions. */
 function startsByItself(settings: Readonly<Record<string, unknown>>): boolean {
   const groups = asList(asRecord(settings['hooks'])['SessionStart']);
   const hooks = groups.flatMap((group) => asList(asRecord(group)['hooks']));
@@ -227,10 +224,7 @@ function checkSettingsText(text: string, environment: Environment): readonly Che
   return [{ level: 'warning', subject: 'Claude Code', found, fix }];
 }
 
-/**
- * Says whether the user has rejected the token as a key. The client stores the last 20 characters of each key that the
- * user accepted or rejected.
- */
+/** Says whether the user has rejected the token. Claude Code lists the last 20 characters of rejected keys. */
 function isRejected(environment: Environment, access: Access | undefined): boolean {
   const state = parseJson(readClientFile(environment, CLAUDE_STATE, '.claude.json'));
   const { rejected } = asRecord(asRecord(state)['customApiKeyResponses']);

@@ -27,10 +27,7 @@ export function hookedClients(environment: Environment): readonly string[] {
   return installedHooks(environment).map(({ name }) => name);
 }
 
-/**
- * Checks the hooks of all clients. `folder`: the folder in which doctor runs, because Copilot CLI also reads a
- * project's settings.
- */
+/** Checks the hooks of all clients. `folder`: where doctor runs, because Copilot CLI reads a project's settings. */
 export function checkHooks(environment: Environment, folder: string): readonly Check[] {
   return installedHooks(environment).flatMap((one): readonly Check[] => {
     const { name, title: subject, path, commands, hasPlugin } = one;
@@ -184,10 +181,7 @@ function untrusted({ title, path, hasPlugin }: Installed): readonly Check[] {
   ];
 }
 
-/**
- * Returns the keys of the trusted hooks in all of Codex's configuration files, because each profile has a file.
- * Undefined if one cannot be read.
- */
+/** Returns the keys of the trusted hooks in the configuration files of Codex; undefined if one cannot be read. */
 function trustedHooks(folder: string): ReadonlySet<string> | undefined {
   const texts = configsIn(folder)?.map((name) => readSmall(join(folder, name)));
   if (texts === undefined || texts.includes('')) return undefined;
@@ -209,10 +203,7 @@ function configsIn(folder: string): readonly string[] | undefined {
   }
 }
 
-/**
- * Returns the events with a hook of svc in Codex's file of hooks. `place`: EVENT:GROUP:HANDLER, as Codex writes it into
- * its key.
- */
+/** Returns the events with a hook of svc in Codex's file. `place`: EVENT:GROUP:HANDLER, the end of Codex's key. */
 function eventsIn(path: string): readonly { readonly event: string; readonly place: string }[] {
   const events = Object.entries(asRecord(asRecord(parseJson(readSmall(path)))['hooks']));
   return events.flatMap(([event, groups]) => {

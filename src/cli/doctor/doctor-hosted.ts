@@ -19,9 +19,7 @@ import { MemoryError, type MemoryFailure } from '../../core/errors.ts';
  */
 
 const SUBJECT = 'Memory service';
-/**
- * The space of the test record. It has no other record, so the tombstones of test records are in no project's space.
- */
+/** The space of the test record alone, so that no project's space gets the tombstones of test records. */
 const PROBE_SPACE = 'svc/doctor';
 const ANSWER_MS = 10_000;
 

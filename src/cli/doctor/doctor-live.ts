@@ -89,10 +89,7 @@ interface AskedProviders {
   readonly unreachable: ReadonlySet<string>;
 }
 
-/**
- * Removes repeated checks of an unreachable host: it is reported once, and not again if the check of the network
- * reports it.
- */
+/** Removes repeated reports of an unreachable host, and all of them if the check of the network reports it. */
 function reportedOnce(
   asked: readonly Asked[],
   reached: (baseUrl: string) => boolean,
@@ -154,10 +151,7 @@ function dialectOf(
   return { level: 'problem', subject, found, fix };
 }
 
-/**
- * Largest difference between two clocks without a warning. Answers may take seconds, but a difference of minutes gives
- * memories wrong dates.
- */
+/** Largest difference between clocks without a warning: an answer takes seconds, but minutes make dates wrong. */
 const CLOCK_MS_MAX = 120_000;
 
 // Reports that this machine's clock is wrong. It uses the smallest difference to a provider, because one provider's

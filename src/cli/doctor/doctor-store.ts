@@ -19,10 +19,7 @@ import { openLocalStore } from '../compose-store.ts';
 import { captureHuman } from '../../core/memory/captures.ts';
 import { PROBE_SPACE } from '../../core/request/space.ts';
 
-/**
- * Checks the store on this machine: its folder and modes, its file, its speed, and whether a test sentence can be
- * written and read.
- */
+/** Checks the store on this machine: folder, modes, file, speed, and whether it stores and returns a sentence. */
 
 export async function checkStore(
   environment: Environment,
@@ -245,10 +242,7 @@ async function timeRecall(memory: Memory): Promise<RecallTime | undefined> {
   return quickest;
 }
 
-/**
- * The result of a test that writes a sentence into a memory, reads it back, recalls it and forgets it. The sentence is
- * in a space of its own.
- */
+/** The result of a test that writes, reads, recalls and forgets a sentence in a space of its own. */
 type MemoryProbe =
   | { readonly state: 'ok'; readonly ms: number }
   | {

@@ -74,10 +74,7 @@ interface Cutting {
   readonly store: HookStore;
 }
 
-/**
- * Returns the output of a shell without its middle, if the user has switched that on and the memory holds the whole
- * output.
- */
+/** Returns a shell's output without its middle, if `hookCut` is on and the memory holds the whole output. */
 async function cutOf(
   { client, event, setup, store }: Cutting,
   environment: Environment,

@@ -21,10 +21,7 @@ import { type HookCall, type HookEnd, type HookParts, IN_BACKGROUND } from './ho
  * runs.
  */
 
-/**
- * Deadline of a hook while the user waits. The process itself needs 50 ms to start, or 150 ms on a busy machine, so the
- * total stays below a second.
- */
+/** Deadline of a hook while the user waits. The process starts in 50 to 150 ms, so both take less than a second. */
 const WHOLE_MS = 800;
 /**
  * Deadlines of a hook at the end of an answer: for storing the new exchanges, and for starting a background process
@@ -32,9 +29,7 @@ const WHOLE_MS = 800;
  */
 const KEEP_MS = 650;
 const HAND_OVER_MS = 150;
-/**
- * Longest time for closing the store after the hook's answer. Captures that are not stored by then wait in the outbox.
- */
+/** Longest time for closing the store after the answer. Captures not stored by then wait in the outbox. */
 const CLOSE_MS_MAX = 400;
 /** Time for closing the store if the answer has used up the deadline. */
 const CLOSE_MS_MIN = 50;
@@ -91,10 +86,7 @@ async function handOver(call: HookCall, input: unknown): Promise<void> {
   background.release();
 }
 
-/**
- * Bytes of the end of the transcript that the answer to an event needs. Other events need none, or read the file
- * themselves.
- */
+/** Bytes of the transcript's end that an answer needs. Other events need none, or read the file themselves. */
 const TAIL_BYTES: Partial<Record<HookKind, number>> = {
   // 1 MiB contains the last exchanges of a long session.
   start: 1 << 20,
@@ -168,10 +160,7 @@ function mayCut(config: unknown, environment: Environment): boolean {
   return hookCut === true || Boolean(environment['SVC_HOOK_CUT']);
 }
 
-/**
- * Bound on the bytes of the event that a client writes. It may contain a tool's output, whose length the client bounds
- * itself.
- */
+/** Bound on the bytes of an event. It may contain a tool's output, whose length the client bounds. */
 const INPUT_BYTES_MAX = 32 * 1024 * 1024;
 /** Deadline of reading the event. Clients write it at once, but some keep the pipe open afterwards. */
 const INPUT_MS = 500;
@@ -180,10 +169,7 @@ const SMALL_BYTES = 256 * 1024;
 /** A larger input is parsed when no piece has come for this long. */
 const QUIET_MS = 20;
 
-/**
- * Reads the first complete JSON value from stdin. Undefined if none comes before the deadline. It does not wait for the
- * end of the input.
- */
+/** Reads the first complete JSON value, without waiting for the end of stdin; undefined if none comes in time. */
 function readValue(stdin: Readable): Promise<unknown> {
   const pieces: Buffer[] = [];
   let bytes = 0;

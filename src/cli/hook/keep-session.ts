@@ -18,9 +18,7 @@ import type { HookStore } from '../compose-hook.ts';
 
 /** Bytes of a transcript that are read, from its end: some thousand exchanges. */
 const TRANSCRIPT_BYTES_MAX = 24 * 1024 * 1024;
-/**
- * Deadline of waiting for the answer in the transcript, which a client writes some milliseconds after it runs the hook.
- */
+/** Deadline of waiting for the answer in the transcript: a client writes it some milliseconds after the hook starts. */
 const WRITTEN_MS = 300;
 const POLL_MS = 20;
 const LEDGER_MS = 200;

@@ -82,9 +82,7 @@ function rangeOf(
   return { text: start, rest: `[svc: ${rest}]` };
 }
 
-/**
- * Returns the first lines that fit into `tokensMax`. If the first line is longer, returns its beginning, with 0 lines.
- */
+/** Returns the first lines that fit into `tokensMax`, or the beginning of the first line, with 0 lines. */
 function withinTokens(text: string, tokensMax: number): { start: string; lines: number } {
   // No token has more than 16 characters, so a longer text cannot fit.
   let [low, high] = [0, Math.min(text.length, 16 * tokensMax)];
@@ -212,10 +210,7 @@ interface Beginning {
   readonly wholeLines: number;
 }
 
-/**
- * Returns the complete lines that fit into `charsMax`, or the beginning of the first line if that is longer. It never
- * cuts a surrogate pair.
- */
+/** Returns the complete lines that fit into `charsMax`, or the beginning of a longer first line. */
 export function beginningOf(text: string, charsMax: number): Beginning {
   if (text.length <= charsMax) return { text, wholeLines: countLines(text) };
   const lastEnd = text.lastIndexOf('\n', charsMax - 1);
@@ -256,10 +251,7 @@ interface FoundLines {
   readonly lines: readonly number[];
   /** The number of lines that were searched. Less than all if the search exceeded its deadline. */
   readonly looked: number;
-  /**
-   * What matched: the pattern as an expression, its characters as they are, or either of them with capitals and small
-   * letters alike.
-   */
+  /** What matched: the expression, its characters as they are, or either with capitals and small letters alike. */
   readonly as: 'pattern' | 'text' | 'any case';
 }
 

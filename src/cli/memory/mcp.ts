@@ -98,10 +98,7 @@ export async function serveMcp({ options, context }: Call<McpOptions>): Promise<
   await (await store)?.close();
 }
 
-/**
- * Returns the spaces that the model may read (R42): those of its project and the global one, and those that the user
- * has allowed.
- */
+/** Returns the spaces that the model may read (R42): the project's, the global one, and those that the user allowed. */
 async function reachOf(
   { space: typed, allSpaces }: McpOptions,
   context: CommandContext,
@@ -352,10 +349,7 @@ function failure(text: string): ToolAnswer {
   return { texts: [text], isError: true };
 }
 
-/**
- * Bytes at the start and at the end of a message that is too long, in which its id is searched. Clients write the id
- * first or last.
- */
+/** Bytes at both ends of a message that is too long, in which its id is searched: clients write it first or last. */
 const ID_BYTES = 256;
 const FIRST_ID = /^\s*\{(?:"jsonrpc":"2\.0",)?"id":(\d{1,15}|"[^"\\]{0,128}")/;
 const LAST_ID = /"id":(\d{1,15}|"[^"\\]{0,128}")\}\s*$/;

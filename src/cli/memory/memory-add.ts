@@ -10,9 +10,7 @@ import { CliError } from '../cli-error.ts';
 import { isKept } from './record-writer.ts';
 import type { Call } from '../context.ts';
 
-/**
- * Runs `svc memory add` and `svc memory move`: adds a memory that the user typed, and moves memories between spaces.
- */
+/** Runs `svc memory add` and `move`: adds a memory that the user typed, and moves memories between spaces. */
 
 interface AddOptions {
   readonly space?: string;
@@ -26,10 +24,7 @@ interface MoveOptions {
   readonly json?: boolean;
 }
 
-/**
- * Bound on the text of a memory that a user adds, in UTF-16 units. A longer text belongs in a file, which agents read
- * themselves.
- */
+/** Bound on an added text, in UTF-16 units. A longer one belongs in a file, which agents read themselves. */
 const TEXT_CHARS_MAX = 32_768;
 
 export async function addMemory({ args, options, context }: Call<AddOptions>): Promise<void> {

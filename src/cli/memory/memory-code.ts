@@ -54,9 +54,7 @@ export class CodeChecker {
     return { held, files, holds: holdsNow(verdicts, root === held.root) };
   }
 
-  /**
-   * Returns the folder in which the exchange was; if it no longer exists, the newest existing folder of the project.
-   */
+  /** Returns the folder of the exchange, or, if it no longer exists, the newest existing folder of the project. */
   #rootOf({ root, record: { space } }: HeldProvenance): Promise<string> {
     const key = `${space}\0${root}`;
     const found = this.#roots.get(key) ?? this.#findRoot(space, root);
@@ -93,10 +91,7 @@ export interface ChangeReader {
   remark(ref: string): Promise<string | undefined>;
 }
 
-/**
- * Returns an object that says which files of a memory have changed since. Its remark stands beside the memory's text
- * and is never part of it.
- */
+/** Returns an object that says which files of a memory have changed since, beside the memory's text. */
 export function changeReader({ code }: Pick<CliStore, 'code'>, folder: string): ChangeReader {
   if (code === undefined) return { remark: async () => undefined };
   const checker = new CodeChecker(code.reader, folder);
@@ -127,10 +122,7 @@ function remarkOf(changed: readonly FileCheck[]): string {
   return `[svc: files changed since this was said: ${names.join(', ')}${others}. Read them before you rely on it.]`;
 }
 
-/**
- * Where a memory comes from, as far as svc knows: the commit, the folder and the files of its exchange, and whether
- * these are unchanged.
- */
+/** Where a memory comes from: commit, folder and files of its exchange, as far as svc knows them. */
 interface Origin {
   readonly commit?: string;
   readonly root?: string;

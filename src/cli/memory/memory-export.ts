@@ -6,10 +6,7 @@ import type { CommandContext, Call } from '../context.ts';
 import { isInForce } from './memory-rules.ts';
 import { pagesOf } from './record-writer.ts';
 
-/**
- * Runs `svc memory export`: writes memories as JSON lines, or the rules of a project in the form of an agent's own
- * file.
- */
+/** Runs `svc memory export`: writes memories as JSON lines, or a project's rules in the form of an agent's file. */
 
 interface ExportOptions {
   readonly space?: string;

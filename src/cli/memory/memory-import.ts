@@ -22,10 +22,7 @@ import { count } from '../listing.ts';
 
 interface ImportOptions {
   readonly from?: string;
-  /**
-   * The space for all memories. Undefined: each record of an export keeps its own, and a session gets that of its
-   * project.
-   */
+  /** The space for all memories; undefined: that of each exported record, or of a session's project. */
   readonly space?: string;
   readonly dryRun?: boolean;
   readonly yes?: boolean;
@@ -134,10 +131,7 @@ interface Found {
   readonly spaces: Map<string, number>;
 }
 
-/**
- * Imports the sessions that a client has stored on this machine. Without --yes it writes nothing, and shows the number
- * of records of each space.
- */
+/** Imports a client's sessions on this machine. Without --yes it only prints the number of records of each space. */
 export async function importTranscripts(
   { client, options }: { client: TranscriptClient; options: ImportOptions },
   context: CommandContext,

@@ -54,9 +54,7 @@ export async function explainRecall(call: Call<WhyOptions>): Promise<void> {
   else print(agent, { block, quietShare }, terminal);
 }
 
-/**
- * Returns the settings of recall. There may be no configuration, because hooks need none, and recall needs no provider.
- */
+/** Returns the settings of recall, also without a configuration, which hooks do not need. */
 async function recallSettings(environment: Environment): Promise<ProxySettings> {
   const folder = configFolder(environment);
   const file = await readConfigFile(folder);

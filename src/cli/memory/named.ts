@@ -72,9 +72,7 @@ export function wrongSpace(flag = '--space'): CliError {
   );
 }
 
-/**
- * Returns the complete reference with this beginning, or `ref` if there is none. Throws CliError if there are several.
- */
+/** Returns the reference with this beginning, or `ref` if there is none. Throws CliError if there are several. */
 export async function wholeReference(
   memory: Pick<Memory, 'references' | 'retrieve'>,
   ref: string,

@@ -19,10 +19,7 @@ export interface Counts {
 const BATCH = 64;
 /** Deadline of storing a batch: a slower disk or service is broken. */
 const BATCH_MS = 30_000;
-/**
- * Bounds of the pause after each batch. The pause is as long as the batch took, so that a running proxy can use the
- * memory in half of the time.
- */
+/** Bounds of the pause after each batch. It is as long as the batch took, and leaves half of the time to a proxy. */
 const REST_MS_MIN = 5;
 const REST_MS_MAX = 250;
 
@@ -66,10 +63,7 @@ export function countsText({ stored, duplicate, forgotten, rejected }: Counts): 
   return [`${stored} new`, ...others].join(', ');
 }
 
-/**
- * Returns all records in pages, newest first. A memory service has only numbered pages, so if others forget memories
- * meanwhile, it may skip one.
- */
+/** Returns all records in pages, newest first. With a service one may be missed if others forget memories meanwhile. */
 export async function* pagesOf(
   memory: Memory,
   filter: { readonly limit: number; readonly space?: string },

@@ -19,10 +19,7 @@ import { printable } from '../terminal.ts';
 import { typedSpace, projectOf, wrongSpace, namesOf, nameOf } from './named.ts';
 import { isKept, pagesOf } from './record-writer.ts';
 
-/**
- * Runs `svc memory spaces`, `on` and `off`: lists spaces with their folders, moves them, and switches memory for a
- * project.
- */
+/** Runs `svc memory spaces`, `on` and `off`: lists and moves spaces, and switches memory for a project. */
 
 const PAGE = 500;
 /** Names the argument in an error; other commands have an option instead. */

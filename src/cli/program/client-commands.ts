@@ -3,9 +3,7 @@ import type { ClaudeOptions, CodexOptions } from '../clients/print-config.ts';
 import type { Call } from '../context.ts';
 import type { CliCommand } from './program.ts';
 
-/**
- * Commands that give clients the proxy's address and token. They run often, so they are a separate bundle (`quick.ts`).
- */
+/** Commands that give clients the address and the token. They run often, so they have a bundle (`quick.ts`). */
 export const CLIENT_COMMANDS: readonly CliCommand[] = [
   {
     name: 'print-config',

@@ -361,10 +361,7 @@ const SERVICE: CliCommand = {
   },
 };
 
-/**
- * The commands `svc print-config` for the clients of other-clients.ts. Users run them by hand, so they may load more
- * code.
- */
+/** The commands `svc print-config` for other clients. Users run them by hand, so they may load more code. */
 const OTHER_CONFIGS = OTHER_CLIENTS.map((client): CliCommand => {
   const { name, title } = client;
   return {

@@ -131,10 +131,7 @@ function valuedOf(program: Command): readonly Valued[] {
 
 const SCRIPTS = { bash: bashScript, zsh: zshScript, fish: fishScript } as const;
 
-/**
- * Returns the script for bash. The scripts for bash and zsh have the same statements, and differ only in how they get
- * and propose words.
- */
+/** Returns the script for bash. It has the statements of zsh's, with another way to get and propose words. */
 function bashScript(
   { id, names }: Completed,
   places: readonly Place[],
@@ -178,10 +175,7 @@ function zshScript(
   ].join('\n');
 }
 
-/**
- * Returns the body of a loop over the typed words. It appends the names of commands to `place`, and skips options with
- * their values.
- */
+/** Returns the body of a loop over the typed words. It collects commands in `place`, and skips options and values. */
 function placeLines(places: readonly Place[], valued: readonly Valued[]): readonly string[] {
   const known = places.map(({ path }) => path).join('|');
   return [

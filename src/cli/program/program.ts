@@ -5,15 +5,9 @@ import type { CommandContext, Call } from '../context.ts';
 import { Terminal } from '../terminal.ts';
 import { wrapped } from '../text-table.ts';
 
-/**
- * What the command lines of svc and svc-service share: parsing, errors and exit codes. The caller declares the
- * commands.
- */
+/** Parsing, errors and exit codes for the command lines of svc and svc-service, which declare the commands. */
 
-/**
- * Receives the exit code of a command; without a call it is 0. The code may be any number, because `svc run` ends with
- * its client's.
- */
+/** Receives the exit code of a command, which is 0 without a call. `svc run` has its client's, which may be any. */
 export type Finish = (code: number) => void;
 
 /** A sentence about exit codes, for `--help` and docs/commands.md. */
@@ -63,10 +57,7 @@ export async function runProgram(
   }
 }
 
-/**
- * Returns the context of this process. It opens stdin only on use, because a command that only starts a client must
- * not touch it.
- */
+/** Returns the context of this process. stdin is opened on use: a command that starts a client must not touch it. */
 export function ofProcess(abilities: Pick<CommandContext, 'asker'> = {}): CommandContext {
   const { env: environment, stdout, stderr } = process;
   bearBrokenOutput();

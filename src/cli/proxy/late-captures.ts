@@ -15,9 +15,7 @@ interface LateCaptures {
  */
 const LATE_MS = 120_000;
 
-/**
- * Returns what is late. Without a running proxy nothing brings captures to the memory, so every waiting one is late.
- */
+/** Returns what is late. Without a proxy nothing brings captures to the memory, so all waiting ones are late. */
 export function lateCaptures(
   folder: string,
   { now, isRunning }: { readonly now: number; readonly isRunning: boolean },

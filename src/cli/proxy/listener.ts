@@ -16,10 +16,7 @@ interface WantedAddress {
   readonly usualPort: number;
 }
 
-/**
- * Returns an error that says why the listener cannot use its address, and what to do. Undefined if `error` is about
- * something else.
- */
+/** Returns why the listener cannot use its address, and what to do; undefined if `error` is about something else. */
 export function listenError(error: unknown, wanted: WantedAddress): CliError | undefined {
   const { host, port, command, look, usualPort } = wanted;
   const code = codeOf(error);

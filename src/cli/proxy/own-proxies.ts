@@ -21,10 +21,7 @@ import { loadAccess } from '../setup/load-config.ts';
 
 export interface OwnProxy
   extends Pick<RunFile, 'pid' | 'host' | 'port'>, Partial<Omit<RunFile, 'pid' | 'host' | 'port'>> {
-  /**
-   * The version of the proxy. Like all facts in its run file, it is undefined if the data folder has no run file of
-   * this process.
-   */
+  /** The version, from the run file; all its facts are undefined if the data folder has no such file. */
   readonly version?: string;
 }
 
@@ -35,10 +32,7 @@ export interface Proxies {
   readonly unproven: readonly RunFile[];
 }
 
-/**
- * Deadline of a stop. The proxy lets answers finish for proxy.drainMs, by default 10 s, and ends within one more
- * second.
- */
+/** Deadline of a stop. A proxy lets answers finish for proxy.drainMs, by default 10 s, and ends within a second. */
 const STOP_MS = 15_000;
 const POLL_MS = 25;
 const OPEN_POLL_MS = 250;

@@ -29,10 +29,7 @@ export interface EnsuredProxy {
 // Deadline of a start. It takes a third of a second, or several seconds on a machine that is busy with a build.
 const START_MS = 20_000;
 const POLL_MS = 20;
-/**
- * Time after which the configured address is tried, if no run file names the new proxy's address. There is none if svc
- * cannot write to the folder.
- */
+/** Time until the configured address is tried, because there is no run file in a folder that svc cannot write. */
 const RUN_FILE_MS = 1000;
 
 /** Runs `svc start --detach`: starts a proxy in the background, and returns when it serves. */
@@ -129,10 +126,7 @@ async function endOtherBuild(
   return true;
 }
 
-/**
- * Waits until the new proxy serves, and returns it. If it ends before, returns the proxy that serves instead at the
- * same port, or undefined.
- */
+/** Returns the new proxy when it serves, or the one that serves at the same port when it has ended, or undefined. */
 async function untilServing(
   background: Background,
   folder: string,

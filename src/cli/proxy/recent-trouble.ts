@@ -73,10 +73,7 @@ function requestsOf(number: number): string {
   return number === 1 ? 'request' : `${number} requests`;
 }
 
-/**
- * Returns the newest row, and how many of the newest rows in a line pass `isMeant`; nothing if the newest does not
- * pass.
- */
+/** Returns the newest row, and how many rows from it on pass `isMeant`; nothing if the newest does not. */
 function runOf(
   rows: readonly RecentRequest[],
   isMeant: (row: RecentRequest) => boolean,
@@ -100,10 +97,7 @@ export function fullDisk(folder: string): readonly string[] {
   }
 }
 
-/**
- * Lists the conversations of the last day that cannot continue without svc, because thinking in them is bound to a
- * block that svc placed.
- */
+/** Lists the conversations of the last day that need svc, because thinking in them is bound to a block of svc. */
 export function nameBound(folder: string, now: number, terminal: Terminal): void {
   const bound = boundConversations(folder, now);
   if (bound.length === 0) return;
@@ -126,10 +120,7 @@ export function nameBoundInShadow(folder: string, now: number, terminal: Termina
   nameAll(bound, folder, terminal);
 }
 
-/**
- * Returns the newest request of each conversation whose thinking is bound to a block of svc. After a compaction a
- * conversation is not bound.
- */
+/** Returns the newest request of each conversation with thinking bound to a block, which a compaction ends. */
 function boundConversations(folder: string, now: number): readonly RecentRequest[] {
   const newest = newestOfEach(recentRequests(folder, now - DAY_MS));
   return newest.filter(({ isBound, hasBlock }) => isBound === 1 && hasBlock === 1);

@@ -110,10 +110,7 @@ interface ProgramCall {
 
 /** Signals from a user or a service manager, which are passed to the client. */
 const PASSED_ON: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT'];
-/**
- * The terminal sends these two to the client too. svc does not send them again, because a client takes a second one as
- * an order to end at once.
- */
+/** The terminal sends these to the client too. A client would take a second one as an order to end at once. */
 const FROM_TERMINAL: readonly NodeJS.Signals[] = ['SIGINT', 'SIGQUIT'];
 
 function runProgram({ program, args, environment }: ProgramCall): Promise<number> {

@@ -97,9 +97,7 @@ export async function stop({ options, context }: Call<StopOptions>): Promise<Exi
   return code;
 }
 
-/**
- * Stops the proxies, and waits until they have ended. It sends no signal to a process that has not proven to be svc.
- */
+/** Stops the proxies, and waits until they have ended. Only a process that has proven to be svc gets a signal. */
 export async function stopProxies(
   options: StopOptions,
   context: CommandContext,

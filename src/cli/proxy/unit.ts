@@ -9,10 +9,7 @@ import { type CommandContext, scriptPath } from '../context.ts';
 import { withoutCredentials } from '../../core/settings/network-proxy.ts';
 import { keyVariables, storedUpstreams } from '../setup/load-config.ts';
 
-/**
- * Runs `svc start --at-login`: installs the proxy as a service of the user, which systemd or launchd starts with the
- * session.
- */
+/** Runs `svc start --at-login`: installs the proxy as the user's service, which starts with the session. */
 
 export interface UnitOptions {
   readonly print?: boolean;

@@ -10,10 +10,7 @@ interface RowOptions {
   readonly quiet?: boolean;
 }
 
-/**
- * Returns a function that prints the line of a request; undefined if none must be printed. Throws CliError for an
- * unknown form.
- */
+/** Returns a function that prints a request's line; undefined: print none. Throws CliError for an unknown form. */
 export function rowPrinter(
   options: RowOptions,
   terminal: Terminal,

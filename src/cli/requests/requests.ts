@@ -121,9 +121,7 @@ const HEAD = [
   'sent',
   'recalled',
 ];
-/**
- * The columns that are aligned left; those with numbers are not. A narrow screen shows only the first columns that fit.
- */
+/** The columns that are aligned left, unlike numbers. A narrow screen shows only the first columns that fit. */
 const LEFT = [0, 1, 2, 3, 4, 5, 9, 10];
 
 function listRows(rows: readonly RequestRow[], terminal: Terminal): void {

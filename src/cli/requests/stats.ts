@@ -26,9 +26,7 @@ const BAR_COLUMNS = 20;
 const ROWS_MAX = 30;
 
 interface Total extends Omit<RequestSum, 'day' | 'client' | 'space' | 'model' | 'isLogin'> {
-  /**
-   * US dollars, by list prices, for the requests that a key paid; undefined if too few of their tokens have a price.
-   */
+  /** US dollars, by list prices, for requests that a key paid; undefined if too few of their tokens have a price. */
   readonly money: Money | undefined;
   /** The tokens that a key paid: all of them, and those of models with a list price. */
   readonly keyTokens: { readonly all: number; readonly priced: number };
@@ -108,10 +106,7 @@ const MEASURES: Readonly<Record<TrialMeasure, string>> = {
   paid: 'cost of the input, in tokens at full price',
 };
 
-/**
- * Prints the hold-out experiment: the mean of each measure per conversation with and without svc, and the range of
- * their difference.
- */
+/** Prints the hold-out experiment: means per conversation with and without svc, and the range of the difference. */
 function showTrial({ conversations, results }: TrialReport, terminal: Terminal): void {
   if (conversations.with + conversations.without === 0) return;
   terminal.out('');

@@ -50,10 +50,7 @@ function quotaTexts(quota: QuotaReading | undefined): readonly string[] {
 
 const WINDOWS_SHOWN = 3;
 
-/**
- * Returns `3 recalled · 41k tokens kept · $0.12`: for how many prompts svc recalled memories, and what it saved in
- * tokens and by list prices.
- */
+/** Returns `3 recalled · 41k tokens kept · $0.12`: prompts with memories, saved tokens, and their list price. */
 function lineOf(sums: readonly SessionSum[]): string {
   const total = (valueOf: (sum: SessionSum) => number): number =>
     sums.reduce((sum, one) => sum + valueOf(one), 0);

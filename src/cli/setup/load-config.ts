@@ -108,10 +108,7 @@ export function warnOf(warnings: readonly Problem[], terminal: Terminal): void {
   for (const warning of warnings) terminal.warn(problemText(warning));
 }
 
-/**
- * Returns the upstreams as the file has them. They are not validated, because their keys may be set only where the
- * proxy runs.
- */
+/** Returns the upstreams of the file without validation: their keys may be set only where the proxy runs. */
 export async function storedUpstreams(environment: Environment): Promise<readonly Draft[]> {
   return upstreamEntries((await requireConfigFile(environment)).value);
 }

@@ -159,10 +159,7 @@ function judge(draft: Draft, judged: Judgement, { environment, terminal }: Comma
   terminal.warn(`${which} is not set in this shell. svc start needs it in its environment.`);
 }
 
-/**
- * Returns an error that says why nothing was saved. A problem that existed before is the file's; any other comes from
- * this change.
- */
+/** Returns why nothing was saved. A problem that existed before is the file's; any other comes from this change. */
 function notSaved(wrong: readonly Problem[], { path, before }: Judgement): CliError {
   const known = parseConfig(before, {}).problems.map(problemText);
   const lines = wrong.map(problemText);
@@ -174,10 +171,7 @@ function notSaved(wrong: readonly Problem[], { path, before }: Judgement): CliEr
   return new CliError(lines, hint);
 }
 
-/**
- * Writes a configuration for upstreams that were found in the environment. It contains the names of the keys'
- * variables, not the keys.
- */
+/** Writes a configuration for upstreams of the environment, with the names of the keys' variables. */
 export async function writeDerivedConfig(
   folder: string,
   upstreams: readonly UpstreamDraft[],

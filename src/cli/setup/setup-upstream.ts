@@ -20,10 +20,7 @@ import type { UpstreamAuth } from '../../core/http/header-rules.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 
-/**
- * Makes upstreams from the flags of `svc setup`. No flag contains a key, because arguments are visible in process
- * lists.
- */
+/** Makes upstreams from flags of `svc setup`. No flag contains a key, because process lists show arguments. */
 
 export interface UpstreamFlags {
   readonly upstream?: string;
@@ -42,9 +39,7 @@ export interface UpstreamSources {
   readonly listProviders: () => Promise<readonly Provider[]>;
 }
 
-/**
- * Returns the upstreams to write. `draft`: the present content of the file, whose values stay unless a flag sets them.
- */
+/** Returns the upstreams to write. `draft`: the file's content; its values stay unless a flag sets them. */
 export async function chooseUpstreams(
   flags: UpstreamFlags,
   draft: Draft,

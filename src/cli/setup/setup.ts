@@ -72,9 +72,7 @@ export async function setup(options: SetupOptions, sources: UpstreamSources): Pr
   await warnOfAddress(draft ?? {}, saved, context);
 }
 
-/**
- * Warns that svc's settings in clients' files have the earlier address, which overrides the one that `svc run` sets.
- */
+/** Warns that clients' files have the earlier address of svc, which overrides the one that `svc run` sets. */
 async function warnOfAddress(before: Draft, after: Draft, context: CommandContext): Promise<void> {
   const [old, now] = [before, after].map(storedSettings);
   if (old?.host === now?.host && old?.port === now?.port) return;

@@ -193,10 +193,7 @@ async function otherVariable({ prompts }: Answers): Promise<string> {
 
 export type Next = 'keep' | 'again' | 'leave';
 
-/**
- * Prints the result of a key's check. Unless the key was accepted, asks what to do. `leave`: the text of the choice to
- * leave the key out.
- */
+/** Prints the result of a key's check. If the key was not accepted, asks what to do. `leave`: the choice to skip it. */
 export async function askNext(
   { who, state, found, leave }: Pick<KeyCheck, 'state' | 'found'> & Record<'who' | 'leave', string>,
   { context: { terminal }, prompts }: Answers,

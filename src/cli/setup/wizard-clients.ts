@@ -20,10 +20,7 @@ import { oneLine } from '../terminal.ts';
 
 /** Asks which installed clients should use svc from now on, and shows what recall can do for them. */
 
-/**
- * Asks which installed clients should use svc. If all of them were offered before, it keeps the earlier answers and
- * does not ask.
- */
+/** Asks which installed clients should use svc. It does not ask if all of them were offered before. */
 export async function askClients(answers: Answers): Promise<Wiring> {
   const { context, draft, hooked, wiring } = answers;
   const found = CONNECTABLE.filter(

@@ -22,9 +22,7 @@ import type { HostedSettings } from '../../adapters/memory-client/open-hosted-me
 import { type KeyCheck, meaningOf } from '../doctor/key-check.ts';
 import { MemoryError } from '../../core/errors.ts';
 
-/**
- * The wizard's questions about the proxy and the memory. Each function returns the settings that its answers change.
- */
+/** The wizard's questions about proxy and memory. Each function returns the settings that its answers change. */
 
 export async function askAddress(answers: Answers): Promise<Draft> {
   const { host, port } = storedSettings(answers.draft);

@@ -89,10 +89,7 @@ async function prefersHooks({ client }: LoginFacts, { prompts }: Answers): Promi
   });
 }
 
-/**
- * Asks whether svc should forward a login. The user must agree knowingly: the risk is printed first, and only pressing
- * Enter means no.
- */
+/** Asks whether svc should forward a login. The risk is printed first, and only pressing Enter means no. */
 async function askLogin(
   login: LoginFacts,
   upstreams: readonly UpstreamDraft[],
@@ -158,10 +155,7 @@ const AUTH_WORDS = {
   none: 'it needs none',
 } as const;
 
-/**
- * Returns the upstreams that may be written. It asks before one replaces another upstream, because there is only one
- * for each API style.
- */
+/** Returns the upstreams to write. It asks before one replaces another, because each API style has only one. */
 async function withoutOccupied(
   wanted: readonly UpstreamDraft[],
   answers: Answers,
@@ -278,9 +272,7 @@ const OTHER: Choice = {
   description: 'any endpoint with one of the three API styles; you give its URL',
 };
 
-/**
- * Words that users type to find the choice of another provider. Models in the catalog have such words in their names.
- */
+/** Words that find the choice of another provider. Models in the catalog have such words in their names. */
 const OTHER_WORDS = ['another', 'other', 'custom', 'own', 'gateway', 'local', 'url', 'self-hosted'];
 /** Fewest letters that find such a word by its beginning; fewer may begin a provider's name. */
 const OTHER_CHARS_MIN = 4;

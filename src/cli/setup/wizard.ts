@@ -209,10 +209,7 @@ async function changeOf(name: ChangeName, answers: Answers): Promise<Answers> {
 
 const NO_CLIENT = 'No installed client can use these providers.';
 
-/**
- * Returns the answers with a new provider, or with hooks for a client. A client uses either hooks or a provider, and
- * the newer answer counts.
- */
+/** Returns the answers with a new provider or new hooks. A client uses only one of both: the newer one. */
 function withProvided(answers: Answers, { upstreams, hooked }: Provided): Answers {
   const others = answers.hooked.filter(
     (login) =>
@@ -281,10 +278,7 @@ const TITLES: Readonly<Record<TranscriptClient, string>> = {
   cline: 'Cline',
 };
 
-/**
- * Asks whether earlier sessions become memories, and returns the clients whose sessions are imported. Without sessions
- * it does not ask.
- */
+/** Asks whether earlier sessions become memories, if there are any. Returns the clients whose sessions do. */
 async function askImport(answers: Answers): Promise<readonly TranscriptClient[]> {
   const { context, draft } = answers;
   const survey = await surveySessions(context, SURVEY_MS);

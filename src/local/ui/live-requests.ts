@@ -12,9 +12,7 @@ const FINISHED_MAX = 100;
 /** Interval at which pages get the states of open requests, which change without an event. */
 const LOOK_MS = 1000;
 
-/**
- * Returns a row for a list, without its items: these are most of its size, and only the view of one request needs them.
- */
+/** Returns a row for a list without its items, most of its size, which only the view of one request needs. */
 export function listed(row: RequestRow): RequestRow {
   const { items: _, elidedRefs: __, ...rest } = row;
   return rest;
@@ -61,9 +59,7 @@ export class LiveRequests {
 
 /** Time in which changes are collected for one message; users do not notice it. */
 const TOGETHER_MS = 250;
-/**
- * Interval of messages that show the page that the proxy is alive. The streams of ended sessions are closed then too.
- */
+/** Interval of messages that show that the proxy is alive. Then the streams of ended sessions are closed too. */
 const BEAT_MS = 15_000;
 const STREAMS_MAX = 32;
 /** Bound on the bytes that wait for a page to read them; a page with more is gone. */

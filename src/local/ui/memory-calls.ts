@@ -56,14 +56,9 @@ const SPACE_CHARS = 1024;
 /** Characters of the longest text of a memory, as in `svc memory add`. */
 const TEXT_CHARS_MAX = 32_768;
 const PROMPT_CHARS_MAX = 8_000;
-/**
- * Characters of the longest memory that may be recalled in every session. A longer one would leave no space for others.
- */
+/** Characters of the longest memory that is recalled in every session. A longer one would displace all others. */
 const ALWAYS_CHARS_MAX = 600;
-/**
- * Bound on the records of a session among which svc looks for those of one exchange, because a memory service cannot
- * list these alone.
- */
+/** Bound on the records of a session in which svc finds an exchange, which a memory service cannot list alone. */
 const EXCHANGE_READ_MAX = 200;
 /** Bound on forgotten records that can be restored; more would need too much memory. */
 const UNDO_MAX = 500;

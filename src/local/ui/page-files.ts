@@ -2,10 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { UI_PATH } from '../../core/http/ui-gate.ts';
 
-/**
- * A file of the page. Files are read from disk at each request, so that a proxy whose page nobody opens uses no memory
- * for them.
- */
+/** A file of the page. It is read from disk at each request, so that a page that nobody opens uses no memory. */
 interface PageFile {
   readonly type: string;
   readonly body: Buffer;
@@ -56,10 +53,7 @@ const SHELL = (style: string, script: string): string => `<!doctype html>
 </html>
 `;
 
-/**
- * The Content-Security-Policy of the page: no inline code, no other host, no frame, and no text that becomes markup
- * (R47).
- */
+/** The page's Content-Security-Policy: no inline code, other host or frame, and no text that becomes markup (R47). */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",

@@ -31,9 +31,7 @@ interface RequestCallParts {
   readonly now: () => number;
 }
 
-/**
- * Age of the oldest listed requests. The view shows those of the last hour, and at least the last five conversations.
- */
+/** Age of the oldest listed requests. The view shows the last hour, and at least the last five conversations. */
 const RECENT_MS = 24 * 3_600_000;
 const RECENT_MAX = 1000;
 const CONVERSATIONS_MIN = 5;

@@ -19,10 +19,7 @@ import type {
 import type { KeptRequests } from '../../proxy/in-flight.ts';
 import { type ApiCall, deadline, textIn, UiRefusal, type UiRoute } from './ui-routes.ts';
 
-/**
- * What the calls of the view of one request need. The view shows the request's row, the texts that svc added, and those
- * that it left out.
- */
+/** What the view of one request needs. It shows the row, the texts that svc added, and those that it left out. */
 interface RequestPageParts {
   readonly requestLog: RequestLog;
   readonly memory: Memory;
@@ -181,10 +178,7 @@ function originOf(record: StoredRecord): MemoryOrigin | undefined {
   return role === 'tool' ? undefined : { ref, at, client, conversation, space, role };
 }
 
-/**
- * Returns the quotes of a block. Indented lines belong to the quote above them; `ref` is the reference in the last head
- * before the quote.
- */
+/** Returns a block's quotes with their indented lines. `ref`: the reference in the last head before the quote. */
 function quotesOf(lines: readonly string[]): readonly Quote[] {
   const quotes: { lines: string[]; ref: string | undefined }[] = [];
   let ref: string | undefined;

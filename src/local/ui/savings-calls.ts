@@ -64,10 +64,7 @@ class DaySums {
   }
 }
 
-/**
- * Returns when the next day begins. It is the end of a day's rows, because a clock that was ahead has left rows with
- * later dates.
- */
+/** Returns when the next day begins, and so a day ends: a clock that was ahead has left rows with later dates. */
 export function dayAfter(begin: number): number {
   const date = new Date(begin);
   return date.setDate(date.getDate() + 1);
@@ -89,10 +86,7 @@ async function savings(kept: DaySums, now: number, { query }: ApiCall): Promise<
   };
 }
 
-/**
- * Returns when the last days began, today first. Days begin at midnight, because half a day would look like a day with
- * few requests.
- */
+/** Returns when the last days began, today first. Half a day would look like a day with few requests. */
 function beginsOf(now: number, days: number): readonly number[] {
   return Array.from({ length: days }, (_, back) => {
     const date = new Date(now);

@@ -1,9 +1,6 @@
 import { isRecord } from '../../core/bytes/json-fields.ts';
 
-/**
- * A call of the page's API: its name, such as `GET now` or `POST forget`, and the function that answers it. The session
- * has been checked before.
- */
+/** A call of the page's API, such as `GET now`, and the function that answers it after the check of the session. */
 export type UiRoute = readonly [name: string, answer: (call: ApiCall) => Promise<ApiAnswer>];
 
 export interface ApiCall {

@@ -114,10 +114,7 @@ class UiServer implements UiDoor {
 
 const NO_SESSION = new UiRefusal(401, 'no_session', 'This page has no session, or it has ended.');
 
-/**
- * Returns the name of the cookie. It has the port, because cookies ignore ports, and several proxies may run on one
- * host.
- */
+/** Returns the cookie's name with the port, because cookies ignore ports, and several proxies may run here. */
 function cookieName(port: number): string {
   return `svc_ui_${port}`;
 }

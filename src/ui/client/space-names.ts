@@ -1,15 +1,10 @@
 import { signal } from '@preact/signals';
 import { SpaceNames } from '../../core/request/space-names.ts';
 
-/**
- * The spaces that the page has seen so far. It cannot ask for all of them, because a memory service does not list them.
- */
+/** The spaces that the page has seen so far. A memory service does not list all of them. */
 const met = new Set<string>();
 const spaces = new SpaceNames(met);
-/**
- * Set again if the short name of a new space would not be unique, because a name that is already shown may then change
- * too.
- */
+/** Set again if a new space has the short name of a shown one, because that is then shown with its whole name. */
 const names = signal({ spaces });
 
 /** Returns the short name of a space, as the commands print it. */

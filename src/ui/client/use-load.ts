@@ -40,10 +40,7 @@ export async function askAhead<T>(name: string, query: Words = {}): Promise<T | 
 /** Interval of checks whether the page is idle: the view is drawn, and no answer is pending. */
 const LOOK_MS = 30;
 
-/**
- * Runs each of `works` when the page is idle, one after the other. If a call of it fails, the view makes it again when
- * it opens.
- */
+/** Runs `works` one after the other when the page is idle. If a call fails, its view makes it again. */
 export async function runAtRest(works: readonly (() => Promise<unknown>)[]): Promise<void> {
   for (const work of works) {
     // oxlint-disable-next-line no-await-in-loop -- One after the other is the aim.

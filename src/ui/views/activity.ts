@@ -30,10 +30,7 @@ export function withNews({ recent }: NowAnswer, { open, finished }: NewsEvent): 
   return { open, recent: [...finished.filter(({ id }) => !known.has(id)).toReversed(), ...recent] };
 }
 
-/**
- * Groups requests into conversations; the one with the newest request is first. Requests that svc only relays belong to
- * none.
- */
+/** Groups requests into conversations, the one with the newest request first. Requests that svc relays have none. */
 export function conversationsOf(
   open: readonly RequestRow[],
   finished: readonly RequestRow[],

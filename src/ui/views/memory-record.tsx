@@ -213,10 +213,7 @@ onEnd.push((why) => {
   if (why === 'byHand') drafts.clear();
 });
 
-/**
- * Draws the form for editing a memory. If saving fails, for example because somebody else has edited the memory, it
- * keeps the typed text.
- */
+/** Draws the form for editing a memory. It keeps the typed text if saving fails, for example after another edit. */
 function EditForm({
   answer: { record },
   reload,

@@ -46,17 +46,12 @@ export function daysOf(
   });
 }
 
-/**
- * Returns the difference between the paid and the direct price, as a share of the direct price; negative if svc cost
- * less.
- */
+/** Returns the difference between paid and direct price, as a share of the latter; negative if svc cost less. */
 export function shareOf({ paid, direct }: Pick<Total, 'paid' | 'direct'>): number | undefined {
   return direct === 0 ? undefined : (paid - direct) / direct;
 }
 
-/**
- * Returns the paid and the direct price in dollars. Undefined if more than a tenth of the tokens have no list price.
- */
+/** Returns both prices in dollars; undefined if more than a tenth of the tokens have no list price. */
 export function moneyOf(sums: readonly SavingsSum[]): Pick<Total, 'paid' | 'direct'> | undefined {
   return moneySum(sums.map(({ money, price }) => ({ money, tokens: price.direct }))).money;
 }
