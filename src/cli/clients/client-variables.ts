@@ -67,9 +67,7 @@ export function claudeVariables(
   ];
 }
 
-/**
- * Returns NO_PROXY with this machine: otherwise a client sends loopback requests, with the token, to a network proxy.
- */
+/** Returns NO_PROXY with this machine. Without it a client sends loopback requests, with the token, to a proxy. */
 export function loopbackVariables(host: string, environment: Environment): Variables {
   const direct = ['127.0.0.1', 'localhost', ...(host === '::1' ? ['::1', '[::1]'] : [])];
   const { NO_PROXY: upper, no_proxy: lower } = environment;
