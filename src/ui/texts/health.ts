@@ -1,7 +1,5 @@
 import { count, whole } from '../format.ts';
 
-/** The texts of the health view. */
-
 export const HEALTH = {
   fine: (checks: number) => `All ${count(checks, 'check')} are fine.`,
   look: (bad: number, rest: number) =>

@@ -1,7 +1,5 @@
 import { count, whole } from '../format.ts';
 
-/** The texts of the memory view. */
-
 export const MEMORY = {
   title: (memories: number, projects: number) =>
     `${count(memories, 'memory', 'memories')} in ${count(projects, 'project')}, all on this machine.`,

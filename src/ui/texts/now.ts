@@ -1,8 +1,6 @@
 import { short } from '../../core/meter/figures.ts';
 import { count, percent, span, whole } from '../format.ts';
 
-/** The texts of the first view, "Today". */
-
 export const NOW = {
   headline: (share: number | undefined, requests: number) => {
     if (requests === 0) return 'Nothing came through svc today.';

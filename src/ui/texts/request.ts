@@ -1,7 +1,5 @@
 import { count, percent, whole } from '../format.ts';
 
-/** The texts of one request, and of a list of requests. */
-
 export const REQUEST = {
   carried: 'carried memories for earlier prompts',
   added: (memories: number) =>

@@ -1,7 +1,5 @@
 import { count, percent, whole } from '../format.ts';
 
-/** The texts of the savings view and of its card. */
-
 export const SAVINGS = {
   days: 'Days',
   scopes: [
