@@ -116,32 +116,8 @@ interface Activity {
   readonly latest: readonly RequestRow[];
 }
 
-interface Sum {
-  readonly requests: number;
-  readonly failed: number;
-  /** Estimated tokens. */
-  readonly receivedTokens: number;
-  readonly forwardedTokens: number;
-  readonly recalledTokens: number;
-  /** Estimated tokens that were left out of requests. */
-  readonly keptTokens: number;
-  /** The requests for which svc asked the memory, and those of them for which it found something. */
-  readonly asked: number;
-  readonly recalled: number;
-  /** The share of input tokens read from the provider's cache; null if not reported. */
-  readonly cacheRate: number | null;
-  readonly outputTokens: number;
-}
-
-interface ConversationSum extends Sum {
-  readonly conversation: string;
-  readonly client: string;
-  readonly space: string;
-  readonly model: string;
-  /** The time of its newest request, in milliseconds since 1970. */
-  readonly at: number;
-  readonly openRequests: number;
-}
+type Sum = ReturnType<typeof sumOf>;
+type ConversationSum = ReturnType<typeof summed>;
 
 interface Seen {
   readonly proxies: readonly string[];
@@ -165,7 +141,8 @@ export function activityOf({ proxies, open, finished }: Seen): Activity {
   };
 }
 
-function summed(conversation: string, rows: readonly RequestRow[]): ConversationSum {
+/** Sums up the requests of a conversation. `at`: the time of its newest request. Tokens are estimates. */
+function summed(conversation: string, rows: readonly RequestRow[]) {
   const finished = rows.filter(({ end }) => end !== 'open');
   const newest = rows.reduce((one, other) => (other.at > one.at ? other : one));
   // Side calls use smaller models, so show the model of the conversation's main requests.
@@ -181,7 +158,7 @@ function summed(conversation: string, rows: readonly RequestRow[]): Conversation
   };
 }
 
-function sumOf(rows: readonly RequestRow[]): Sum {
+function sumOf(rows: readonly RequestRow[]) {
   const add = (valueOf: (row: RequestRow) => number): number =>
     rows.reduce((sum, row) => sum + valueOf(row), 0);
   const asked = rows.filter(({ memoryState }) => ['recalled', 'empty'].includes(memoryState));
@@ -194,6 +171,7 @@ function sumOf(rows: readonly RequestRow[]): Sum {
     keptTokens: add((row) => row.elidedTokens),
     asked: asked.length,
     recalled: asked.filter(({ memoryState }) => memoryState === 'recalled').length,
+    // Null if no provider has reported it.
     cacheRate: cacheShare(rows) ?? null,
     outputTokens: add(({ usage }) => usage?.output ?? 0),
   };

@@ -5,24 +5,7 @@ import type { NewsEvent, NowAnswer } from '../../ports/ui-api.ts';
 
 /** Computes sums of the requests of conversations. */
 
-export interface Conversation {
-  readonly key: string;
-  readonly client: string;
-  readonly space: string;
-  readonly model: string;
-  readonly at: number;
-  readonly open: number;
-  /** The finished requests, newest first. */
-  readonly rows: readonly RequestRow[];
-  readonly asked: number;
-  readonly recalled: number;
-  readonly elidedTokens: number;
-  readonly cache: number | undefined;
-  /** The difference between the paid and the direct price, as a share of the direct price: -0.1 is 10 % cheaper. */
-  readonly cost: number | undefined;
-  readonly isDegraded: boolean;
-  readonly hasFailed: boolean;
-}
+export type Conversation = ReturnType<typeof summed>;
 
 /** Returns the rows after an event. A request that the page has loaded before the event's arrival is not added again. */
 export function withNews({ recent }: NowAnswer, { open, finished }: NewsEvent): NowAnswer {
@@ -41,7 +24,8 @@ export function conversationsOf(
     .toSorted((one, other) => other.at - one.at);
 }
 
-function summed(key: string, rows: readonly RequestRow[]): Conversation {
+/** Sums up the requests of a conversation. `rows` of the result: the finished ones, newest first. */
+function summed(key: string, rows: readonly RequestRow[]) {
   const finished = rows.filter(({ end }) => end !== 'open').toSorted((a, b) => b.at - a.at);
   const newest = rows.reduce((one, other) => (other.at > one.at ? other : one));
   // Side calls use smaller models, so show the model of the conversation's main requests.
@@ -60,6 +44,7 @@ function summed(key: string, rows: readonly RequestRow[]): Conversation {
     recalled: asked.filter(({ memoryState }) => memoryState === 'recalled').length,
     elidedTokens: finished.find(({ kind }) => kind === 'main')?.elidedTokens ?? 0,
     cache: cacheShare(finished),
+    // The difference to the direct price, as a share of it: -0.1 is 10 % cheaper.
     cost: direct === 0 ? undefined : (paid - direct) / direct,
     isDegraded: finished.some(({ memoryState }) => memoryState.startsWith('degraded')),
     hasFailed: finished.some(({ status }) => status >= 400),
