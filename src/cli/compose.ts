@@ -338,15 +338,7 @@ async function openMemory(
   return hosted;
 }
 
-/** A configuration that is or was in force, and the number of open requests that use it. */
-interface Generation {
-  readonly live: LiveSettings;
-  readonly tokenDigests: readonly Buffer[];
-  readonly pathTokenDigests: readonly Buffer[];
-  readonly blockKey: string;
-  readonly hasUi: boolean;
-  users: number;
-}
+type Generation = ReturnType<typeof generationOf>;
 
 /**
  * The configurations in use: the present one, and earlier ones with open requests. A request keeps the providers with
@@ -412,7 +404,8 @@ class Runtime {
   }
 }
 
-function generationOf(settings: Settings, before: LiveSettings | undefined): Generation {
+/** Returns a configuration with the number of open requests that use it. */
+function generationOf(settings: Settings, before: LiveSettings | undefined) {
   rememberOwnSecrets(ownSecretsOf(settings));
   const { localToken, proxy, ui } = settings;
   return {

@@ -223,17 +223,7 @@ const PAGE = 200;
 const PAGES_MAX = 5_000;
 const TEXT_CHARS_MAX = 200;
 
-interface StaleMemory {
-  readonly space: string;
-  readonly ref: string;
-  readonly at: number;
-  readonly role: string;
-  readonly branch: string | undefined;
-  readonly commit: string;
-  readonly root: string;
-  readonly text: string;
-  readonly files: readonly FileCheck[];
-}
+type StaleMemory = ReturnType<typeof staleFrom>;
 
 interface StaleProject {
   readonly space: string;
@@ -307,7 +297,7 @@ export async function findStale(
   return { stale, checked, unknown };
 }
 
-function staleFrom({ held, files }: CodeCheck): StaleMemory {
+function staleFrom({ held, files }: CodeCheck) {
   const { record, commit, root } = held;
   const { ref, at, role, branch, space } = record;
   const said = oneLine(record.text, TEXT_CHARS_MAX);

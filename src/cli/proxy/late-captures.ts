@@ -2,12 +2,7 @@ import { findWaiting, type WaitingCaptures } from '../../adapters/state/waiting-
 import { count } from '../listing.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Terminal } from '../terminal.ts';
-
-/** Captures that are late: they wait on disk, so no recall finds them. */
-interface LateCaptures {
-  readonly found: string;
-  readonly fix: string;
-}
+import type { Trouble } from './recent-trouble.ts';
 
 /**
  * Age from which a capture is late, in milliseconds: twice the sum of the 30 s that a call to the memory may take, and
@@ -15,11 +10,11 @@ interface LateCaptures {
  */
 const LATE_MS = 120_000;
 
-/** Returns what is late. Without a proxy nothing brings captures to the memory, so all waiting ones are late. */
+/** Returns the captures that are late: no recall finds them. Without a running proxy every waiting one is late. */
 export function lateCaptures(
   folder: string,
   { now, isRunning }: { readonly now: number; readonly isRunning: boolean },
-): readonly LateCaptures[] {
+): readonly Trouble[] {
   return findWaiting(folder).flatMap((waiting) => {
     const ageMs = Math.max(0, now - waiting.since);
     if (isRunning && ageMs < LATE_MS) return [];

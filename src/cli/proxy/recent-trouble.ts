@@ -41,7 +41,7 @@ export function blockedText(path: string): string {
   return `${path} is a folder, a link or a device. svc uses only a plain file, so it stores nothing. Move it away, then restart svc`;
 }
 
-interface Trouble {
+export interface Trouble {
   readonly found: string;
   readonly fix: string;
 }

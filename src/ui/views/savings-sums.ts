@@ -5,14 +5,9 @@ import type { SavingsSum } from '../../ports/ui-api.ts';
 
 /** Computes the sums of the savings view. */
 
-export interface Total {
-  readonly name: string;
-  readonly requests: number;
-  readonly paid: number;
-  readonly direct: number;
-}
+export type Total = ReturnType<typeof totalOf>;
 
-export function totalOf(name: string, sums: readonly SavingsSum[]): Total {
+export function totalOf(name: string, sums: readonly SavingsSum[]) {
   let [requests, paid, direct] = [0, 0, 0];
   for (const sum of sums) {
     requests += sum.requests;
