@@ -17,12 +17,6 @@ export interface ErrorContext {
   readonly evidence: readonly string[];
 }
 
-interface ErrorAnswer {
-  readonly status: number;
-  readonly headers: readonly (readonly [string, string])[];
-  readonly body: string;
-}
-
 export function answerError(
   outgoing: ServerResponse,
   error: ProxyError,
@@ -73,7 +67,7 @@ interface JsonHead {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-function makeErrorAnswer(error: ProxyError, context: ErrorContext): ErrorAnswer {
+function makeErrorAnswer(error: ProxyError, context: ErrorContext) {
   const body = errorBody(error, context.dialect, context.requestId);
   const headers: [string, string][] = [
     ['content-type', 'application/json'],

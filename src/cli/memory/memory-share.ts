@@ -52,12 +52,6 @@ interface JoinOptions {
   readonly json?: boolean;
 }
 
-interface Place {
-  readonly path: string;
-  readonly space: string;
-  readonly file: SharedFile;
-}
-
 /** Runs `svc memory share`. Without references it shares the rules that hold. */
 export async function shareMemories(call: Call<ShareOptions>): Promise<void> {
   const { args: refs, options, context } = call;
@@ -163,7 +157,7 @@ export async function joinMemories({ options, context }: Call<JoinOptions>): Pro
 /** Bound on reported problems, because in a broken file every paragraph may be one. */
 const PROBLEMS_MAX = 5;
 
-async function placeOf(folder: string, { environment }: CommandContext): Promise<Place> {
+async function placeOf(folder: string, { environment }: CommandContext) {
   const repository = await findRepository(folder);
   if (repository === undefined) {
     throw new CliError(

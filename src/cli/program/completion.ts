@@ -54,15 +54,10 @@ export function printCompletion(
   terminal.out(SCRIPTS[known](programOf(program), places, valuedOf(program)));
 }
 
-/** The names that a completion script uses for the program. */
-interface Completed {
-  readonly name: string;
-  /** All names of the program in a shell, separated by spaces. */
-  readonly names: string;
-  readonly id: string;
-}
+type Completed = ReturnType<typeof programOf>;
 
-function programOf(program: Command): Completed {
+/** Returns the names that a script uses for the program. `names`: all of them in a shell, separated by spaces. */
+function programOf(program: Command) {
   const name = program.name();
   const names = name === 'svc' ? 'svc svc-local-proxy' : name;
   return { name, names, id: `_${name.replaceAll('-', '_')}` };

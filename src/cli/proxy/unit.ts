@@ -27,13 +27,6 @@ const OWN: UnitParts = {
   script: scriptPath(),
 };
 
-interface Manager {
-  readonly file: string;
-  readonly text: string;
-  readonly install: readonly (readonly string[])[];
-  readonly uninstall: readonly (readonly string[])[];
-}
-
 /** Writes the file of the service, and starts the service. `print`: only prints the file. */
 export async function installUnit(
   { print }: UnitOptions,
@@ -99,11 +92,7 @@ export async function uninstallUnit(context: CommandContext, parts = OWN): Promi
   return 0;
 }
 
-function managerFor(
-  environment: Environment,
-  parts: UnitParts,
-  proxies: readonly string[] = [],
-): Manager {
+function managerFor(environment: Environment, parts: UnitParts, proxies: readonly string[] = []) {
   const variables = [...keptVariables(environment), ...networkVariables(environment, proxies)];
   const facts: UnitFacts = { ...parts, environment: variables };
   const home = environment['HOME'] || homedir();

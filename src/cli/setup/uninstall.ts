@@ -18,7 +18,7 @@ import { codexFile, providerBlock } from '../clients/codex-file.ts';
 import { pluginFile } from '../clients/hook-files.ts';
 import { jsonSettings } from '../clients/json-settings.ts';
 import type { CommandContext, Call } from '../context.ts';
-import { findByFiles, OwnProxies, type Proxies } from '../proxy/own-proxies.ts';
+import { findByFiles, OwnProxies } from '../proxy/own-proxies.ts';
 import { nameBound } from '../proxy/recent-trouble.ts';
 import { stopProxies } from '../proxy/status.ts';
 import { uninstallUnit, unitFileIn } from '../proxy/unit.ts';
@@ -35,13 +35,7 @@ interface UninstallOptions {
   readonly json?: boolean;
 }
 
-interface Findings {
-  readonly proxies: Proxies;
-  readonly unitFile: string | undefined;
-  readonly clientFiles: readonly ClientFileForm[];
-  readonly folders: readonly FolderContents[];
-  readonly hasHostedMemory: boolean;
-}
+type Findings = Awaited<ReturnType<typeof find>>;
 
 export async function uninstall({ options, context }: Call<UninstallOptions>): Promise<ExitCode> {
   const findings = await find(options, context);
@@ -66,7 +60,7 @@ export async function uninstall({ options, context }: Call<UninstallOptions>): P
   return remove({ ...findings, folders: await ownFolders(options, context.environment) }, context);
 }
 
-async function find(options: UninstallOptions, { environment }: CommandContext): Promise<Findings> {
+async function find(options: UninstallOptions, { environment }: CommandContext) {
   const config = await readConfigFile(configFolder(environment)).catch(() => undefined);
   const { access } = parseAccess(config?.value, environment);
   const data = dataFolder(environment);

@@ -75,25 +75,14 @@ export function curveOf(
   });
 }
 
-interface Batch {
-  readonly at: number;
-  readonly id: string;
-  readonly items: number;
-  readonly tokens: number;
-}
-
 /** Returns the requests in which more was left out than in the request before, newest first. */
-export function batchesOf(rows: readonly RequestRow[]): readonly Batch[] {
-  const batches: Batch[] = [];
-  let [items, tokens] = [0, 0];
-  for (const row of rows.filter(({ kind }) => kind === 'main').toReversed()) {
-    if (row.elidedItems > items) {
-      const more = { items: row.elidedItems - items, tokens: row.elidedTokens - tokens };
-      batches.push({ at: row.at, id: row.id, ...more });
-    }
-    items = row.elidedItems;
-    tokens = row.elidedTokens;
-  }
+export function batchesOf(rows: readonly RequestRow[]) {
+  const main = rows.filter(({ kind }) => kind === 'main').toReversed();
+  const batches = main.flatMap(({ at, id, elidedItems, elidedTokens }, index) => {
+    const before = main[index - 1];
+    const items = elidedItems - (before?.elidedItems ?? 0);
+    return items > 0 ? [{ at, id, items, tokens: elidedTokens - (before?.elidedTokens ?? 0) }] : [];
+  });
   return batches.toReversed();
 }
 
