@@ -83,8 +83,7 @@ function extended(list: string | undefined, hosts: readonly string[]): string {
   return [...entries, ...hosts.filter((host) => !entries.includes(host))].join(',');
 }
 
-// Says whether an entry can be a host. A control character, such as a line end, would break the line that the shell
-// evaluates.
+// Says whether an entry can be a host. A line end would break the line that the shell evaluates.
 function isHostLike(entry: string): boolean {
   return entry !== '' && !/\p{Cc}/u.test(entry);
 }

@@ -34,8 +34,7 @@ export function jsonSettings(target: JsonTarget): ClientFileForm {
     apply: (text) => apply(target, text),
     revert: (text, { json }) => (json === undefined ? 'absent' : revert(text, json)),
     isEmpty: (text) => isDeepStrictEqual(parseJsonText(text), {}),
-    // JSON has no marks. Without a record, equal settings are the user's own: svc replaces them now and restores them
-    // later.
+    // Without a record, equal settings are the user's own: svc replaces them now and restores them later.
     hasMark: () => false,
   };
 }

@@ -128,8 +128,7 @@ export const CODEX: LaunchedClient = {
     const isLogin = takesLogin(upstream);
     const mode = codexAuthMode(environment);
     const knowsBuiltIn = isBuiltInConfigurable(await facts.version());
-    // The built-in provider sends Codex's own credential. If svc has a key, the login of a ChatGPT plan must not be
-    // sent.
+    // The built-in provider sends Codex's credential. If svc has a key, a ChatGPT login must not be sent.
     const hasCredential = isLogin || mode === 'key';
     // Only OpenAI accepts what the built-in provider sends. Codex's login is used only with OpenAI.
     const isOpenAi = isLogin || isAt('api.openai.com', upstream);
@@ -176,13 +175,11 @@ const SEPARATE_HISTORY =
 
 function providerArgs(facts: LaunchFacts, isLogin: boolean): readonly string[] {
   const written = writtenBase(facts.environment);
-  // Use the settings that svc wrote into the file as they are, because Codex refuses two ways of giving the token at
-  // once.
+  // Use the settings that svc wrote into the file: Codex refuses two ways of giving the token at once.
   if (written !== undefined && !isLogin) {
     // Compare with the slash: port 876 is the beginning of port 8765.
     if (written.startsWith(`${urlOf(facts)}/`)) return [];
-    // The file names another proxy, so override its base URL. If that has a token in its path, the new one needs it
-    // too.
+    // The file names another proxy, so override its base URL, again with a token if it has one.
     const url = urlOf(facts);
     const moved = written.includes('/t/') ? withPathToken(url, facts.localToken) : url;
     return ['-c', `model_providers.svc.base_url=${tomlString(`${moved}/v1`)}`];

@@ -227,8 +227,7 @@ async function addToken(context: CommandContext): Promise<void> {
   context.terminal.note('Created a local token.');
 }
 
-// Runs a repair, and ignores an error in the files: a link, another user's folder or a broken file is reported by the
-// checks.
+// Runs a repair, and ignores errors in files, such as a link or another owner: the checks report them.
 async function mendOrLeave(mend: () => Promise<void>): Promise<void> {
   try {
     await mend();

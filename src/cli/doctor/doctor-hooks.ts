@@ -223,7 +223,7 @@ function otherReaders(
   { path, commands, folder }: { path: string; commands: readonly Words[]; folder: string },
 ): readonly Check[] {
   const checks: Check[] = [];
-  // Cursor runs them only if a setting is on, and it is off by default (cursor.com/docs/reference/third-party-hooks,
+  // Cursor runs them if a setting is on, which is off by default (cursor.com/docs/reference/third-party-hooks,
   // 2026-11-24).
   const hasCursor = ['cursor', 'cursor-agent'].some((name) => isInstalled(environment, name));
   if (hasCursor && commands.length > 0) {
@@ -232,8 +232,7 @@ function otherReaders(
       'turn off "Include third-party Plugins, Skills, and other configs" in its settings, or: svc disconnect claude';
     checks.push({ level: 'warning', subject: 'Cursor', found, fix });
   }
-  // Copilot CLI reads Claude Code's settings of a project (docs.github.com/en/copilot/reference/hooks-reference,
-  // 2026-11).
+  // Copilot CLI reads them in projects (docs.github.com/en/copilot/reference/hooks-reference, 2026-11).
   const own = join(folder, '.claude', 'settings.json');
   if (isInstalled(environment, 'copilot') && commandsIn(readSmall(own)).length > 0) {
     const found = `it also runs svc's hooks for Claude Code in ${own}`;

@@ -117,8 +117,7 @@ async function saidInTranscript(
   const placedAt = await store.placedAt(session, reader.prompts);
   const fresh = reader.finish({ name: session, placedAt }).filter(({ at }) => at >= kept.since);
   const numbers = fresh.map(({ exchange }) => exchange);
-  // If only the end of the transcript was read, its exchanges are numbered from 0, so add the number of the earlier
-  // ones.
+  // If only the end was read, its exchanges are numbered from 0, so add the number of the earlier ones.
   const moved = last.isWhole ? 0 : kept.exchanges - Math.min(...numbers);
   const exchanges = Math.max(kept.exchanges, ...numbers.map((number) => number + moved + 1));
   return {

@@ -156,8 +156,7 @@ async function runSetup({
     }
   }
   const { setup } = await import('../setup/setup.ts');
-  // Without a user who chooses from the list, do not download the catalog: use the cached one, or the one in the
-  // package.
+  // Do not download the catalog without a user who chooses from it: use the cached or the packaged one.
   const listProviders = async () => (await openCatalog(place)).providers();
   await setup({ ...options, flags: flagsOf(options) }, { context, listProviders });
   return undefined;

@@ -117,8 +117,7 @@ function commandIn(argv: readonly string[], program: Command): string {
   return names.join(' ');
 }
 
-// Returns an error for wrong usage. It does not repeat an unknown argument, as commander does, because that may be a
-// key.
+// Returns an error for wrong usage. Unlike commander, it repeats no unknown argument, which may be a key.
 function usageError(error: CommanderError, see: string): CliError {
   const { code, message } = error;
   if (code === 'commander.help') return new CliError('Which command?', see, 2);

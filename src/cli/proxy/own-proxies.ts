@@ -62,8 +62,7 @@ export class OwnProxies {
     const all = await Promise.all(
       runs.map(async (run) => ({ run, ...(await probeProxy(run, localToken)) })),
     );
-    // If nothing listens on the port of a run file, the proxy was killed, and its process id may belong to another
-    // program now.
+    // If nothing listens on its port, the proxy was killed, and another program may have its process id.
     const stale = all.filter(({ listener }) => listener === 'nobody');
     await Promise.all(stale.map(({ run }) => removeRunFile(this.#folder, run.pid)));
     const probed = all.filter(({ listener }) => listener !== 'nobody');

@@ -105,8 +105,7 @@ export async function start(
     writeRun();
   };
   const watch = followConfig({ file, settings, options, proxy, onApplied }, context);
-  // Write the run file again if its folder was removed or replaced. Without the file, a proxy on a free port cannot be
-  // found.
+  // Write the run file again if its folder was replaced: without it a proxy on a free port is not found.
   const keeping = setInterval(() => void keepRunFile(folder, runNow()), KEEP_MS);
   keeping.unref();
   // Listen for signals before printing the address, because a program that reads the address may stop svc at once.

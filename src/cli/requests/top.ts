@@ -30,8 +30,7 @@ export async function top({ options, context }: Call<TopOptions>): Promise<void>
   const { environment, terminal } = context;
   const seconds = limitOf(options.interval, INTERVAL);
   const proxies = await OwnProxies.of(environment);
-  // Open the store as a writer does: a reader without a store would get a temporary one, and never see what a proxy
-  // stores later.
+  // Do not open as a reader, which gets a temporary store if there is none, and never sees the real one.
   const show = async (store: CliStore): Promise<void> => {
     const look = (): Promise<Activity> => activityNow(store, proxies);
     if (options.json === true) terminal.json(await look());
