@@ -248,10 +248,7 @@ class Opened {
   }
 }
 
-/**
- * Runs `work` when no request has been open for REST_MS. A client often sends the next request right after an answer.
- * Returns a function that cancels it.
- */
+/** Runs `work` when no request has been open for REST_MS. Returns a function that cancels it. */
 function onceIdle(
   { server, inFlight }: { readonly server: LocalServer; readonly inFlight: InFlight },
   work: () => void,

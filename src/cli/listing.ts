@@ -67,10 +67,7 @@ interface LineOptions {
   readonly command: string;
 }
 
-/**
- * Returns in which form a listener prints its requests: as text on a terminal or in a log, unless `--log` names another
- * form. Throws CliError for an unknown form.
- */
+/** Returns the form in which a listener prints requests. Throws CliError for an unknown value of --log. */
 export function lineForm(
   { log, quiet, isLogged = false, command }: LineOptions,
   terminal: Terminal,

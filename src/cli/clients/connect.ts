@@ -367,8 +367,8 @@ function startHook(command: readonly string[]): JsonSetting {
 }
 
 /**
- * Time limit of the hook that starts the proxy. A start takes less than a second, on a busy machine several; after the
- * limit Claude Code continues without the proxy.
+ * Time limit of the hook. A start takes a second, or several if the machine is busy; then Claude Code goes on without
+ * it.
  */
 const START_HOOK_SECONDS = 15;
 

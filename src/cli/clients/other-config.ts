@@ -51,10 +51,7 @@ export async function factsOf(
   };
 }
 
-/**
- * Returns the client, with its name, as `svc run` starts it; nothing if it cannot be started. It gets its own
- * variables, and those that every client needs.
- */
+/** Returns the client, with its name, as `svc run` starts it; nothing if it cannot be started. */
 export function launchedOther(client: OtherClient): readonly (readonly [string, LaunchedClient])[] {
   const { name, program, install, dialects } = client;
   const start = client.launch?.bind(client);

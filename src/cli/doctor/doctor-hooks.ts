@@ -7,10 +7,7 @@ import type { Environment } from '../../core/settings/config-values.ts';
 import { HOOKABLE } from '../clients/hook-files.ts';
 import type { Check } from './checks.ts';
 
-/**
- * Checks svc's hooks in clients: whether they are installed twice, whether a second client runs them too, and whether
- * the program that they name exists.
- */
+/** Checks svc's hooks: whether they are installed twice, run by a second client, or name a missing program. */
 
 interface Installed {
   readonly name: string;

@@ -14,8 +14,8 @@ import type { Check } from './checks.ts';
 import { MemoryError, type MemoryFailure } from '../../core/errors.ts';
 
 /**
- * Checks a memory service: whether it accepts the key, what the key allows, how long a call takes, and whether the
- * service writes, reads, proves and forgets a test record.
+ * Checks a memory service: whether it accepts the key, the key's rights, the delay, and what it does with a test
+ * record.
  */
 
 const SUBJECT = 'Memory service';

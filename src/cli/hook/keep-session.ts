@@ -52,10 +52,7 @@ export async function keepSession(
   return (await note(event, store, next)) ? 'done' : 'late';
 }
 
-/**
- * Notes that a session is a fork that begins now. Its transcript repeats the texts of the other session with their
- * times, and those are stored already.
- */
+/** Notes that a session is a fork that begins now: earlier texts of its transcript are stored already. */
 export async function beginFork(event: HookEvent, store: HookStore): Promise<void> {
   const kept = await keptOf(event, store);
   if (typeof kept !== 'string' && kept.bytes === 0)

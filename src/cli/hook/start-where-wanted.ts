@@ -6,15 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { scriptPath } from '../context.ts';
 import type { HookCall } from './hook-call.ts';
 
-/**
- * Starts the proxy when a session begins and the client is configured to use the proxy, because a client whose proxy
- * does not run shows nothing for a minute.
- */
+/** Starts the proxy for a client that is configured to use it, and would otherwise show nothing for a minute. */
 
-/**
- * Deadline of waiting for the starting proxy, which takes a third of a second. After it the client continues: it
- * repeats a failed first request itself.
- */
+/** Deadline of waiting for the starting proxy, which takes 0.3 s. A client repeats a failed first request. */
 const START_MS = 700;
 const POLL_MS = 25;
 

@@ -255,10 +255,7 @@ interface FoundLines {
   readonly as: 'pattern' | 'text' | 'any case';
 }
 
-/**
- * Returns the lines that the pattern matches. If there are none, it searches for the pattern's characters as they are,
- * and then for both in any case.
- */
+/** Returns the lines that match the pattern; if none does, its characters as they are, or either in any case. */
 export function findLines(lines: readonly string[], pattern: string): FoundLines {
   const found = searchLines(lines, pattern, '');
   if (found.lines.length > 0) return { ...found, as: 'pattern' };

@@ -9,10 +9,7 @@ import type { CliCommand } from './program.ts';
 import { flagsOf, PROXY_OPTIONS, type RawFlags, START_COMMAND } from './start-command.ts';
 import type { McpOptions } from '../memory/mcp.ts';
 
-/**
- * The commands of svc, in the order of its help. Each loads its code only when it runs: `svc status` must load neither
- * an HTTP client nor a database.
- */
+/** The commands in the order of the help. Each loads its code when it runs: `svc status` needs no database. */
 
 const RUN: CliCommand = {
   name: 'run',

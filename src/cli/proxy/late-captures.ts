@@ -4,10 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Terminal } from '../terminal.ts';
 import type { Trouble } from './recent-trouble.ts';
 
-/**
- * Age from which a capture is late, in milliseconds: twice the sum of the 30 s that a call to the memory may take, and
- * the 30 s until the next attempt.
- */
+/** Age in milliseconds from which a capture is late: two attempts of at most 30 s, each with a pause of 30 s. */
 const LATE_MS = 120_000;
 
 /** Returns the captures that are late: no recall finds them. Without a running proxy every waiting one is late. */

@@ -102,10 +102,7 @@ export class OwnProxies {
   }
 }
 
-/**
- * Finds the proxies without reading the configuration. Each must prove that it has the token whose digest is in its run
- * file. Only svc writes run files.
- */
+/** Finds proxies without the configuration. Each must prove that it has the token whose digest is in its run file. */
 export async function findByFiles(folder: string): Promise<Proxies> {
   const runs = await listRunFiles(folder);
   const all = await Promise.all(

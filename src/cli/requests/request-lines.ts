@@ -72,10 +72,7 @@ function memoryColor({ memoryState }: RequestRow, colors: Colors): Colors['dim']
   return memoryState.startsWith('degraded') ? colors.yellow : colors.dim;
 }
 
-/**
- * Returns cells with the tokens of the client's request, of the forwarded one and of the answer, with the state of
- * shortening, and with lost thoughts.
- */
+/** Returns cells: tokens of request, forwarded request and answer; the state of shortening; lost thoughts. */
 function tokenCells(row: RequestRow, colors: Colors): [string, Colors['dim']][] {
   const { originalInputTokens: original, forwardedInputTokens: forwarded, usage } = row;
   const answered = usage === undefined ? '' : `, ${short(usage.output)} out`;

@@ -23,10 +23,7 @@ import { nameBound } from '../proxy/recent-trouble.ts';
 import { stopProxies } from '../proxy/status.ts';
 import { uninstallUnit, unitFileIn } from '../proxy/unit.ts';
 
-/**
- * Runs `svc uninstall`: finds everything that svc made on this machine, shows it, and removes it. Files of other
- * programs get their earlier content back.
- */
+/** Runs `svc uninstall`: shows and removes everything that svc made, and restores files of other programs. */
 
 interface UninstallOptions {
   readonly dryRun?: boolean;

@@ -285,10 +285,7 @@ function isOther(term: string): boolean {
 
 const BACK: Choice = { value: NONE, name: 'None: continue without a provider', description: '' };
 
-/**
- * Returns the providers to choose from: first those of the file, then those with a key in the environment, then logins,
- * then the rest of the catalog.
- */
+/** Returns the choices: providers of the file, those with a key here, logins, and the rest of the catalog. */
 function providerChoices(term: string, answers: Answers): readonly Choice[] {
   const found = searchProviders(answers.dependencies.catalog.providers(), term);
   const isAtHand = ({ provider }: Found): boolean => keysSet(provider, answers).length > 0;

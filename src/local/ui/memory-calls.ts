@@ -347,10 +347,7 @@ function refsIn(body: unknown): readonly string[] {
   return refs;
 }
 
-/**
- * How long forgetting can be undone. The store has forgotten the records already, and nothing of them is on disk; only
- * this process's memory has them.
- */
+/** How long forgetting can be undone. Until then only the memory of this process has the records. */
 const KEPT_MS = 60_000;
 const LISTS_MAX = 20;
 

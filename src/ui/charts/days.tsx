@@ -1,7 +1,4 @@
-/**
- * Draws a bar for each day. Its whole length is the direct price, and the filled part of it the paid price. If svc cost
- * more, the difference is on top.
- */
+/** Draws a bar for each day: its length is the direct price, the filled part the paid one, with extra cost on top. */
 
 export interface DayBar {
   readonly key: string;
