@@ -366,10 +366,7 @@ function startHook(command: readonly string[]): JsonSetting {
   return { path: ['hooks', 'SessionStart'], value: { hooks: [hook] }, isItem: true };
 }
 
-/**
- * Time limit of the hook. A start takes a second, or several if the machine is busy; then Claude Code goes on without
- * it.
- */
+/** Time limit of the hook. A start takes a second, or several; after the limit Claude Code goes on without it. */
 const START_HOOK_SECONDS = 15;
 
 async function planCodex({ options, context }: PlanFacts): Promise<Connection> {

@@ -13,10 +13,7 @@ import type { MemoryMode } from '../../core/http/modes.ts';
 import type { Check } from './checks.ts';
 import { MemoryError, type MemoryFailure } from '../../core/errors.ts';
 
-/**
- * Checks a memory service: whether it accepts the key, the key's rights, the delay, and what it does with a test
- * record.
- */
+/** Checks a memory service: whether it accepts the key, the key's rights, the delay, and a test record. */
 
 const SUBJECT = 'Memory service';
 /** The space of the test record alone, so that no project's space gets the tombstones of test records. */
