@@ -13,7 +13,7 @@ import type { Environment } from '../core/settings/config-values.ts';
 import { planLimitOf, quotaRowOf } from '../core/meter/quota.ts';
 import { factsOfModel, type ModelFacts } from '../core/settings/model-facts.ts';
 import { loginOf } from '../core/settings/config-upstreams.ts';
-import type { Settings, UpstreamSettings } from '../core/settings/settings.ts';
+import type { Settings } from '../core/settings/settings.ts';
 import { VERSION } from '../core/version.ts';
 import { createLocalServer, type LocalServer } from '../local/server.ts';
 import type { UiDoor } from '../local/ui-door.ts';
@@ -430,13 +430,10 @@ function openUpstreams(
   return new Map(
     upstreams.map((settings) => {
       const old = known?.get(settings.apiStyle);
-      if (old !== undefined && isSame(old.settings, settings)) return [settings.apiStyle, old];
+      if (old !== undefined && JSON.stringify(old.settings) === JSON.stringify(settings))
+        return [settings.apiStyle, old];
       const upstream = createUpstream(settings, { headersMs });
       return [settings.apiStyle, { settings, upstream }];
     }),
   );
-}
-
-function isSame(one: UpstreamSettings, other: UpstreamSettings): boolean {
-  return JSON.stringify(one) === JSON.stringify(other);
 }

@@ -62,7 +62,7 @@ function apply(
       'Correct the file first; codex cannot read it either.',
     );
   }
-  const { text: after, change } = insertBlock(text, block, isWhole);
+  const { text: after, change } = insertBlock(text, block, (one) => parseToml(one) !== undefined);
   const own = parseToml(linesOf(block).join('\n')) ?? {};
   const wanted = withBlock(before, own);
   // insertBlock() works on lines of text, so check the result with the parser.
@@ -107,10 +107,6 @@ function withoutBlock(now: Toml, own: Toml): Toml {
   const { model_providers: _, ...top } = now;
   const kept = Object.fromEntries(Object.entries(top).filter(([key]) => !Object.hasOwn(own, key)));
   return others.length === 0 ? kept : { ...kept, model_providers: Object.fromEntries(others) };
-}
-
-function isWhole(text: string): boolean {
-  return parseToml(text) !== undefined;
 }
 
 /** Returns the selected profile if it names a provider, because it overrides the provider at the top level. */

@@ -87,13 +87,9 @@ function missing(
 function goneIn(words: Words, hasProgram: boolean): string | undefined {
   const [program, script] = words
     .filter((word, at) => at > 0 || word !== 'env')
-    .filter(isNoVariable);
+    .filter((word) => !/^\w+=/.test(word));
   if (program === 'svc') return hasProgram ? undefined : 'svc';
   return [program, script].find((path) => path && isAbsolute(path) && !existsSync(path));
-}
-
-function isNoVariable(word: string): boolean {
-  return !/^\w+=/.test(word);
 }
 
 /** Returns svc's commands in a client's file of hooks, which is JSON, or svc's plugin. */

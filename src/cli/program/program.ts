@@ -206,11 +206,8 @@ function addOption(
   if (fallback === undefined) command.option(flags, text);
   else if (typeof fallback === 'string') command.option(flags, text, fallback);
   // An option whose default is a list may be repeated.
-  else command.option(flags, text, collect, fallback);
-}
-
-function collect(value: string, before: readonly string[]): readonly string[] {
-  return [...before, value];
+  else
+    command.option(flags, text, (value, before: readonly string[]) => [...before, value], fallback);
 }
 
 function isText(value: unknown): value is string {
@@ -233,9 +230,13 @@ function groupedHelp(commands: readonly CliCommand[], { terminal }: CommandConte
   const namesIn = (wanted: string) => commands.filter(({ group }) => group === wanted);
   const groups = Object.entries(GROUPS).map(([group, title]) => {
     if (group === 'programs') {
-      return wrapped(`${title}: ${namesIn(group).map(nameOf).join(', ')}`, columns, '  ').join(
-        '\n',
-      );
+      return wrapped(
+        `${title}: ${namesIn(group)
+          .map(({ name }) => name)
+          .join(', ')}`,
+        columns,
+        '  ',
+      ).join('\n');
     }
     const rows = namesIn(group).flatMap(({ name, description }) => {
       const row = `  ${name.padEnd(NAME_COLUMNS - 2)} ${description}`;
@@ -248,8 +249,4 @@ function groupedHelp(commands: readonly CliCommand[], { terminal }: CommandConte
     'Usage: svc COMMAND. What a command does: svc COMMAND --help',
   ].flatMap((line) => wrapped(line, columns, '  '));
   return `${[start.join('\n'), ...groups].join('\n\n')}\n`;
-}
-
-function nameOf({ name }: CliCommand): string {
-  return name;
 }

@@ -156,11 +156,11 @@ export function requestDetails(row: RequestRow): readonly string[] {
     ['Model', `${row.model || '(none named)'}, ${row.dialect}`],
     ['Project', row.space || '(none)'],
     ['Conversation', row.conversation || '(none)'],
-    ['Answer', `${row.status}, ${endText(row.end)}`],
+    ['Answer', `${row.status}, ${ENDS[row.end] ?? `svc answered ${row.end}`}`],
     ...meaning(ENDS[row.end] === undefined ? row.end : ''),
     ['Memory', `${row.memoryState} (mode ${row.memoryMode || 'unknown'})`],
     ...meaning(row.memoryState),
-    ['Shortening', shorteningText(row)],
+    ['Shortening', `${row.continuityState} (mode ${row.compressionMode})`],
     ...meaning(row.continuityState),
     ['Changed', changeText(row)],
     [
@@ -169,35 +169,21 @@ export function requestDetails(row: RequestRow): readonly string[] {
     ],
     ['Provider', usageText(row)],
     ['Price', priceText(row)],
-    ...cacheFacts(row),
-    ...planFacts(row),
-    ...thoughtFacts(row),
   ];
-  return [
-    ...facts.map(([name, text]) => `${name.padEnd(13)} ${oneLine(text, 400)}`),
-    '',
-    ...stepLines(row.ms),
-  ];
-}
-
-function cacheFacts({ miss }: RequestRow): [string, string][] {
-  return miss === undefined ? [] : [['Cache missed', missText(miss)]];
-}
-
-function planFacts({ planLimit, model }: RequestRow): [string, string][] {
-  return planLimit === undefined ? [] : [['Plan', planLimitText(planLimit, model)]];
-}
-
-function thoughtFacts(row: RequestRow): [string, string][] {
+  if (row.miss !== undefined) facts.push(['Cache missed', missText(row.miss)]);
+  if (row.planLimit !== undefined) facts.push(['Plan', planLimitText(row.planLimit, row.model)]);
   const { lostThoughts, prefixChangedBy, droppedThoughts = 0 } = row;
-  const facts: [string, string][] = [];
   if (droppedThoughts > 0) {
     facts.push(['Thinking', `the client left out ${droppedThoughts} earlier thoughts`]);
   }
   if (lostThoughts !== undefined) {
     facts.push(['Thinking', lostThoughtsText(lostThoughts, prefixChangedBy)]);
   }
-  return facts;
+  return [
+    ...facts.map(([name, text]) => `${name.padEnd(13)} ${oneLine(text, 400)}`),
+    '',
+    ...stepLines(row.ms),
+  ];
 }
 
 /** Returns a row that explains the state in the row above it, in the words of docs/states.md. */
@@ -211,10 +197,6 @@ const ENDS: Readonly<Record<string, string>> = {
   'client-gone': 'the client closed the connection before the end',
   'upstream-cut': 'the provider’s answer broke off',
 };
-
-function endText(end: string): string {
-  return ENDS[end] ?? `svc answered ${end}`;
-}
 
 function changeText(row: RequestRow): string {
   const changes = [
@@ -247,10 +229,6 @@ function usageText({ usage }: RequestRow): string {
   const share = cacheShare([{ usage }]);
   const rate = share === undefined ? '' : ` (${percent(share)})`;
   return `${input} tokens at full price, ${cacheRead} from its cache${rate}, ${cacheWrite} written to it, ${output} answered`;
-}
-
-function shorteningText({ continuityState, compressionMode }: RequestRow): string {
-  return `${continuityState} (mode ${compressionMode})`;
 }
 
 function priceText({ price }: RequestRow): string {

@@ -43,7 +43,7 @@ function One({ row, place, blocks, rates, kept }: RequestAnswer) {
       <h1>{headline(row)}</h1>
       <p class="lead">
         {WORDS.request} <code>{row.id}</code>, {WORDS.when(longDay(row.at), clockSeconds(row.at))}.{' '}
-        {WORDS.answered(meaningOf(row.end), row.status)}
+        {WORDS.answered(stateText(row.end)?.meaning ?? row.end, row.status)}
       </p>
       <Figures row={row} />
       <About row={row} />
@@ -113,10 +113,6 @@ function headline(row: RequestRow): string {
     else parts.push(rounded > 0 ? WORDS.cheaper(share) : WORDS.dearer(-share));
   }
   return WORDS.sentence(parts);
-}
-
-function meaningOf(end: string): string {
-  return stateText(end)?.meaning ?? end;
 }
 
 function Figures({ row }: { readonly row: RequestRow }) {

@@ -39,7 +39,7 @@ export function RequestsView() {
             <h1>{WORDS.title(rows.length, rows.length === limit)}</h1>
             <p class="lead">
               {scopeText(query)}
-              {isFiltered(query) && (
+              {[...query].length > 0 && (
                 <>
                   {'. '}
                   <a href={hrefOf('requests')}>{WORDS.showAll}</a>
@@ -59,10 +59,6 @@ export function RequestsView() {
       </Shown>
     </>
   );
-}
-
-function isFiltered(query: URLSearchParams): boolean {
-  return [...query.keys()].length > 0;
 }
 
 const CHOICES = ['space', 'client', 'model'] as const;
