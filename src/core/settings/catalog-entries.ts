@@ -1,5 +1,5 @@
 import { isEnvironmentName } from './config-values.ts';
-import { asRecord, type Fields, isRecord } from '../bytes/json-fields.ts';
+import { asList, asRecord, type Fields, isRecord } from '../bytes/json-fields.ts';
 import { UPSTREAM_NAME } from './config-upstreams.ts';
 import type { ModelFacts } from './model-facts.ts';
 
@@ -68,7 +68,7 @@ function parseEntry(raw: unknown): CatalogEntry | undefined {
   };
 }
 
-/** Reads models by id, in the source's form or in the form that this function returns. */
+/** Reads the facts of models by id, in the form of the catalog's source. */
 function factsIn(value: unknown): Readonly<Record<string, ModelFacts>> {
   if (!isRecord(value)) return {};
   const models = Object.entries(value).slice(0, MODELS_MAX);
@@ -122,24 +122,17 @@ function isPrice(value: unknown): value is number {
 }
 
 function variablesIn(value: unknown): readonly string[] {
-  const list: readonly unknown[] = Array.isArray(value) ? value : [];
-  return list
+  return asList(value)
     .filter((one) => isEnvironmentName(one))
     .filter((one) => one.length <= VARIABLE_CHARS_MAX)
     .slice(0, VARIABLES_MAX);
 }
 
 function modelsIn(value: unknown): readonly string[] {
-  const ids: readonly unknown[] = isRecord(value)
-    ? Object.keys(value).filter((id) => !isDeprecated(value[id]))
-    : Array.isArray(value)
-      ? value
-      : [];
+  const ids = isRecord(value)
+    ? Object.keys(value).filter((id) => asRecord(value[id])['status'] !== 'deprecated')
+    : asList(value);
   return ids.filter((id) => isText(id, MODEL)).slice(0, MODELS_MAX);
-}
-
-function isDeprecated(model: unknown): boolean {
-  return isRecord(model) && model['status'] === 'deprecated';
 }
 
 function isText(value: unknown, form: RegExp): value is string {

@@ -1,7 +1,7 @@
 import { STATED_DEFAULTS } from './config-proxy.ts';
 import { CONFIG_VERSION } from './config-schema.ts';
 import type { Environment } from './config-values.ts';
-import { isRecord } from '../bytes/json-fields.ts';
+import { asList, asRecord, isRecord } from '../bytes/json-fields.ts';
 import type { Dialect } from '../conversation/view.ts';
 import type { Credential } from './settings.ts';
 import type { UpstreamAuth } from '../http/header-rules.ts';
@@ -64,21 +64,19 @@ export function draftsOf(
 
 /** Returns the name of another upstream that already has this API style. */
 export function occupantOf(draft: Draft, { name, apiStyle }: UpstreamDraft): string | undefined {
-  const occupant = upstreamsOf(draft).find((one) => memberOf(one, 'apiStyle') === apiStyle);
-  const held = memberOf(occupant, 'name');
+  const occupant = upstreamsOf(draft).find((one) => asRecord(one)['apiStyle'] === apiStyle);
+  const held = asRecord(occupant)['name'];
   return typeof held === 'string' && held !== name ? held : undefined;
 }
 
 export function existingUpstream(draft: Draft, name: string, apiStyle: Dialect): Draft | undefined {
-  return upstreamsOf(draft)
-    .filter((one) => isRecord(one))
-    .find((one) => one['name'] === name && one['apiStyle'] === apiStyle);
+  return upstreamEntries(draft).find((one) => one['name'] === name && one['apiStyle'] === apiStyle);
 }
 
 export function putUpstream(draft: Draft, upstream: UpstreamDraft): Draft {
   const { name, apiStyle } = upstream;
   const upstreams = [...upstreamsOf(draft)];
-  const index = upstreams.findIndex((one) => memberOf(one, 'apiStyle') === apiStyle);
+  const index = upstreams.findIndex((one) => asRecord(one)['apiStyle'] === apiStyle);
   const merged = { ...existingUpstream(draft, name, apiStyle), ...upstream };
   if (index === -1) upstreams.push(merged);
   else upstreams[index] = merged;
@@ -91,31 +89,25 @@ export function removeUpstreams(
   name: string,
 ): { readonly draft: Draft; readonly removed: number } {
   const all = upstreamsOf(draft);
-  const upstreams = all.filter((upstream) => memberOf(upstream, 'name') !== name);
+  const upstreams = all.filter((upstream) => asRecord(upstream)['name'] !== name);
   return { draft: { ...draft, upstreams }, removed: all.length - upstreams.length };
 }
 
 export function putProxySettings(draft: Draft, changes: Draft): Draft {
-  const proxy = draft['proxy'];
-  return { ...draft, proxy: { ...(isRecord(proxy) ? proxy : {}), ...changes } };
+  return { ...draft, proxy: { ...asRecord(draft['proxy']), ...changes } };
 }
 
 /** Returns the file's upstreams without validating them; entries that are no objects are left out. */
 export function upstreamEntries(file: unknown): readonly Draft[] {
-  return upstreamsOf(isRecord(file) ? file : {}).filter((one) => isRecord(one));
+  return upstreamsOf(asRecord(file)).filter((one) => isRecord(one));
 }
 
 export function upstreamNames(draft: Draft): readonly string[] {
-  const names = upstreamsOf(draft).map((upstream) => memberOf(upstream, 'name'));
+  const names = upstreamsOf(draft).map((upstream) => asRecord(upstream)['name']);
   return [...new Set(names.filter((name) => typeof name === 'string'))];
 }
 
 // Entries that are no objects stay in the list: parseConfig reports them, and an edit loses nothing.
 function upstreamsOf(draft: Draft): readonly unknown[] {
-  const upstreams = draft['upstreams'];
-  return Array.isArray(upstreams) ? upstreams : [];
-}
-
-function memberOf(value: unknown, key: string): unknown {
-  return isRecord(value) ? value[key] : undefined;
+  return asList(draft['upstreams']);
 }

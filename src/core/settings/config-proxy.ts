@@ -14,7 +14,7 @@ import {
   type MemoryMode,
 } from '../http/modes.ts';
 import { describe, type Environment, type Findings } from './config-values.ts';
-import { isRecord } from '../bytes/json-fields.ts';
+import { asRecord, isRecord } from '../bytes/json-fields.ts';
 
 /**
  * The settings of the proxy: one table with default, range and parser of each. A flag overrides an environment
@@ -118,7 +118,7 @@ export function readProxySettings(
   findings: Findings,
 ): ProxySettings {
   if (value !== undefined && !isRecord(value)) findings.problem('proxy', value, 'an object');
-  const stored = isRecord(value) ? value : {};
+  const stored = asRecord(value);
   findings.warnUnknown('proxy', stored, NAMES);
   const settings = Object.fromEntries(
     NAMES.map((name) => [name, readSetting(name, { stored: stored[name], layers, findings })]),

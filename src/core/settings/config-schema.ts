@@ -153,7 +153,7 @@ function readMemory(
   findings: Findings,
 ): MemorySettings | undefined {
   if (value === undefined) return { kind: 'embedded' };
-  const kind = isRecord(value) ? value['kind'] : undefined;
+  const { kind } = asRecord(value);
   if (!isRecord(value) || (kind !== 'embedded' && kind !== 'hosted')) {
     const path = isRecord(value) ? 'memory.kind' : 'memory';
     findings.problem(path, isRecord(value) ? kind : value, 'embedded or hosted in memory.kind');
@@ -241,9 +241,8 @@ function refuseOwnToken(
   { environment, localToken }: { environment: Environment; localToken: string | undefined },
   findings: Findings,
 ): void {
-  const list: readonly unknown[] = Array.isArray(value) ? value : [];
-  for (const [index, item] of list.entries()) {
-    const key = isRecord(item) ? item['providerKey'] : undefined;
+  for (const [index, item] of asList(value).entries()) {
+    const key = asRecord(item)['providerKey'];
     const variable = namedVariable(key);
     if ((variable === undefined ? key : environment[variable]) !== localToken) continue;
     const path = `upstreams[${index}].providerKey`;

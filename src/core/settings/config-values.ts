@@ -1,4 +1,4 @@
-import { isRecord } from '../bytes/json-fields.ts';
+import { asRecord, isRecord } from '../bytes/json-fields.ts';
 
 /**
  * Small parsers for the configuration. Each takes an external value and either returns it typed or notes a problem,
@@ -149,7 +149,7 @@ export function readCredential(
 
 /** Returns the variable that a credential names; undefined for one that is written out. */
 export function namedVariable(credential: unknown): string | undefined {
-  const name = isRecord(credential) ? credential['env'] : undefined;
+  const name = asRecord(credential)['env'];
   return isEnvironmentName(name) ? name : undefined;
 }
 
