@@ -33,7 +33,7 @@ export const STATE = [
   {
     name: 'an output that another conversation sent whole becomes a stub there',
     file: 'src/core/recall/injections.ts',
-    from: 'humans.findLastIndex((human) => wasBrought(human, found))',
+    from: 'humans.findLastIndex((human) => entriesAt(human, found).length > 0)',
     to: '-1',
     test: EDITED,
     only: 'keeps them whole',

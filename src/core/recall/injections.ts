@@ -5,7 +5,6 @@ import {
   type BlockFact,
   type EntryOf,
   type FoundEntries,
-  type LedgerAddress,
   markOf,
   type PlacedMark,
   type RefusalPlace,
@@ -153,7 +152,7 @@ export function resultItems(
   });
 }
 
-/** Returns the same address of the newest user item with its answer as humanItems(). Undefined before the answer. */
+/** Returns the address `answered` of the newest user item, the same as in humanItems(); undefined before its answer. */
 export function newestAnswered(
   { items }: RequestView,
   { tenant, scope }: ConversationPlace,
@@ -171,8 +170,10 @@ export function newestAnswered(
 }
 
 /** Lists every address at which the ledger may know a block of these items. */
-export function blockAddresses(humans: readonly BlockItem[]): readonly LedgerAddress[] {
-  return humans
+export function blockAddresses(
+  items: readonly BlockItem[],
+): readonly AddressOf<'own-block' | 'answered-block' | 'shared-block'>[] {
+  return items
     .flatMap(({ own, answered, spoken, shared }) => [own, answered, spoken, shared])
     .filter((address) => address !== undefined);
 }
@@ -374,18 +375,21 @@ function isKeptAway({ index, item }: BlockItem, { cached }: Bond): boolean {
 
 /** Returns the entry whose block was sent at this item in front of the newest thinking; undefined if none was. */
 function placedEntry(
-  { item, own, answered, spoken, shared }: BlockItem,
+  carrier: BlockItem,
   found: FoundEntries,
   placed: readonly PlacedMark[],
 ): BlockEntry | undefined {
-  const mark = placed.find((one) => one.item === markOf(item.fingerprint));
+  const mark = placed.find((one) => one.item === markOf(carrier.item.fingerprint));
   if (mark === undefined) return undefined;
-  return [own, answered, spoken, shared]
-    .flatMap((address) => (address === undefined ? [] : (found.get(address) ?? [])))
-    .find(({ block }) => blockMark(block) === mark.block);
+  return entriesAt(carrier, found).find(({ block }) => blockMark(block) === mark.block);
 }
 
-/** Returns the mark of each block, as the entry of a thinking block stores it. */
+/** Returns the entries of an item, its own first. */
+function entriesAt(carrier: BlockItem, found: FoundEntries): readonly BlockEntry[] {
+  return blockAddresses([carrier]).flatMap((address) => found.get(address) ?? []);
+}
+
+/** Returns the marks (see markOf) of each block and its item, as the ledger's entry of a thinking block has them. */
 export function placedMarks(placements: readonly Placement[]): readonly PlacedMark[] {
   return placements.map(({ item, block }) => ({
     item: markOf(item.fingerprint),
@@ -399,15 +403,13 @@ function blockMark(block: string): string {
 
 /** Returns an entry that removes this conversation's block at an item for good; undefined if it has none. */
 export function retiredEntry(
-  { own, answered, spoken, shared }: BlockItem,
+  carrier: BlockItem,
   found: FoundEntries,
   now: number,
 ): BlockEntry | undefined {
-  const used = found.get(own);
-  const known =
-    used ??
-    [answered, spoken, shared].flatMap((at) => (at === undefined ? [] : (found.get(at) ?? [])))[0];
-  return known === undefined || known.block === '' ? undefined : { ...own, ...NO_BLOCK, at: now };
+  const [known] = entriesAt(carrier, found);
+  const isPlaced = known !== undefined && known.block !== '';
+  return isPlaced ? { ...carrier.own, ...NO_BLOCK, at: now } : undefined;
 }
 
 function isTooOld({ at }: DatedFact, { now, blockAgeMaxMs }: ReplayFacts): boolean {
@@ -457,14 +459,14 @@ function pinsOf(
   ];
 }
 
-/** Copies a fact with its date: the copy is as old as its source, so a forget in between still applies. */
+/** Copies a fact with its date. The copy is as old as its source, so forgetting a record meanwhile removes it too. */
 function factOf({ block, form, space, quoted, at }: DatedFact): DatedFact {
   return { block, form, space, ...(quoted && { quoted }), at };
 }
 
-/** Least share of the budget for a prompt's block: a smaller block says too little to be worth its place. */
+/** Least share of `recalledTokensMax` for a prompt's block: a smaller block says too little to be worth its place. */
 const PROMPT_SHARE_MIN = 0.2;
-/** Share of the budget for the blocks of prompts. The rest is for second looks and rules. */
+/** Share of `recalledTokensMax` for the blocks of all prompts. The rest is for second looks and rules. */
 const PROMPTS_SHARE = 0.75;
 /** Least tokens of a second look: with less there is room for the fence only. */
 const LOOK_TOKENS_MIN = 60;
@@ -563,15 +565,9 @@ export function firstUnsentItem(
   humans: readonly BlockItem[],
   found: FoundEntries,
 ): number | undefined {
-  const last = humans.findLastIndex((human) => wasBrought(human, found));
+  const last = humans.findLastIndex((human) => entriesAt(human, found).length > 0);
   const [brought, next] = [humans[last], humans[last + 1]];
   const isAnswerNew = brought?.answered !== undefined && !found.has(brought.answered);
   if (isAnswerNew) return brought.index + 1;
   return next?.index;
-}
-
-function wasBrought({ own, answered, spoken, shared }: BlockItem, found: FoundEntries): boolean {
-  return [own, answered, spoken, shared].some(
-    (address) => address !== undefined && found.has(address),
-  );
 }
