@@ -21,7 +21,7 @@ import { announcesStep, offersWork, SAYS_WHY } from './next-steps.ts';
 // which the beginning is kept.
 const TEXT_CHARS_MAX = 32_768;
 
-/** Returns the user's text; undefined for fillers: "ok" or "continue" says nothing and matches everything. */
+/** Returns the record of the user's text; undefined if the text only steers, as "ok" and "commit this" do. */
 export function captureHuman(
   humanText: string,
   own: OwnBlocks = NO_BLOCKS,
@@ -31,8 +31,8 @@ export function captureHuman(
 }
 
 /**
- * Returns the assistant's visible text of a whole exchange; undefined if there is nothing to store. `heard`: the
- * memories in the request, because an answer that only repeats them is not stored. `lastText`: its part after the
+ * Returns the record of the assistant's visible text of an exchange; undefined if there is nothing to store. `heard`:
+ * the memories in the request, because an answer that only repeats them is not stored. `lastText`: its part after the
  * last tool call.
  */
 export function captureAssistant(
@@ -262,8 +262,8 @@ const ANNOUNCEMENT_CHARS_MAX = 200;
 const NO_ANSWERS: ReadonlySet<string> = new Set(['No response requested.', '(no content)']);
 
 /**
- * Removes sentences that are worthless once read: the assistant's next step, a step that went well, offers. An
- * answer with only such sentences is not stored. Code, lists and headings stay.
+ * Removes sentences that announce the assistant's next step, and short remarks between paragraphs: once read they are
+ * worthless. Code, lists and headings stay.
  */
 function withoutAnnouncements(text: string): string {
   const kept = proseKept(text, (sentence) => !isAnnouncement(sentence)).trim();

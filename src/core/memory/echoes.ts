@@ -252,7 +252,7 @@ function betweenIn(
   return [];
 }
 
-/** Returns the contrasts of a sentence, such as "A instead of B". `isTurned`: with both sides swapped. */
+/** Returns the contrasts of a sentence, such as "x over y". `isTurned`: with both sides swapped. */
 function contrastsIn(sentence: string, isTurned = false): string[] {
   return Array.from(sentence.matchAll(CONTRAST), ([, left = '', word = '', right = '']) => {
     const sides = [left, right].map((side) => termsOf(side).join(' '));

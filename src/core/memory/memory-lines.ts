@@ -67,7 +67,7 @@ export function readLine(line: string, given: { space?: string; now: number }): 
     ...(nameIn(branch) === undefined ? {} : { branch: String(branch) }),
     ...(fields['at'] === undefined ? {} : { isTimed: true as const }),
     ...(fields['source'] === undefined ? {} : { source: 'unverified' as const }),
-    // Masking may have moved the place in the text.
+    // `lastFrom` is an index in the unmasked text, so it holds only if masking changed nothing.
     ...(captured.text === text && isLastFrom(lastFrom, captured) && lastFrom !== undefined
       ? { lastFrom }
       : {}),

@@ -44,7 +44,7 @@ const ORDER_WORDS = new Set(
   ).split(' '),
 );
 const ORDER_WORDS_MAX = 14;
-/** Most other words of an order ("deploy staging", "check coderabbit"); with two it begins to say something. */
+/** Most words of an order that are not in ORDER_WORDS ("deploy staging"). With two such words it says something. */
 const OTHER_WORDS_MAX = 1;
 
 /** Matches an order in the form of a question: "can we make it a bit wider?" */

@@ -36,7 +36,7 @@ export interface TranscriptStep {
   readonly at?: unknown;
   /** True if the answer ended at a limit, failed, or was withheld. */
   readonly isCut?: boolean;
-  /** True if the client writes its own frames around typed text. */
+  /** True if the client wraps typed text into tags of its own. */
   readonly hasFrames?: boolean;
   /** Texts at the place where the client puts the text of a hook. */
   readonly hookTexts?: readonly unknown[];
@@ -89,7 +89,7 @@ function claudeStep(fields: Fields): TranscriptStep {
 }
 
 /**
- * Reads an event of Copilot CLI 1.0.102. `content` is the typed text; `transformedContent` has the client's frames.
+ * Reads an event of Copilot CLI 1.0.102. `content` is the typed text; `transformedContent` adds the client's own texts.
  */
 function copilotStep(fields: Fields): TranscriptStep {
   const { type, timestamp: at } = fields;
@@ -186,7 +186,7 @@ function continueStep(fields: Fields): TranscriptStep {
   return { ...place, message: messageOf(role, texts, calls) };
 }
 
-/** Reads a message of Cline CLI 3.0.65, in the form of Anthropic Messages, with Cline's frame around typed text. */
+/** Reads a message of Cline CLI 3.0.65, in the form of Anthropic Messages. Typed text is inside a tag of Cline. */
 function clineStep(fields: Fields): TranscriptStep {
   const place = {
     session: textOrNone(fields['sessionId']),
@@ -217,7 +217,7 @@ function opencodeStep(fields: Fields): TranscriptStep {
   if (role !== 'user' && role !== 'assistant') return place;
   // `summary` is true for the summary of a compaction; in a user's message it is an object with file changes.
   if (summary === true) return place;
-  // Skip the client's own texts: files that were named, reminders.
+  // Skip texts that the client added: reminders, and contents of files that the user named.
   const parts = asList(fields['parts']).filter((part) => {
     const { synthetic, ignored } = asRecord(part);
     return synthetic !== true && ignored !== true;

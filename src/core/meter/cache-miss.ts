@@ -45,7 +45,7 @@ export interface CacheMiss {
 
 /** One request that the provider answered. */
 export interface SentPrefix extends AnsweredPrefix {
-  /** The numbers of items of this request and of the earlier ones, ascending. */
+  /** How many items this request and earlier ones of the conversation had, ascending. Cache entries end there. */
   readonly ends: readonly number[];
 }
 
@@ -126,7 +126,7 @@ export class PrefixHistory {
    */
   #nearest(sketch: PrefixSketch, at: number): SentPrefix | undefined {
     const answered = this.#sent.filter((one) => one.answeredAt <= at);
-    // Matches a request with only the first message. If the user has edited it since, nothing else identifies it.
+    // Finds a request with only the first message. If the user then edited that message, nothing else is common.
     const isEdited = ({ items }: PrefixSketch): boolean =>
       items.length <= OPENING_ITEMS && items.length < sketch.items.length;
     return (
@@ -235,7 +235,7 @@ function missOf(
   return { ...culprit(), tokens, price };
 }
 
-/** Returns how many items were cached. Items after the client's first difference are other ones. */
+/** Returns the number of items before the client's first difference; of all earlier items if there is none. */
 function endOf({ before, difference }: Comparison): number {
   const count = before?.sketch.items.length ?? 0;
   if (difference === undefined || difference.place === 'settings') return count;

@@ -56,7 +56,7 @@ interface ItemSketch {
   /** True if the item has a cache mark. This and `hasImage` are true only for providers that cache by marks. */
   readonly isMarked: boolean;
   readonly hasImage: boolean;
-  /** A sketch of the text; only for the first items, in which clients put their environment. */
+  /** A sketch of the text; only for the first TEXT_ITEMS_MAX items. */
   readonly text?: TextSketch | undefined;
 }
 
@@ -365,7 +365,7 @@ const IMAGES = 'images';
 /** Blocks that Anthropic searches backwards from a cache mark for an entry ("Prompt caching", 2026-11). */
 const LOOKBACK_BLOCKS = 20;
 
-/** Says whether the client's cache marks are too far from the earlier entry to read it. */
+/** Returns a difference if the client's cache marks are too far from the end of the earlier cache entry to read it. */
 export function markDifference(before: PrefixSketch, after: PrefixSketch): Difference | undefined {
   const [end, mark] = [before.lastMark ?? -1, after.lastMark ?? -1];
   if (end === -1 || end >= after.items.length) return undefined;

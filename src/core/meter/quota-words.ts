@@ -1,6 +1,6 @@
 /** Describes the windows of a plan in words. It uses no Node code, because the page uses it too. */
 
-/** Names the plan limit of a refusal; undefined for any other answer. */
+/** The window of a plan that was full when the provider refused a request. */
 export interface PlanLimit {
   readonly window: string;
   readonly resetAt?: number;

@@ -266,8 +266,8 @@ export const MOVER_KINDS = ['space', 'client', 'model', 'conversation'] as const
 export type MoverKind = (typeof MOVER_KINDS)[number];
 
 /**
- * How much of a window one user of the account used, as a share. `low`: what changed between two of the user's own
- * requests. `high`: also what changed between a request of this user and one of another.
+ * How much of a window one project, client, model or conversation used, as a share. `low`: the rise between two
+ * requests of its own. `high`: also the rise between a request of its own and one of another.
  */
 export interface Mover {
   readonly name: string;
@@ -352,7 +352,7 @@ function fullAt(points: readonly Point[], now: number): number | undefined {
   if (first === undefined) return undefined;
   const spanMs = last.row.at - first.row.at;
   const moved = last.window.share - first.window.share;
-  // The clock has jumped, nothing was used in that hour, or the hour is long past.
+  // There is no pace if the clock has jumped, if hardly anything was used, or if the newest reading is too old.
   const isPast = Math.abs(now - last.row.at) > HOUR_MS;
   if (spanMs < PACE_SPAN_MS || moved < PACE_SHARE || isPast) return undefined;
   const full = last.row.at + ((1 - last.window.share) * spanMs) / moved;

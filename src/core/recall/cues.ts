@@ -12,6 +12,7 @@ import { readTerms, termsOf } from './terms.ts';
  * nothing certain returns nothing. Pure.
  */
 
+/** A file, a name or an error from an agent's action, for which recall looks in the memory. */
 export interface Cue {
   /** The text as written: the last parts of a path, a name, or a line with an error. */
   readonly text: string;

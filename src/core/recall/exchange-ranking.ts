@@ -77,7 +77,7 @@ const NEW_SHARE = 0.6;
 /** Length below which an answer counts as short: it has no conclusion. */
 const SHORT_ANSWER_CHARS = 150;
 const SHORT_ANSWER_PENALTY = 0.3;
-/** The number of best scores whose mean is the signal: one lucky match proves nothing. */
+/** The signal (see running-share.ts) is the mean of so many best scores: one lucky match proves nothing. */
 const SIGNAL_OF = 3;
 /**
  * The factor of the branch on the signal: 0.75, and 0.15 more for each of the five best exchanges that is on the

@@ -52,7 +52,7 @@ export const RANKING = {
    * answers are long, do not change.
    */
   shortAnswer: 1.25,
-  /** Bonus for a time in the passage if the question asks "when". LoCoMo: 0.2 to 0.5 within 0.2 in the block and R@10. */
+  /** Bonus for a time in the passage if the question asks "when". LoCoMo: 0.2 to 0.5 are alike within 0.2. */
   when: 0.35,
   /** Bonus for a date of the question that the passage names or was said on. LoCoMo: 0.2 to 1 are alike. */
   date: 0.6,

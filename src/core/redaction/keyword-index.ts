@@ -7,7 +7,7 @@
 /** Size of the hash: small, so that the table stays in the processor's first-level cache. */
 const HASH_BITS = 12;
 const HASH_MASK = (1 << HASH_BITS) - 1;
-/** Bits that each character shifts the hash, so that it covers the last three characters. */
+/** Number of bits by which each character shifts the hash, so that the hash covers the last three characters. */
 const SHIFT = HASH_BITS / 3;
 const BEGIN_CHARS = 3;
 

@@ -441,7 +441,7 @@ function isQuotedPassword({ secret, next }: Candidate): boolean {
   return /^["'`]$/.test(next) && (isChosen(secret) || isSimplePassword(secret));
 }
 
-/** Matches a subject after "with password": authentication, hashing, managers. */
+/** Matches a noun that follows "password" and is no value: "with password authentication". */
 const NOUN_OF_PASSWORDS =
   /(?:ion|ment|ing|ity|ence|ance|ies|ure|s|policy|field|check|login|access|rules?)[.,;!"']*$/;
 /** Matches more than a name and a colon: "here is the token: …". */

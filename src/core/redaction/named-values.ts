@@ -103,10 +103,10 @@ const VALUE_OF = new RegExp(
 const DEFAULT_OF = /["'`][ \t]{0,4},[ \t]{0,4}(?=["'`])/y;
 const CALL =
   /\([ \t]{0,4}(?:[\w$.]{1,40},[ \t]{0,4}|["'][^"'\n[\]]{1,64}["'],[ \t]{0,4}){0,3}(?=["'`])/y;
-/** Matches functions that take a password. Others return one, or find a text by its name. */
+/** Matches the beginning of a function's name if the function takes a password. Others return one. */
 const GIVES =
   /(?:^|[^\w]|(?:set|with|use|using|change|update|check|verify|validate|compare|match(?:es)?|hash|encrypt|encode|create|add|type|enter|fill|is_?valid|authenticate|reset|make)_?\w{0,12})$/i;
-/** Matches a function whose argument is a name, a prompt or a rule. */
+/** Matches what precedes a call without an object: `password("…")` gets a name, a prompt or a rule. */
 const TAKES_NAME = /(?:^|[^.\w:>])$/;
 
 function readLiteral(named: Named): Stretch | undefined {

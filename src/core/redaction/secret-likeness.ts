@@ -13,7 +13,7 @@ import { createHash } from 'node:crypto';
 const RANDOM_CHARS_MIN = 14;
 const RANDOM_DISTINCT_MIN = 8;
 const RANDOM_STEPS_MIN = 4;
-/** Pairs of adjacent capitals in a random value without digits; names seldom have any. */
+/** Fewest pairs of adjacent capitals in a random value without digits; names seldom have any. */
 const RANDOM_CAPITAL_PAIRS_MIN = 2;
 /**
  * So many pairs of adjacent capitals count as one more step. One in 5,000 random values of 24 characters has only
@@ -243,7 +243,10 @@ export function looksMade(value: string): boolean {
   return vowels / value.length <= SCRAMBLED_VOWEL_SHARE_MAX || /[b-df-hj-np-tv-xz]{5}/i.test(value);
 }
 
-/** Says whether a text is a pass phrase: three words or more, and no sentence ("correct horse battery staple"). */
+/**
+ * Says whether a text is a pass phrase ("correct horse battery staple"): at least four words that are no sentence, or
+ * any three if its name says that it is a phrase.
+ */
 export function isPassPhrase(text: string, isCalledPhrase: boolean): boolean {
   const words = text.split(' ');
   if (words.length < (isCalledPhrase ? 3 : 4) || words.length > 12) return false;
@@ -264,7 +267,7 @@ const CLAUSE_WORD =
 const SENTENCE_WORD =
   /\b(?:the|an?|is|are|be|was|can|could|not|no|you|we|this|that|to|of|for|with|and|or|at|in|on|if|it|ist|muss|nicht|sie|zu|und|oder|mit|für|le|la|est|doit|el|es|su|debe)\b/i;
 
-/** Says whether a value is a password that a person chose: too short to look random, and no word of code. */
+/** Says whether a value may be a password: letters with digits or marks, and neither a placeholder nor technical. */
 export function isSimplePassword(secret: string): boolean {
   return hasMixedCharacters(secret) && !isPlaceholder(secret) && !isTechnical(secret);
 }

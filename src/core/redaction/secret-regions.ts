@@ -61,7 +61,7 @@ const STRING_ENTRY =
 const SKIPPED_ENTRY =
   /\s{1,80}["']?[\w.-]{1,80}["']?:[ \t]{0,4}(?:\{\{[^\n]{0,200}|["']{2})(?=\n)/y;
 
-/** Finds the base64 values of a Kubernetes secret whose kind ends at `headEnd`. */
+/** Finds the values of a Kubernetes secret whose `kind: Secret` ends at `headEnd`. */
 export function findKubernetesValues(headEnd: number, text: string): FoundAll {
   const from = Math.max(0, headEnd - DATA_BEFORE_CHARS);
   const region = text.slice(from, headEnd + DATA_AFTER_CHARS);

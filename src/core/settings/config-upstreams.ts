@@ -13,7 +13,7 @@ import {
   memberPath,
   readCredential,
 } from './config-values.ts';
-import { isRecord } from '../bytes/json-fields.ts';
+import { asRecord, isRecord } from '../bytes/json-fields.ts';
 
 /**
  * Validates the configured providers when the file is read, so that an error, such as a header that cannot be sent,
@@ -156,7 +156,7 @@ function readCompressionMode(
 function noteTakenStyles(list: readonly unknown[], findings: Findings): void {
   const taken = new Map<unknown, number>();
   for (const [index, item] of list.entries()) {
-    const style = isRecord(item) ? item['apiStyle'] : undefined;
+    const style = asRecord(item)['apiStyle'];
     if (!DIALECTS.some((dialect) => dialect === style)) continue;
     const first = taken.get(style);
     if (first === undefined) taken.set(style, index);
@@ -291,7 +291,7 @@ function readValues(
   return Object.fromEntries(entries);
 }
 
-/** Returns what is wrong with a header's name; undefined if it may be sent. Adds it to `seen`. */
+/** Returns what is allowed instead of the name of a header or query value; undefined if svc can send the name. */
 export function customNameProblem(
   member: string,
   name: string,

@@ -93,7 +93,7 @@ const ROWS: readonly Row[] = [
   ['gpt-5-3-chat', 128_000, 16_384, [1.75, 14, 0.175]],
   ['gpt-5-3-codex', 400_000, 128_000, [1.75, 14, 0.175], GPT_SHORT_INPUT],
   ['gpt-5-3-codex-spark', 128_000, 32_000, [1.75, 14, 0.175], 100_000],
-  // From 272,000 tokens of input on, these and all that follow cost twice as much.
+  // From 272,000 tokens of input on, the GPT models from here on cost twice as much.
   ['gpt-5-4', GPT_LONG, 128_000, [2.5, 15, 0.25], GPT_LONG_INPUT],
   ['gpt-5-4-mini', 400_000, 128_000, [0.75, 4.5, 0.075], GPT_SHORT_INPUT],
   ['gpt-5-4-nano', 400_000, 128_000, [0.2, 1.25, 0.02], GPT_SHORT_INPUT],

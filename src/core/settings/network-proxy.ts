@@ -13,9 +13,9 @@ export interface NetworkProxy {
   readonly authorization: string;
 }
 
-/** The upstream whose configuration is being read. */
+/** The part of the configuration that is being read: an upstream, or the memory service. */
 export interface Place {
-  /** The upstream's path in the file: 'upstreams[0]'. */
+  /** Its path in the file: 'upstreams[0]', 'memory'. */
   readonly path: string;
   readonly item: Readonly<Record<string, unknown>>;
   readonly environment: Environment;
