@@ -209,6 +209,9 @@ test.each([
   ['the plan of March 3rd', '2026-03-03', 1],
   ['on 24 December', '2025-12-24', 1],
   ['what was said on May 5', '2026-05-05', 1],
+  ['what was said on may 5', '2026-05-05', 1],
+  ['the plan of 3rd may', '2026-05-03', 1],
+  ['the plan from 3 may 2024', '2024-05-03', 1],
   ['on the 4th of December, 2023', '2023-12-04', 1],
   ['Where was James at on July 12, 2022?', '2022-07-12', 1],
   ['the log of 2026-02-28', '2026-02-28', 1],
@@ -218,10 +221,16 @@ test.each([
   expect(spanIn(text, WEDNESDAY)).toMatchObject({ from, to: from + days * 86_400_000 });
 });
 
-test.each(['fix the failing test', 'may I go', 'version 3.51.3', 'the last line', 'on June 45'])(
-  'no days are named by: %s',
-  (text) => expect(spanIn(text, WEDNESDAY)).toBeUndefined(),
-);
+test.each([
+  'fix the failing test',
+  'may I go',
+  'which of the 3 may be removed?',
+  'what if step 2 may fail',
+  'why may 2 processes share the lock?',
+  'version 3.51.3',
+  'the last line',
+  'on June 45',
+])('no days are named by: %s', (text) => expect(spanIn(text, WEDNESDAY)).toBeUndefined());
 
 test('what is told within three days may be about the day', () => {
   const span = spanIn('on 2026-11-10', WEDNESDAY) ?? { from: 0, to: 0 };

@@ -99,6 +99,9 @@ const MONTH_STARTS = 'jan feb mar apr may jun jul aug sep oct nov dec'.split(' '
 const NUMBERS = ['one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten'];
 const WEEKDAYS = ['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday'];
 
+/** Matches "may" in lower case, unless a preposition, an ordinal number or a year beside it shows the month. */
+const MAY_AS_VERB =
+  /(?<!\b(?:after|before|by|from|in|on|since|till|until) (?:\d{1,2} )?|\bof |\d(?:st|nd|rd|th) )\bmay\b(?!(?: \d{1,2})?,? (?:19|20)\d\d\b)/g;
 const ISO_DAY = /\b((?:19|20)\d\d)-(\d\d)-(\d\d)\b/;
 const MONTH_DAY = new RegExp(
   `\\b(${MONTH_NAMES})\\.? (\\d{1,2})(?:st|nd|rd|th)?(?:,? ((?:19|20)\\d\\d))?\\b`,
@@ -115,7 +118,7 @@ const LAST = new RegExp(`\\b(this|last) (week|month|${WEEKDAYS.join('|')})\\b`);
  * since 1970. A date without a year is the latest one that is not in the future.
  */
 export function spanIn(text: string, now: number): NamedSpan | undefined {
-  const lower = text.toLowerCase();
+  const lower = text.replaceAll(MAY_AS_VERB, ' ').toLowerCase();
   const today = Math.floor(now / DAY_MS) * DAY_MS;
   const iso = ISO_DAY.exec(lower);
   if (iso !== null) return named(iso, dayOf([iso[1], Number(iso[2]) - 1, iso[3]], now));
