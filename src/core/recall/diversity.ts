@@ -99,7 +99,7 @@ type Words = readonly number[];
  */
 class Likeness {
   readonly #vocabulary = new Vocabulary();
-  /** Indexed by the number of a word: the number of the last comparison that counted the word. */
+  /** For each word, by its number: the value of `#mark` when read() or mark() last met the word. */
   readonly #marks: number[] = [];
   #mark = 0;
   #marked = 0;

@@ -24,27 +24,27 @@ export class Vocabulary {
  */
 export class Known<Value> {
   readonly #most: number;
-  #lately = new Map<string, Value>();
-  #before: ReadonlyMap<string, Value> = new Map();
+  #current = new Map<string, Value>();
+  #previous: ReadonlyMap<string, Value> = new Map();
 
   constructor(most: number) {
     this.#most = most;
   }
 
   get(key: string): Value | undefined {
-    const lately = this.#lately.get(key);
-    if (lately !== undefined) return lately;
-    const before = this.#before.get(key);
-    if (before !== undefined) this.set(key, before);
-    return before;
+    const current = this.#current.get(key);
+    if (current !== undefined) return current;
+    const previous = this.#previous.get(key);
+    if (previous !== undefined) this.set(key, previous);
+    return previous;
   }
 
   set(key: string, value: Value): void {
-    if (this.#lately.size >= this.#most) {
-      this.#before = this.#lately;
-      this.#lately = new Map();
+    if (this.#current.size >= this.#most) {
+      this.#previous = this.#current;
+      this.#current = new Map();
     }
-    this.#lately.set(copied(key), value);
+    this.#current.set(copied(key), value);
   }
 }
 
