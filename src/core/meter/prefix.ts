@@ -125,20 +125,10 @@ function sketchOfItem({ bytes, dialect }: RequestView, item: Item, index: number
  * Settings on which a cache entry depends. Anthropic: "Prompt caching", what invalidates the cache. OpenAI:
  * `prompt_cache_diagnostics` (both as of November 2026).
  */
-const SETTINGS = [
-  'tool_choice',
-  'thinking',
-  'output_config',
-  'speed',
-  'reasoning.effort',
-  'reasoning_effort',
-  'text.format',
-  'text.verbosity',
-  'response_format',
-  'verbosity',
-  'service_tier',
-  'prompt_cache_key',
-] as const;
+const SETTINGS = (
+  'tool_choice thinking output_config speed reasoning.effort reasoning_effort text.format text.verbosity ' +
+  'response_format verbosity service_tier prompt_cache_key'
+).split(' ');
 
 /** Further settings to which OpenAI binds reasoning ("Keep the prefix unchanged", 2026-11). */
 const BOUND_SETTINGS: ReadonlySet<string> = new Set(['reasoning.effort', 'text.format']);
@@ -342,7 +332,7 @@ function settingDifference(before: ShellSketch, after: ShellSketch): Difference 
   const earlier = new Map(before.settings.map(({ name, digest }) => [name, digest]));
   const later = new Map(after.settings.map(({ name, digest }) => [name, digest]));
   const name = SETTINGS.find((one) => earlier.get(one) !== later.get(one));
-  return name && { place: 'settings', change: 'edited', index: -1, name };
+  return name === undefined ? undefined : { place: 'settings', change: 'edited', index: -1, name };
 }
 
 /**

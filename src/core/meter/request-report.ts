@@ -18,35 +18,9 @@ function picked(row: object, members: readonly string[]): object {
 
 // Members of the report. None is an id, a project, a session, a reference, a time of day or a tool name: each could
 // identify a person.
-const MEMBERS = [
-  'client',
-  'kind',
-  'dialect',
-  'model',
-  'status',
-  'end',
-  'memoryMode',
-  'memoryState',
-  'compressionMode',
-  'continuityState',
-  'originalInputTokens',
-  'forwardedInputTokens',
-  'recalledTokens',
-  'elidedItems',
-  'elidedTokens',
-  'secondLooks',
-  'isLogin',
-  'usage',
-  'lostThoughts',
-  'droppedThoughts',
-  'cleared',
-  'prefixChangedBy',
-  'cacheMs',
-  'price',
-  'readings',
-  'isBound',
-  'isForeign',
-  'planLimit',
-  'ms',
-];
+const MEMBERS = (
+  'client kind dialect model status end memoryMode memoryState compressionMode continuityState ' +
+  'originalInputTokens forwardedInputTokens recalledTokens elidedItems elidedTokens secondLooks isLogin usage ' +
+  'lostThoughts droppedThoughts cleared prefixChangedBy cacheMs price readings isBound isForeign planLimit ms'
+).split(' ');
 const MISS_MEMBERS = ['by', 'place', 'change', 'own', 'tokens', 'pausedMs'];

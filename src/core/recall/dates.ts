@@ -1,34 +1,11 @@
 /** Recognises dates in texts, and the terms that name a moment's date. All terms are stemmed. */
 
-const MONTHS = [
-  'januari',
-  'februari',
-  'march',
-  'april',
-  'mai',
-  'june',
-  'juli',
-  'august',
-  'septemb',
-  'octob',
-  'novemb',
-  'decemb',
-] as const;
+const MONTHS =
+  'januari februari march april mai june juli august septemb octob novemb decemb'.split(' ');
 
 const DAYS = ['sundai', 'mondai', 'tuesdai', 'wednesdai', 'thursdai', 'fridai', 'saturdai'];
 
-const RELATIVE = [
-  'ago',
-  'last',
-  'next',
-  'todai',
-  'tonight',
-  'yesterdai',
-  'tomorrow',
-  'week',
-  'month',
-  'year',
-];
+const RELATIVE = 'ago last next todai tonight yesterdai tomorrow week month year'.split(' ');
 
 const TIME_WORDS: ReadonlySet<string> = new Set([...MONTHS, ...DAYS, ...RELATIVE]);
 const YEAR = /^(?:19|20)\d\d$/;
@@ -50,7 +27,7 @@ export function isTimeWord(term: string): boolean {
 /** Returns the months and years among the terms. "may" is mostly a verb, so only "May 2024" counts as a month. */
 export function datesIn(terms: readonly string[]): string[] {
   const years = terms.filter((term) => YEAR.test(term));
-  const months = terms.filter((term) => (MONTHS as readonly string[]).includes(term));
+  const months = terms.filter((term) => MONTHS.includes(term));
   const others = months.filter((month) => month !== 'mai');
   return [...years, ...(years.length > 0 && others.length === 0 ? months : others)];
 }

@@ -16,44 +16,23 @@ const MEASURE_2 = new RegExp(`^(${CONSONANTS})?${VOWELS}${CONSONANTS}${VOWELS}${
 const HAS_VOWEL = new RegExp(`^(${CONSONANTS})?${VOWEL}`);
 const SHORT_END = new RegExp(`^${CONSONANTS}${VOWEL}[^aeiouwxy]$`);
 
-const STEP_2 = new Map(
-  Object.entries({
-    ational: 'ate',
-    tional: 'tion',
-    enci: 'ence',
-    anci: 'ance',
-    izer: 'ize',
-    bli: 'ble',
-    alli: 'al',
-    entli: 'ent',
-    eli: 'e',
-    ousli: 'ous',
-    ization: 'ize',
-    ation: 'ate',
-    ator: 'ate',
-    alism: 'al',
-    iveness: 'ive',
-    fulness: 'ful',
-    ousness: 'ous',
-    aliti: 'al',
-    iviti: 'ive',
-    biliti: 'ble',
-    logi: 'log',
-  }),
+/** Reads a table of endings and what replaces each: `izer:ize` means that "izer" becomes "ize". */
+function endings(table: string): ReadonlyMap<string, string> {
+  return new Map(
+    table.split(/\s+/).map((pair) => {
+      const [ending = '', replacement = ''] = pair.split(':');
+      return [ending, replacement];
+    }),
+  );
+}
+
+const STEP_2 = endings(
+  `ational:ate tional:tion enci:ence anci:ance izer:ize bli:ble alli:al entli:ent eli:e ousli:ous ization:ize
+  ation:ate ator:ate alism:al iveness:ive fulness:ful ousness:ous aliti:al iviti:ive biliti:ble logi:log`,
 );
 const STEP_2_END = new RegExp(`^(.+?)(${[...STEP_2.keys()].join('|')})$`);
 
-const STEP_3 = new Map(
-  Object.entries({
-    icate: 'ic',
-    ative: '',
-    alize: 'al',
-    iciti: 'ic',
-    ical: 'ic',
-    ful: '',
-    ness: '',
-  }),
-);
+const STEP_3 = endings(`icate:ic ative: alize:al iciti:ic ical:ic ful: ness:`);
 const STEP_3_END = new RegExp(`^(.+?)(${[...STEP_3.keys()].join('|')})$`);
 
 const STEP_4_END =

@@ -24,18 +24,10 @@ import { asRecord, isRecord } from '../bytes/json-fields.ts';
 export const AUTHS = ['x-api-key', 'bearer', 'none'] as const satisfies readonly UpstreamAuth[];
 const ALL_AUTHS = [...AUTHS, 'client'] as const;
 
-const KEYS = [
-  'name',
-  'apiStyle',
-  'baseUrl',
-  'providerKey',
-  'auth',
-  'headers',
-  'query',
-  'allowPrivate',
-  'proxy',
-  'compressionMode',
-];
+const KEYS =
+  'name apiStyle baseUrl providerKey auth headers query allowPrivate proxy compressionMode'.split(
+    ' ',
+  );
 
 export const UPSTREAM_NAME = /^[a-z0-9][a-z0-9_-]{0,39}$/;
 
