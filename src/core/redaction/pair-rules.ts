@@ -30,23 +30,10 @@ const CLAUSE_END =
 
 export const PAIR_RULES: readonly SecretRule[] = [
   atKeyword('A login as two words: "creds: ops:…", "login ops / …", "stats auth ops:…"', {
-    keywords: [
-      'basic',
-      'http auth',
-      'http_auth',
-      'http-auth',
-      'stats auth',
-      'auth',
-      'cred',
-      'login',
-      'log in',
-      'sign',
-      'account',
-      'zugang',
-      'anmeldung',
-      'identifiants',
-      'accesso',
-    ],
+    keywords: (
+      'basic;http auth;http_auth;http-auth;stats auth;auth;cred;login;log in;sign;account;zugang;' +
+      'anmeldung;identifiants;accesso'
+    ).split(';'),
     pattern: new RegExp(
       `(?<keep>(?<![\\w.$/@-])${LOGIN_WORDS}(?: (?:is|are|with|as|sind|for|on)(?: \\w{1,16}){0,3}?)?(?:[ ]?[:=→]|[ ]->)?[ ]{1,2}(?!\\w{1,12}://)${USER}(?: ?[:/] ?| // | (?:and|with|und|mit) (?=[^\\s]{0,60}\\d))["'\`]?)${BARE_VALUE}${CLAUSE_END}`,
       'iy',
@@ -54,27 +41,10 @@ export const PAIR_RULES: readonly SecretRule[] = [
     accepts: isPairSecret,
   }),
   atKeyword('The words for both in front: "ID/PW: ops/…", "user and password: ops …"', {
-    keywords: [
-      'id/',
-      'id /',
-      'id (',
-      'id(',
-      'id:',
-      'id|',
-      'id,',
-      'id &',
-      'id p',
-      'id and',
-      'user',
-      'login',
-      'account',
-      'benutzer',
-      '계정/',
-      '계정,',
-      '계정(',
-      '아이디',
-      'mail',
-    ],
+    keywords:
+      'id/;id /;id (;id(;id:;id|;id,;id &;id p;id and;user;login;account;benutzer;계정/;계정,;계정(;아이디;mail'.split(
+        ';',
+      ),
     pattern: new RegExp(
       `(?<keep>(?<![\\w-])${USER_WORDS}(?: ?[/|,&:(+-] ?| and | und | )${SECRET_WORDS}(?![\\wäöüß])\\)?(?: (?:are|is|for [\\w.-]{1,24}))?[ \\t]{0,2}(?:[:=(→-]|->)?[ \\t]{0,2}["'\`]?(?!none|the|is|are|must|or|and|not)[\\w.@+-]{2,40}["'\`]?(?: ?[/:,|(] ?| // | and | )["'\`]?)${BARE_VALUE}${CLAUSE_END}`,
       'iy',
@@ -98,21 +68,10 @@ export const PAIR_RULES: readonly SecretRule[] = [
   {
     kind: 'password',
     isAtKeyword: true,
-    keywords: [
-      ' for basic',
-      ' for the basic',
-      ' for auth',
-      ' for http',
-      ' for login',
-      ' for the login',
-      ' as login',
-      ' as credentials',
-      ' as basic',
-      ' to log in',
-      ' to sign in',
-      ' für basic',
-      ' für den login',
-    ],
+    keywords: (
+      ' for basic; for the basic; for auth; for http; for login; for the login; as login;' +
+      ' as credentials; as basic; to log in; to sign in; für basic; für den login'
+    ).split(';'),
     pattern:
       / (?:for|as|to|für) (?:(?:the|a|den|basic|http) ){0,2}(?:basic|auth\w{0,12}|log ?in|sign ?in|credentials)\b/iy,
     findAll: findPairBefore,
@@ -163,16 +122,10 @@ export const PAIR_RULES: readonly SecretRule[] = [
     accepts: ({ secret }) => isArgument(secret),
   }),
   atKeyword('RADIUS, TACACS and other shared keys of network devices', {
-    keywords: [
-      'radius',
-      'tacacs',
-      'key-string',
-      'crypto isakmp',
-      'pre-shared-key',
-      'message-digest-key',
-      'enable ',
-      'secret ',
-    ],
+    keywords:
+      'radius;tacacs;key-string;crypto isakmp;pre-shared-key;message-digest-key;enable ;secret '.split(
+        ';',
+      ),
     pattern:
       /(?<keep>\b(?:(?:radius|tacacs)(?:-server)?\b[^\n[\]]{0,80}?\bkey|key-string|crypto isakmp key|pre-shared-key(?: (?:local|remote|ascii-text))?|message-digest-key \d{1,3} md5|(?:enable|(?<=(?:^|\n) ?username [^\n]{1,64}? )) ?secret)(?: \d)? )["']?[^\s"'`\\<>[\]]{4,64}/iy,
     accepts: ({ secret }) => {
@@ -205,34 +158,11 @@ export const PAIR_RULES: readonly SecretRule[] = [
     source: 'SQL: the column of a list says which value is a password',
   },
   atKeyword('The literal that a function of passwords is given', {
-    keywords: [
-      'bcrypt',
-      'argon',
-      'scrypt',
-      'passlib',
-      'pwd_context',
-      'hasher',
-      'crypt',
-      'ph.',
-      'password_hash',
-      'password_verify',
-      'hashpw',
-      'checkpw',
-      'generate_password_hash',
-      'make_password',
-      'check_password_hash',
-      'pbkdf2',
-      'authenticate',
-      'hash',
-      'pgp_sym',
-      'createhmac',
-      'sensitive',
-      'secret',
-      'redacted',
-      'securestring',
-      'jwt.',
-      'pragma',
-    ],
+    keywords: (
+      'bcrypt;argon;scrypt;passlib;pwd_context;hasher;crypt;ph.;password_hash;password_verify;hashpw;' +
+      'checkpw;generate_password_hash;make_password;check_password_hash;pbkdf2;authenticate;hash;' +
+      'pgp_sym;createhmac;sensitive;secret;redacted;securestring;jwt.;pragma'
+    ).split(';'),
     pattern:
       /(?<keep>\b(?:(?:bcrypt|bcryptjs|argon2\w{0,2}|argon|scrypt|passlib|pwd_context|hasher|crypt|ph)\w{0,8}(?:\.|::|->)\w{0,12}(?:hash|compare|verify|check)\w{0,12}|(?:password_hash|password_verify|hashpw|checkpw|generate_password_hash|make_password|check_password_hash|scryptSync|pbkdf2Sync|pbkdf2_hmac|crypt|authenticate)|hash_?[pP]assword|pgp_sym_(?:en|de)crypt|createHmac|(?:Sensitive|Secret(?:Str|String|Box|Text)?(?:::new|\.make|\.of)|SecretStr|SecretString|Redacted\.make|SecureString::from)|jwt\.(?:sign|verify|encode|decode))\((?:[\w.$ ]{1,40}, {0,2}|["'][^"'\n[\]]{1,64}["'], {0,2}|\{[^{}\n]{0,120}\}, {0,2}){0,1}[bru]?["'`]|pragma (?:re)?key ?= ?["'])[^"'`\n\\<>[\]]{4,120}(?=["'`])/iy,
     accepts: ({ context, secret }) =>

@@ -101,15 +101,10 @@ const SPOKEN: readonly SecretRule[] = [
   },
   {
     kind: 'recovery-code',
-    keywords: [
-      'recovery code',
-      'backup code',
-      'scratch code',
-      'recovery-code',
-      'backup-code',
-      'recovery_code',
-      'backup_code',
-    ],
+    keywords:
+      'recovery code;backup code;scratch code;recovery-code;backup-code;recovery_code;backup_code'.split(
+        ';',
+      ),
     pattern: /\b(?:recovery|backup|scratch)[ _-]codes?\b/gi,
     findAll: findRecoveryCodes,
     source: 'Lists of codes that replace the second factor',
