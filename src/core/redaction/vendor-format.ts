@@ -8,27 +8,27 @@ import { type Candidate, NO_REST, type SecretRule } from './secret-rule.ts';
 
 export const DOTTED_REST = /[\w.=-]*/y;
 
-type Form = Partial<SecretRule> & Pick<SecretRule, 'pattern'>;
-
 /** Makes a rule for one vendor's format. `keywords`: every key of the format has one of them. */
 export function format(
   kind: string,
   keywords: string | readonly string[],
-  form: RegExp | Form,
+  pattern: RegExp,
+  more: Partial<SecretRule> = {},
 ): SecretRule {
   return {
     kind,
     keywords: typeof keywords === 'string' ? [keywords] : keywords,
+    pattern,
     isRun: true,
     accepts: ({ secret }) => !isMadeUp(secret),
     source: 'The vendor’s documentation of its tokens',
-    ...(form instanceof RegExp ? { pattern: form } : form),
+    ...more,
   };
 }
 
 /** Makes a rule whose pattern is the whole format; a longer run is something else. */
 export function exact(kind: string, keyword: string, pattern: RegExp): SecretRule {
-  return format(kind, keyword, { pattern, rest: NO_REST });
+  return format(kind, keyword, pattern, { rest: NO_REST });
 }
 
 /** For a prefix that ordinary words share: accepts a value only if the rest looks random. */

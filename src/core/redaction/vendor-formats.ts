@@ -7,39 +7,36 @@ import { DOTTED_REST, exact, format, isRandomAfter } from './vendor-format.ts';
 
 const AI_FORMATS: readonly SecretRule[] = [
   format('anthropic-oauth', 'sk-ant-o', /sk-ant-o[ar]t\d\d-[\w-]{16}/g),
-  format('anthropic-key', 'sk-ant-', {
-    pattern: /sk-ant-[a-z]{3,8}\d\d-[\w-]{93}AA(?![\w-])/g,
+  format('anthropic-key', 'sk-ant-', /sk-ant-[a-z]{3,8}\d\d-[\w-]{93}AA(?![\w-])/g, {
     rest: NO_REST,
     accepts: () => true,
     source: 'Anthropic console: 93 characters and AA',
   }),
-  format('anthropic-key', 'sk-ant-', {
-    pattern: /sk-ant-[\w-]{16}/g,
+  format('anthropic-key', 'sk-ant-', /sk-ant-[\w-]{16}/g, {
     source: 'Other lengths than 93 and AA: a key that was cut off, or one of a later form',
   }),
   format('openai-key', 'sk-', /sk-(?:proj|svcacct|admin|None|service)-[\w-]{16}/g),
   format('openrouter-key', 'sk-or-v1-', /sk-or-v1-[0-9a-f]{32}/g),
-  format('api-key', 'sk-', {
-    pattern: /sk-(?<![A-Za-z0-9]sk-)[\w-]{20}/g,
+  format('api-key', 'sk-', /sk-(?<![A-Za-z0-9]sk-)[\w-]{20}/g, {
     // `sk-circle-fade-dot` is a CSS class, not a key.
     accepts: isRandomAfter(3),
     source: 'Old OpenAI keys and many that copy their form',
   }),
-  format('svc-key', 'svc_', {
-    pattern: /svc_(?:local|live)_[\w-]{16}/g,
+  format('svc-key', 'svc_', /svc_(?:local|live)_[\w-]{16}/g, {
     accepts: isRandomAfter(9),
     source: 'The local token and service key of svc itself',
   }),
-  format('huggingface-token', ['hf_', 'api_org_'], {
-    pattern: /(?<![A-Za-z0-9])(?:hf_|api_org_)[A-Za-z0-9]{30}/g,
-    accepts: isRandomAfter(3),
-  }),
+  format(
+    'huggingface-token',
+    ['hf_', 'api_org_'],
+    /(?<![A-Za-z0-9])(?:hf_|api_org_)[A-Za-z0-9]{30}/g,
+    { accepts: isRandomAfter(3) },
+  ),
   format('groq-key', 'gsk_', /gsk_[A-Za-z0-9]{32}/g),
   format('xai-key', 'xai-', /xai-[A-Za-z0-9]{40}/g),
   format('perplexity-key', 'pplx-', /pplx-[A-Za-z0-9]{32}/g),
   format('replicate-token', 'r8_', /r8_(?<![A-Za-z0-9]r8_)[A-Za-z0-9]{32}/g),
-  format('fireworks-key', 'fw_', {
-    pattern: /(?<![A-Za-z0-9])fw_[A-Za-z0-9]{22}(?!\w)/g,
+  format('fireworks-key', 'fw_', /(?<![A-Za-z0-9])fw_[A-Za-z0-9]{22}(?!\w)/g, {
     accepts: isRandomAfter(3),
   }),
   format('nvidia-key', 'nvapi-', /nvapi-[\w-]{40}/g),
@@ -49,59 +46,47 @@ const AI_FORMATS: readonly SecretRule[] = [
 ];
 
 const CHAT_FORMATS: readonly SecretRule[] = [
-  format('slack-token', 'xox', {
-    pattern: /xoxb-[0-9]{8,14}-(?:[0-9]{10,13}-[A-Za-z0-9]{16}|[A-Za-z0-9]{18})/g,
-    rest: /[A-Za-z0-9-]*/y,
-    source: 'Slack bots: two ids and a secret, or one id in the old form',
-  }),
-  format('slack-token', 'xoxb-', {
-    pattern: /xoxb-[0-9]{10,13}-[0-9]{10,13}/g,
-    rest: /[A-Za-z0-9-]*/y,
-  }),
-  format('slack-token', 'xox', {
-    pattern: /xox[pe](?:-[0-9]{10,13}){3}-[A-Za-z0-9-]{28}/g,
-    rest: /[A-Za-z0-9-]*/y,
-  }),
-  format('slack-token', 'xoxe', {
-    pattern: /xoxe(?:\.xox[bp])?-\d-[A-Z0-9]{40}/gi,
+  format(
+    'slack-token',
+    'xox',
+    /xoxb-[0-9]{8,14}-(?:[0-9]{10,13}-[A-Za-z0-9]{16}|[A-Za-z0-9]{18})/g,
+    {
+      rest: /[A-Za-z0-9-]*/y,
+      source: 'Slack bots: two ids and a secret, or one id in the old form',
+    },
+  ),
+  format('slack-token', 'xoxb-', /xoxb-[0-9]{10,13}-[0-9]{10,13}/g, { rest: /[A-Za-z0-9-]*/y }),
+  format('slack-token', 'xox', /xox[pe](?:-[0-9]{10,13}){3}-[A-Za-z0-9-]{28}/g, {
     rest: /[A-Za-z0-9-]*/y,
   }),
-  format('slack-token', 'xox', {
-    pattern: /xox[os]-\d{4,14}-\d{4,14}-\d{4,14}-[a-fA-F\d]{6}/g,
+  format('slack-token', 'xoxe', /xoxe(?:\.xox[bp])?-\d-[A-Z0-9]{40}/gi, { rest: /[A-Za-z0-9-]*/y }),
+  format('slack-token', 'xox', /xox[os]-\d{4,14}-\d{4,14}-\d{4,14}-[a-fA-F\d]{6}/g, {
     rest: /[A-Za-z0-9-]*/y,
   }),
-  format('slack-token', 'xox', {
-    pattern: /xox[acdrs]-(?:\d-)?[0-9A-Za-z-]{8}/g,
+  format('slack-token', 'xox', /xox[acdrs]-(?:\d-)?[0-9A-Za-z-]{8}/g, {
     rest: /[A-Za-z0-9-]*/y,
     accepts: ({ secret, next }) =>
       next !== '.' && /\d/.test(secret.slice(5)) && !/x{4}/i.test(secret),
   }),
   format('slack-token', ['xapp-', 'XAPP-'], /xapp-\d-[A-Za-z0-9-]{10}/gi),
-  format('discord-token', '.', {
-    pattern: /(?<![\w-])[MNO][A-Za-z0-9_-]{22,27}\.[\w-]{6}\.[\w-]{24}/g,
+  format('discord-token', '.', /(?<![\w-])[MNO][A-Za-z0-9_-]{22,27}\.[\w-]{6}\.[\w-]{24}/g, {
     source: 'Discord bots: base64 of the id, a time, a signature',
   }),
-  format('telegram-token', ':A', {
-    pattern: /(?<keep>(?<![A-Za-z0-9])(?:bot)?)\d{8,10}:[A-Za-z0-9_-]{34}/g,
+  format('telegram-token', ':A', /(?<keep>(?<![A-Za-z0-9])(?:bot)?)\d{8,10}:[A-Za-z0-9_-]{34}/g, {
     // `12345678:` and a git hash is a log line.
     accepts: ({ secret }) => /[A-Z]/.test(secret) && /[a-z]/.test(secret),
     source: 'Telegram Bot API: id, colon, 35 characters',
   }),
-  format('sendgrid-key', 'sg.', {
-    pattern: /(?<![A-Za-z0-9])SG\.[\w=.-]{60}/gi,
+  format('sendgrid-key', 'sg.', /(?<![A-Za-z0-9])SG\.[\w=.-]{60}/gi, {
     rest: DOTTED_REST,
     isRun: false,
     accepts: isRandomAfter(3),
   }),
   format('mailgun-key', 'key-', /(?:pub)?key-(?<![A-Za-z0-9](?:pub)?key-)[0-9a-f]{32}/g),
-  format('mailchimp-key', '-us', {
-    pattern: /(?<![\w-])[0-9a-f]{32}-us\d{1,2}(?!\w)/g,
-    rest: NO_REST,
-  }),
+  format('mailchimp-key', '-us', /(?<![\w-])[0-9a-f]{32}-us\d{1,2}(?!\w)/g, { rest: NO_REST }),
   format('brevo-key', ['xkeysib-', 'xsmtpsib-'], /x(?:key|smtp)sib-[a-f0-9]{64}-[A-Za-z0-9]{16}/g),
   format('twilio-key', ['SK', 'AC'], /(?<![A-Za-z0-9])(?:SK|AC)[0-9a-fA-F]{32}(?![0-9A-Za-z])/g),
-  format('twilio-token', ':', {
-    pattern: /(?<keep>\]:)[0-9a-f]{32}/g,
+  format('twilio-token', ':', /(?<keep>\]:)[0-9a-f]{32}/g, {
     isRun: false,
     source: 'Twilio basic authentication: the account, masked before, a colon, the auth token',
   }),
@@ -110,16 +95,14 @@ const CHAT_FORMATS: readonly SecretRule[] = [
 
 const MONEY_FORMATS: readonly SecretRule[] = [
   format('stripe-key', 'k_', /[prs]k_(?:live|test|prod)_[A-Za-z0-9]{10}/g),
-  format('webhook-secret', 'whsec_', { pattern: /whsec_[A-Za-z0-9+/]{20}/g, rest: BASE64_REST }),
-  format('square-token', 'sq0', {
-    pattern: /sq0(?:atp|csp|idp)-[^\s"'`;<>[\]]{20}/g,
+  format('webhook-secret', 'whsec_', /whsec_[A-Za-z0-9+/]{20}/g, { rest: BASE64_REST }),
+  format('square-token', 'sq0', /sq0(?:atp|csp|idp)-[^\s"'`;<>[\]]{20}/g, {
     isRun: false,
     rest: /[^\s"'`;<>[\]]*/y,
   }),
   format('square-token', 'EAAA', /(?<![A-Za-z0-9])EAAA[\w-]{56}(?![\w-])/g),
   format('facebook-token', 'EAA', /(?<![A-Za-z0-9])EAA[A-Z][A-Za-z0-9]{100}/g),
-  format('facebook-token', '|', {
-    pattern: /(?<!\w)\d{15,16}[|%][0-9A-Za-z_-]{27,40}(?![\w-])/g,
+  format('facebook-token', '|', /(?<!\w)\d{15,16}[|%][0-9A-Za-z_-]{27,40}(?![\w-])/g, {
     rest: NO_REST,
     isRun: false,
     accepts: ({ secret }) => looksRandom(secret.slice(16)),
@@ -142,13 +125,13 @@ const MONEY_FORMATS: readonly SecretRule[] = [
     'access-',
     /access-(?:sandbox|development|production)-[0-9a-f]{8}-[0-9a-f-]{27}/g,
   ),
-  format('gocardless-token', ['live_', 'sandbox_'], {
-    pattern: /(?<![A-Za-z0-9_])(?:live|sandbox)_[\w=-]{40}/g,
-    rest: /[\w=-]*/y,
-    accepts: isRandomAfter(8),
-  }),
-  format('duffel-token', 'duffel_', {
-    pattern: /duffel_(?:test|live)_[\w=-]{30}/g,
+  format(
+    'gocardless-token',
+    ['live_', 'sandbox_'],
+    /(?<![A-Za-z0-9_])(?:live|sandbox)_[\w=-]{40}/g,
+    { rest: /[\w=-]*/y, accepts: isRandomAfter(8) },
+  ),
+  format('duffel-token', 'duffel_', /duffel_(?:test|live)_[\w=-]{30}/g, {
     rest: /[\w=-]*/y,
     isRun: false,
   }),
@@ -168,12 +151,9 @@ const OTHER_FORMATS: readonly SecretRule[] = [
     'sntrys_',
     /(?<!\w)sntrys_eyJpYXQiO[A-Za-z0-9+/=]{20,400}_[A-Za-z0-9+/]{43}(?![A-Za-z0-9+/])/g,
   ),
-  format('grafana-token', 'glc_', { pattern: /(?<!\w)glc_[A-Za-z0-9+/]{32}/g, rest: BASE64_REST }),
+  format('grafana-token', 'glc_', /(?<!\w)glc_[A-Za-z0-9+/]{32}/g, { rest: BASE64_REST }),
   format('grafana-token', 'glsa_', /(?<!\w)glsa_[A-Za-z0-9]{32}_[A-Fa-f0-9]{8}/g),
-  format('grafana-key', 'eyJrIjoi', {
-    pattern: /(?<!\w)eyJrIjoi[A-Za-z0-9]{40}/gi,
-    rest: BASE64_REST,
-  }),
+  format('grafana-key', 'eyJrIjoi', /(?<!\w)eyJrIjoi[A-Za-z0-9]{40}/gi, { rest: BASE64_REST }),
   format('dynatrace-token', 'dt0', /dt0[a-z]\d\d\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{64}/gi),
   format('postman-key', 'PMAK-', /PMAK-[0-9a-f]{24}-[0-9a-f]{30}/gi),
   format('figma-token', 'fig', /fig[dou]_[\w-]{30}/g),
@@ -182,17 +162,9 @@ const OTHER_FORMATS: readonly SecretRule[] = [
   format('airtable-token', 'pat', /(?<![\w-])pat[A-Za-z0-9]{14}\.[0-9a-f]{64}/g),
   format('doppler-token', 'dp.', /(?<![A-Za-z0-9])dp\.(?:pt|st|ct|sa|scim|audit)\.[\w-]{30}/g),
   format('adobe-secret', 'p8e-', /(?<![\w-])p8e-[A-Za-z0-9_-]{32}/g),
-  format('frameio-token', 'fio-u-', {
-    pattern: /fio-u-[\w=-]{64}/g,
-    isRun: false,
-    rest: /[\w=-]*/y,
-  }),
+  format('frameio-token', 'fio-u-', /fio-u-[\w=-]{64}/g, { isRun: false, rest: /[\w=-]*/y }),
   format('readme-key', 'rdme_', /rdme_[a-z0-9]{70}/g),
-  format('typeform-token', 'tfp_', {
-    pattern: /tfp_[\w.=-]{40}/g,
-    rest: DOTTED_REST,
-    isRun: false,
-  }),
+  format('typeform-token', 'tfp_', /tfp_[\w.=-]{40}/g, { rest: DOTTED_REST, isRun: false }),
   format('maxmind-key', '_mmk', /(?<![A-Za-z0-9])[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk/g),
   format('intra42-secret', 's-s4t2', /s-s4t2(?:ud|af)-[a-f0-9]{64}/gi),
   format('sonar-token', 'sq', /(?<![A-Za-z0-9])sq[uap]_[a-f0-9]{40}/g),
