@@ -88,7 +88,7 @@ interface State {
   readonly pays?: Weight | undefined;
 }
 
-/** The last position of a run that has a price of its own. */
+/** For each kind of run, the last position that has a price of its own. */
 const COUNTED = {
   word: 17,
   more: 17,
@@ -283,7 +283,7 @@ interface Range {
 const ROWS = Object.keys(COUNTED);
 const PAID = Object.keys(WEIGHTS);
 
-/** Returns a unique number for a state: counts and runs are below 32, prices below 64. */
+/** Returns a number that is unique for a state, because runs and counts are below 32, and prices below 64. */
 function keyOf({ row, count, isCapital, isEscaping, pays }: State): number {
   const flags = (isCapital === true ? 2 : 0) + (isEscaping === true ? 1 : 0);
   const paid = pays === undefined ? 0 : PAID.indexOf(pays) + 1;

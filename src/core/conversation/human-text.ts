@@ -414,7 +414,7 @@ const WRAPPERS: readonly Wrapper[] = [
   // --- Qwen Code
   // The environment, as the first message.
   ['This is the Qwen Code. We are setting up the context for our chat.', 'injected'],
-  // Its own sub-agents, such as the one that extracts memories, after an answer.
+  // A task for a sub-agent of the client itself, such as the one that extracts memories.
   [/^You are now acting as (?:the|an?) [^\n.]{0,80}\b(?:sub-?)?agent\b/, 'side'],
   // Asks the model who speaks next.
   ['Analyze *only* the content and structure of your immediately preceding response', 'side'],
