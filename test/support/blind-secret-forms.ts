@@ -665,6 +665,87 @@ const FOREIGN_KEYS: BlindForms = {
   ],
 };
 
+/** A third list, of 29 November 2026: settings and elements whose password is a word that could describe one. */
+const DESCRIBING: BlindForms = {
+  values: ['lapwing', 'sanderling', 'winterhafen', 'g0ldfish!', 'Kestrel77'],
+  forms: [
+    'storePassword=%s\nkeyAlias=upload',
+    'signing.password=%s',
+    'export MAIL_PASSWORD=%s',
+    '<password>%s</password>',
+    '<server><id>nexus</id><username>ci</username><password>%s</password></server>',
+    'chpasswd <<< "ops:%s"',
+    'restic -r s3:x --password-command "echo %s" backup',
+    'echo -e "%s\\n%s" | passwd ops',
+    'aws ssm put-parameter --name /app/db --value %s --type SecureString',
+    "aws secretsmanager create-secret --name prod/db --secret-string '%s'",
+    'az keyvault secret set --vault-name kv --name db --value "%s"',
+    'fly secrets set FIRST=%s SECOND=%s',
+    '::add-mask::%s',
+    '##vso[task.setvariable variable=x;issecret=true]%s',
+    'Driver={ODBC Driver 18};Server=h;UID=sa;PWD={%s}',
+    'das Kennwort habe ich auf "%s" gesetzt',
+  ],
+};
+
+/** The same list: sentences and notes in several languages, and logins in one line. */
+const IN_NOTES: BlindForms = {
+  values: ['Kestrel77', 'g0ldfish!', 'tulpen-im-mai7', 'qT7vB2nX9mLc'],
+  forms: [
+    'la contraseña de producción es %s',
+    "le mdp c'est %s",
+    'parola este %s',
+    'пароль для админки - %s',
+    'use ops / %s to log in to the admin panel',
+    'user = ops, pw = %s',
+    'u: ops p: %s',
+  ],
+};
+
+/** The same list: values that a machine makes, where no rule read the place. */
+const MADE: BlindForms = {
+  values: ['8f3kd92jf02kdmc83jf0', 'qT7vB2nX9mLcR4tZ8w'],
+  forms: [
+    'API key for the weather service = %s',
+    'SERVICE_API_TOKEN="Scheme1 %s"',
+    'erlangCookie: %s',
+    'PAYMENTS_HMAC=%s',
+    'wg set wg0 peer x preshared-key <(echo %s)',
+  ],
+};
+
+/** The same list: arguments in quotes with blanks, of which only the first word was masked. */
+const WITH_BLANKS: BlindForms = {
+  values: ['kitchen table 9', 'blue-heron 2026'],
+  forms: [
+    'nmcli dev wifi connect Office password "%s"',
+    'zip -P "%s" out.zip a.txt',
+    'gh secret set NAME --body "%s"',
+  ],
+};
+
+/** The same list: codes of doors, lists of codes, and keys that their form shows. */
+const CODES: BlindForms = {
+  values: ['48213'],
+  forms: ['the door code is %s', 'alarm code: %s'],
+};
+const RECOVERY: BlindForms = {
+  values: ['8391-2204'],
+  forms: ['my 2FA backup codes are %s 7710-5523'],
+};
+const HEX: BlindForms = {
+  values: ['7a0c4bd19e5f2836b1d7e4905c8f3a62'],
+  forms: [
+    'CRAWLER=fc-%s',
+    'wallet private key 0x%s%s',
+    'my key: nsec1%s7a0c4bd19e5f2836b1d7e4905c',
+  ],
+};
+const VAULT_TOKEN: BlindForms = {
+  values: ['P5BJDUWX2lnAeL6aA0HXh1Aw1k4oBkeS9MrXGOz1'],
+  forms: ['DOPPLER=dp.st.prd.%s', 'dp.st.%s'],
+};
+
 export const BLIND_FORMS: readonly BlindForms[] = [
   BARE,
   QUOTED,
@@ -672,9 +753,31 @@ export const BLIND_FORMS: readonly BlindForms[] = [
   SPOKEN,
   LATER,
   FOREIGN_KEYS,
+  DESCRIBING,
+  IN_NOTES,
+  MADE,
+  WITH_BLANKS,
+  CODES,
+  RECOVERY,
+  HEX,
+  VAULT_TOKEN,
 ];
 
 export const BLIND_NEGATIVES: readonly string[] = [
+  'restic --password-file /etc/restic/pw backup',
+  'password=missing',
+  '<password>required</password>',
+  'backup codes are stored in the vault',
+  'use Google / GitHub to log in',
+  'use email / phone to sign in',
+  'checksum for the file = 7a0c4bd19e5f2836b1d7e4905c8f3a62',
+  'the token for CI = none yet',
+  'private_key = Ed25519PrivateKey.from_private_bytes(secret)',
+  'OID_CLIENT_AUTH = ExtendedKeyUsageOID.CLIENT_AUTH',
+  '::add-mask::$TOKEN',
+  'echo "::add-mask::${{ steps.x.outputs.token }}"',
+  'admin:8080 is the port of the proxy',
+  'the pass is - as ever - too short',
   "client.authenticate('MYAUTH', lambda x: None)",
   'Take care to keep the passphrase confidential.',
   'The password is stored as a bcrypt hash.',

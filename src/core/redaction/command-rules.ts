@@ -57,7 +57,12 @@ const OPTIONS: readonly (readonly [
     '-U ?["\']?[^\\s%"\'[\\]]{1,64}%',
   ],
   [['sqlcmd', 'bcp '], 'sqlcmd|bcp', '-P ?'],
-  [['gh secret set'], 'gh secret set', '(?:-b ?|--body[= ])'],
+  [
+    ['secret'],
+    'secrets?(?:manager)?[ :](?:set|put|create|add|update)[\\w-]{0,20}',
+    '(?:-b ?|--body[= ]|--value[= ]|--secret-string[= ])',
+  ],
+  [['put-parameter'], 'put-parameter(?=[^\\n]{0,300}SecureString)', '--value[= ]'],
 ];
 
 /** Matches text in front of a password that is identified by its position and not by an option. */
@@ -103,6 +108,10 @@ const PLACES: readonly (readonly [keywords: readonly string[], before: string])[
   [['snmp-server'], '\\bsnmp-server community (?=\\S{4,64} r[ow]\\b)'],
   [['pass:'], '-pass(?:in|out)?[ =]["\']?pass:'],
   [
+    ['secret'],
+    '(?<= ["\']?)[A-Za-z]\\w{1,60}=(?<=\\bsecrets?[ :](?:set|put|add) [^\\n|;&]{0,400})',
+  ],
+  [
     ['--from-literal'],
     '--from-literal(?<=\\bsecret generic [^\\n|;&]{0,400})[= ]["\']?[\\w.-]{1,64}=',
   ],
@@ -117,6 +126,8 @@ const PLACES: readonly (readonly [keywords: readonly string[], before: string])[
 ];
 
 const LITERAL_REST = /[^\n"'`\\<>[\]]*/y;
+/** Matches the rest of an argument in quotes, with its blanks, if the line closes them. */
+const QUOTED_ARGUMENT = /[^\n"'`\\<>[\]]{0,160}(?=["'`])|[^\s"'`\\<>[\]{}]*/y;
 
 /** Matches commands that read a password from the pipe. */
 const READERS =
@@ -182,7 +193,7 @@ export const COMMAND_RULES: readonly SecretRule[] = [
     { rest: NO_REST, source: 'A password that a command reads from a pipe' },
   ),
   command(
-    /(?<keep>(?:-file[= ]|\b(?:passwd|wrangler|secret|kinit|sudo|cryptsetup|gpg|openssl|docker|restic|borg|secret-tool|pass|keyring)\b[^\n|;&<[\]]{0,200} )<(?:<<|\((?:echo|printf)(?: -n)?) ?["']?)[^\s"'`\\<>[\]()]{4}/g,
+    /(?<keep>(?:-file[= ]|\b(?:key|pass\w{0,10}|secret|psk|token) |\b(?:passwd|wrangler|secret|kinit|sudo|cryptsetup|gpg|openssl|docker|restic|borg|secret-tool|pass|keyring)\b[^\n|;&<[\]]{0,200} )<(?:<<|\((?:echo|printf)(?: -n)?) ?["']?)[^\s"'`\\<>[\]()]{4}/g,
     ['<<<', '<(echo', '<(printf'],
     {
       rest: /[^\s"'`\\<>[\]()]*/y,
@@ -190,9 +201,27 @@ export const COMMAND_RULES: readonly SecretRule[] = [
     },
   ),
   command(
-    /(?<keep>\becho ["']?[\w.-]{1,64}:)[^\s"'`\\<>[\]]{5,64}(?=["']? ?\| ?(?:sudo )?chpasswd)/g,
+    /(?<keep>\b(?:echo -e|printf) ["'])[^\s"'`\\<>[\]]{4,64}(?:\\n|\n)[^\s"'`\\<>[\]]{4,64}(?=(?:\\n|\n)?["'] ?\| ?(?:sudo )?(?:passwd|smbpasswd|adduser)\b)/g,
+    ['passwd', 'adduser'],
+    { rest: NO_REST, source: 'A password that is typed twice, from a pipe' },
+  ),
+  command(
+    /(?<keep>\b(?:echo ["']?|chpasswd ?<<< ?["']?)[\w.-]{1,64}:)[^\s"'`\\<>[\]]{5,64}(?=["']?(?: ?\| ?(?:sudo )?chpasswd|(?<=\bchpasswd ?<<<[^\n]{1,140})))/g,
     ['chpasswd'],
-    { rest: NO_REST, source: 'A password piped to chpasswd' },
+    { rest: NO_REST, source: 'A password that chpasswd reads' },
+  ),
+  command(
+    /(?<keep>(?:-pass(?:word|phrase)?-?command[= ]["']|_(?:PASSWORD|PASSPHRASE|PASS)_?COMMAND=["'])(?:echo|printf)(?: -n)? )[^\s"'`\\<>[\]]{4}/g,
+    ['command'],
+    { source: 'A password that a program reads from the command of an option' },
+  ),
+  command(
+    /(?<keep>::add-mask::|;issecret=true(?:;\w{1,16}=\w{1,8})?\])[^\s"'`\\<>[\]]{4}/gi,
+    ['::add-mask::', 'issecret'],
+    {
+      rest: /[^\s"'`<>[\]]*/y,
+      source: 'GitHub Actions and Azure Pipelines: what a step declares to be a secret',
+    },
   ),
   command(
     /(?<keep>\bConvertTo-SecureString (?:-String )?["'])[^\s"'`\\<>[\]]{4}/gi,
@@ -251,6 +280,7 @@ function command(
     pattern,
     keywords,
     rest: QUOTED_REST,
+    quotedRest: more.rest ?? QUOTED_ARGUMENT,
     accepts: ({ secret }) => isArgument(secret),
     ...more,
   };

@@ -26,11 +26,13 @@ import {
   isDescription,
   isPlainName,
   NAMES,
+  OF_PLACE,
   PASS_OF_LOGIN,
   PASSWORDS,
   SPOKEN_NAMES,
   SUFFIX,
   VENDORS,
+  VERB_IS,
   WEAK_NAME,
 } from './secret-names.ts';
 import { BARE_REST, type Candidate, QUOTED_REST, type SecretRule } from './secret-rule.ts';
@@ -89,13 +91,10 @@ const TO_LINE_END = '(?=\\S{6,80}[ \\t]{0,4}(?:\\r?\\n|$|#|//[ ]))';
 /** Matches a value that ends its clause. */
 const TO_CLAUSE_END =
   '(?=\\S{6,80}(?:(?<=["\'`.,;!)。，])|\\s{0,2}$|[ \\t]{0,2}\\r?\\n| (?:and|for|on|please|und|für|et|y|e|but)\\b))';
-/** Matches "for the staging database". */
-const OF_PLACE =
-  '(?: (?:for|of|on|at|für|von|auf|pour|de|du|para|da|do|della|voor|van|till|til) [\\w. @-]{1,32}?)?';
 /** Matches what joins a name and its value in a sentence, in the languages of `SPOKEN_NAMES`. */
 const IS =
   `(?: (?:is|was|has been) (?:generated|created|set)${OF_PLACE}:[ ]|` +
-  ' (?:is|was|ist|war|lautet|est|es|è|é|jest|är|er)(?: now| jetzt| nun)?:?[ ]{1,2}|[是は은는][ ]?)';
+  ` ${VERB_IS}(?: now| jetzt| nun)?:?[ ]{1,2}|[是は은는][ ]?)`;
 /** Matches a colon; in bold Markdown it is inside or after the marks. */
 const COLON = '(?:[ ]?:(?:\\*\\*)? [ ]?|：[ ]?)';
 const QUOTE_MARKS = '["\'`*]{0,3}';
@@ -338,7 +337,12 @@ export const NAME_RULES: readonly SecretRule[] = [
       (isSimplePassword(secret) ||
         looksMade(secret) ||
         isNumber(context, secret) ||
-        (IS_CHOSEN.test(context) && isBareChosen(secret))),
+        (IS_CHOSEN.test(context) && (isBareChosen(secret) || (next === '<' && isChosen(secret))))),
+  }),
+  named('XML: a value that Maven encrypted with a key that is known', {
+    pattern: /(?<keep>(?:password|passphrase|master)>\{)[A-Za-z0-9+/]{16}/iy,
+    rest: /[A-Za-z0-9+/=]*/y,
+    accepts: ({ secret, next }) => next === '}' && looksRandom(secret),
   }),
   named('XML: the text of any other element that has the name, where no words can stand', {
     pattern: after(
@@ -367,18 +371,25 @@ export const NAME_RULES: readonly SecretRule[] = [
     pattern: after(`(?:${NAMES})[ ]["'\`]?`, '"\'`(),;&|', 12),
     rest: BARE_REST,
     accepts: ({ secret, next }) =>
-      looksRandom(secret) && !isPlaceholder(secret) && !/^[([{]$/.test(next),
+      (looksRandom(secret) || isBase32Seed(secret)) &&
+      !isPlaceholder(secret) &&
+      !/^[([{]$/.test(next),
+  }),
+  named('ODBC: a value in braces, which may have any character', {
+    pattern: /(?<keep>(?<=;\s{0,2})(?:pwd|password)=\{)[^{}[\]\n]{4}/iy,
+    rest: /[^{}[\]\n]*/y,
+    accepts: ({ secret, next }) => next === '}' && !isPlaceholder(secret),
   }),
   named('Plain language: "the password for staging is …"', {
     pattern: after(
-      `(?:${NAMES})s?(?:[ \\w-]{0,32}?|${OF_PLACE})(?:${IS}| to |${COLON})${QUOTE_MARKS}`,
+      `(?:${NAMES})s?(?:[ \\w-]{0,32}?|${OF_PLACE})(?:${IS}| to |${COLON}| ?= ?)${QUOTE_MARKS}`,
       '"\'`*',
       6,
     ),
     rest: QUOTED_REST,
     accepts: ({ context, secret, next }) =>
       !isDescription(context) &&
-      (/[:：]\s*["'`*]{0,3}$/.test(context) && !VERB_BEFORE_COLON.test(context)
+      (/[:：=]\s*["'`*]{0,3}$/.test(context) && !VERB_BEFORE_COLON.test(context)
         ? IN_SENTENCE.test(context) &&
           looksMade(secret) &&
           !isPlaceholder(secret) &&
@@ -444,8 +455,8 @@ function isQuotedPassword({ secret, next }: Candidate): boolean {
 /** Matches a noun that follows "password" and is no value: "with password authentication". */
 const NOUN_OF_PASSWORDS =
   /(?:ion|ment|ing|ity|ence|ance|ies|ure|s|policy|field|check|login|access|rules?)[.,;!"']*$/;
-/** Matches more than a name and a colon: "here is the token: …". */
-const IN_SENTENCE = / [\w ]{0,40}:|：/;
+/** Matches more than a name and a sign: "here is the token: …", "API key for the weather service = …". */
+const IN_SENTENCE = / [\w ]{0,40}:|：| (?:for|of|on|at|für|pour|para) [^=]{1,32}=/;
 /** Matches "The password for prod is: …", which states the password as it does without the colon. */
 const VERB_BEFORE_COLON = new RegExp(`(?:${PASSWORDS})${OF_PLACE}${IS}${QUOTE_MARKS}$`, 'iu');
 

@@ -19,7 +19,15 @@ import {
   looksMade,
   looksRandom,
 } from './secret-likeness.ts';
-import { IS_CHOSEN, isDescription, isPlainName, NAMES, SPOKEN_NAMES } from './secret-names.ts';
+import {
+  IS_CHOSEN,
+  isDescription,
+  isPlainName,
+  OF_PLACE,
+  NAMES,
+  SPOKEN_NAMES,
+  VERB_IS,
+} from './secret-names.ts';
 import { endOfMatch, type Stretch } from './secret-rule.ts';
 
 interface Named {
@@ -159,9 +167,15 @@ function literalAt(named: Named, start: number, mayBePhrase: boolean): Stretch |
   const length = window.search(/[\n"'`[\]]/);
   if (length < 4 || window.charAt(length) !== quote) return undefined;
   const secret = window.slice(0, length);
+  const scheme = SCHEME.exec(secret)?.[0].length ?? 0;
+  if (scheme > 0 && looksRandom(secret.slice(scheme)))
+    return { start: start + scheme, end: start + length };
   if (!isLiteralSecret(named, secret, mayBePhrase)) return undefined;
   return { start, end: start + length };
 }
+
+/** Matches the scheme in front of a credential: "Token …", "FlyV1 …". */
+const SCHEME = /^[A-Za-z]\w{1,15} (?=\S+$)/;
 
 const TEMPLATE = /[$#%]\{|\{\{|<%|<\/|%\(|^[$%]/;
 
@@ -188,7 +202,7 @@ function isLiteralSecret(
         /\b(?:user(?:name)?|auth|login|host)\b["']?\s{0,4}[:=,]|_$/i.test(
           text.slice(Math.max(0, at - 60), at),
         )) &&
-      isPassPhrase(secret, /phrase/i.test(name))
+      isPassPhrase(secret, /phrase|^psk/i.test(name))
     );
   }
   if (isValidation(secret)) return false;
@@ -232,7 +246,11 @@ function readLine(named: Named): Stretch | undefined {
     if (!isHeader && !isAssignedKey(named.whole)) return undefined;
     if (/ = /.test(sign) && isCodeWord(secret)) return undefined;
   }
-  return isBareChosen(secret) || isSimpleBare(secret) ? trimmed(text, start, end) : undefined;
+  // A sentence describes a password after a verb or a colon, never after a sign of its own line.
+  const isAssigned = named.isPassword && sign === '=' && /^(?:export )?[\w.-]*$/.test(before);
+  return isBareChosen(secret) || isSimpleBare(secret) || (isAssigned && isChosen(secret))
+    ? trimmed(text, start, end)
+    : undefined;
 }
 
 /** Says whether the name is a member in code: `this.password = value`, `user.password = value`. */
@@ -282,7 +300,7 @@ function isClosed(text: string, start: number, end: number): boolean {
 // Notes: a name and a value among other words.
 
 const NOTE =
-  /["'`]?\*{0,2}(?: \([^()\n]{1,30}\))?(?: (?:for|of|on|at|für|von|auf|pour|para|per|da|de|do|du|от|для|к) [\p{L}\w.@ -]{1,32}?)?[ \t]{0,2}(?:[:：=]|->|→|=>|–|—|\.{3,24})[ \t]{0,2}["'`*]{0,3}/uy;
+  /["'`]?\*{0,2}(?: \([^()\n]{1,30}\))?(?: (?:for|of|on|at|für|von|auf|pour|para|per|da|de|do|du|от|для|к) [\p{L}\w.@ '/-]{1,48}?)?[ \t]{0,2}(?:[:：=]|(?<= )-(?= )|->|→|=>|–|—|\.{3,24})[ \t]{0,2}["'`*]{0,3}/uy;
 const NOTE_VALUE = /[^\s"'`<>[\]{},;&|()]{4,80}/y;
 const AFTER_NOTE =
   /^["'`*]{0,3}(?:$|[\n.,;)/]|[ \t]+(?:$|[\n(#/|–—]|(?:and|or|for|on|in|at|to|is|please|und|für|et|y|e|but|then|also|user|login)\b))/;
@@ -310,6 +328,7 @@ function readNote(named: Named): Stretch | undefined {
   const isVariable = /^[A-Z\d_]+$/.test(named.whole) && text.charAt(start - 1) === '=';
   const isProse =
     !isCode(before) && (isVariable || !(text.charAt(bare.end) === ';' && isIdentifierLike(value)));
+  if (LOGIN_BEFORE.test(before) && isSimpleBare(value)) return bare;
   if (
     LIST_BEFORE.test(before) &&
     /^(?:[,&;]\w|$|[\s"'])/.test(text.slice(bare.end, bare.end + 2)) &&
@@ -335,6 +354,9 @@ function readNote(named: Named): Stretch | undefined {
     : undefined;
 }
 
+/** Matches `user = ops, pw =`: a login in two settings of one line, and no arguments of a call. */
+const LOGIN_BEFORE =
+  /^[^()]*\b(?:user|login|account)(?:name|id)?["']? ?[:=] ?["']?[\w.@-]{2,64}["']?[,;]? (?:and )?[\w.-]{0,24}$/i;
 /** Matches `username=ops,password=`: a list of settings, and no arguments of a call. */
 const LIST_BEFORE = /^[^()]*[\s,&;?"'][\w.-]{1,24}=[^\s,&;()]{1,64}[,&;][\w.-]{0,24}$/;
 
@@ -411,7 +433,7 @@ function readBehindBlank(named: Named): Stretch | undefined {
   if (isFlag && /(?:pass|pw|passwd|password|passphrase|secret)$/i.test(name)) return bare;
   if (
     /^(?:pw|pwd|pswd|mdp|p\/w)$/i.test(name) &&
-    !/[\w$.-]$/.test(before) &&
+    !/[\w$./-]$/.test(before) &&
     ENDS_CLAUSE.test(rest)
   )
     return bare;
@@ -419,7 +441,9 @@ function readBehindBlank(named: Named): Stretch | undefined {
     /["'`]$/.test(text.slice(nameEnd, start)) &&
     /\b(?:invalid|wrong|bad|weak|incorrect|says|the|my) (?:\w{1,16} )?$/.test(before);
   if (isComplained && text.charAt(bare.end) === text.charAt(start - 1)) return bare;
-  const isSpoken = LEADS.test(before) && SPOKEN.test(name) && !/[\w$.-]$/.test(before);
+  // The last part of a path has no value behind it: `/etc/backup/pw nightly`.
+  const isPath = /\/[\w.-]*\/$|(?:^|\s)[~.]{0,2}\/$/.test(before);
+  const isSpoken = LEADS.test(before) && SPOKEN.test(name) && !isPath && !/[\w$.-]$/.test(before);
   return isSpoken && ENDS_CLAUSE.test(rest) ? bare : undefined;
 }
 
@@ -454,10 +478,15 @@ function readRow({ text, nameEnd, before, isPassword }: Named): Stretch | undefi
 
 const GIVEN_BY_VERB =
   /(?: [\w. -]{1,32}?)?(?: (?:was|has been|is|got|wurde))?(?: (?:changed|set|reset|updated|rotated|geändert|gesetzt))?(?: from \S{1,64})?(?: to|,? (?:then |and |just |please )?(?:type|enter|use|try|say|give|send|answer|write)(?: in)?:?) ["'`*]{0,3}/y;
+/** Matches "habe ich auf", "cambiada a" and the like in front of a value in quotes. */
+const PUT_TO =
+  /(?: [\p{L}\d.-]{1,24}){0,4} (?:auf|en|a|à|par|på|til|naar|na|на) ["'`](?=[^\s"'`]{4,80}["'`])/uy;
 const SETS =
   /\b(?:set|chang\w{1,3}|reset|updat\w{1,3}|rotat\w{1,3}|made|put|turn\w{0,2}) (?:\w{1,16} ){0,3}[\w.-]{0,24}$/i;
-const IS =
-  /(?: \([^()\n]{1,24}\))?(?: (?:I|we|you|they) \w{1,12}(?: \w{1,12})?)?(?: (?:for|of|on|at) [\w. -]{1,32}?)? (?:(?:will|should|must) be|is|was|ist|war|lautet|est|es|è|é|jest|(?<=has[łl]o )to)(?: now| jetzt| still)?:? ["'`*]{0,3}/y;
+const IS = new RegExp(
+  `(?: \\([^()\\n]{1,24}\\))?(?: (?:I|we|you|they) \\w{1,12}(?: \\w{1,12})?)?${OF_PLACE} (?:(?:will|should|must) be|${VERB_IS})(?: now| jetzt| still)?:? ["'\`*]{0,3}`,
+  'y',
+);
 /** Matches a word of time after the value: "the password was … yesterday". */
 const WHEN = /^["'`*]{0,3} (?:yesterday|today|tonight|now|last|this|again|heute|gestern)\b/;
 
@@ -470,15 +499,18 @@ function readSentence(named: Named): Stretch | undefined {
     (SETS.test(before) || !/^ (?:[\w. -]{1,32} )?to ["'`*]{0,3}$/.test(text.slice(nameEnd, byVerb)))
       ? byVerb
       : undefined;
-  const start = given ?? endOfMatch(IS, text, nameEnd);
+  const put = isPassword ? endOfMatch(PUT_TO, text, nameEnd) : undefined;
+  const start = given ?? put ?? endOfMatch(IS, text, nameEnd);
   if (start === undefined) return undefined;
   const end = endOfMatch(BLANK_VALUE, text, start);
   if (end === undefined || !isClosed(text, start, trimmed(text, start, end).end)) return undefined;
   const bare = trimmed(text, start, end);
   const value = text.slice(start, bare.end);
   const rest = text.slice(bare.end, bare.end + 14);
-  if (isReference(value) || !(ENDS_CLAUSE.test(rest) || WHEN.test(rest))) return undefined;
-  const isWord = isChosenWord(value) && !SAID_OF_TOKENS.test(value);
+  const isEnd = start === put || ENDS_CLAUSE.test(rest) || WHEN.test(rest);
+  if (isReference(value) || !isEnd) return undefined;
+  const isWord =
+    (start === put ? isChosen(value) : isChosenWord(value)) && !SAID_OF_TOKENS.test(value);
   if (/ be /.test(text.slice(nameEnd, start)) && !isSimpleBare(value)) return undefined;
   return isWord || (isPassword && isSimpleBare(value) && !isIdentifierWithMarks(value))
     ? bare

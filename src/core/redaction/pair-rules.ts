@@ -54,6 +54,26 @@ export const PAIR_RULES: readonly SecretRule[] = [
       (/(?:[/:,|(] ?|\/\/ | and )["'`]?$/.test(candidate.context) ||
         isSimplePassword(candidate.secret)),
   }),
+  atKeyword('A login in two letters: "u: ops p: …"', {
+    keywords: ['u: '],
+    pattern: new RegExp(
+      `(?<keep>(?<![\\w-])u: ["'\`]?[\\w.@-]{2,40}["'\`]?[ ,;/|]{1,3}p(?:w|wd|ass)?: ?["'\`]?)${BARE_VALUE}${CLAUSE_END}`,
+      'iy',
+    ),
+    accepts: isPairSecret,
+  }),
+  pair('The login of an administrator: "admin:…", with letters, a digit and a mark', {
+    keywords: ['admin:', 'administrator:', 'root:'],
+    pattern: new RegExp(
+      `(?<keep>(?:^|[\\s"'\`(])(?:admin(?:istrator)?|root):)(?=[^\\s]{0,60}[!@#$%^&*?])(?=[^\\s]{0,60}\\d)${BARE_VALUE}${CLAUSE_END}`,
+      'gi',
+    ),
+    accepts: ({ secret }) =>
+      secret.length >= 8 &&
+      /[a-z]{3}/i.test(secret) &&
+      isSimplePassword(secret) &&
+      isArgument(secret),
+  }),
   atKeyword('A login at a machine: "ssh: ops/…", "vpn: ops / …"', {
     keywords: ['ssh', 'sftp', 'rdp', 'vnc', 'vpn', 'telnet'],
     pattern: new RegExp(
@@ -217,15 +237,21 @@ function findLoginBefore(headEnd: number, text: string): FoundAll {
   return { secrets: isSecret ? [{ start: end - secret.length, end }] : [], end: headEnd };
 }
 
-const PAIR = /(?:^|[\s:])["'`]?(?!https?:)[\w.@+-]{2,40}[:/]([^\s"'`\\<>[\](){},;]{4,64})["'`]?$/;
+const PAIR =
+  /(?:^|[\s:])["'`]?(?!https?:)[\w.@+-]{2,40}(?<join>[:/]| \/ )([^\s"'`\\<>[\](){},;]{4,64})["'`]?$/;
 
 /** Finds the password of "ops:… for basic auth". The words after the pair end at `headEnd`. */
 function findPairBefore(headEnd: number, text: string): FoundAll {
   const from = Math.max(0, headEnd - LOGIN_CHARS - PAIR_WORDS_CHARS);
   const before = text.slice(from, headEnd).replace(/ (?:for|as|to|für) [\w ]{1,40}$/i, '');
-  const secret = PAIR.exec(before)?.[1] ?? '';
+  const found = PAIR.exec(before);
+  const secret = found?.[2] ?? '';
   const end = from + before.length - (/["'`]$/.test(before) ? 1 : 0);
-  const isSecret = secret !== '' && isPairSecret({ context: '', secret, next: ' ' });
+  // Two words with a slash between blanks may be two ways to log in: "use Google / Apple to log in".
+  const isSecret =
+    secret !== '' &&
+    isPairSecret({ context: '', secret, next: ' ' }) &&
+    (found?.groups?.['join'] !== ' / ' || isSimplePassword(secret));
   return { secrets: isSecret ? [{ start: end - secret.length, end }] : [], end: headEnd };
 }
 

@@ -9,6 +9,13 @@ export const FOREIGN_NAMES =
   'heslo|l[öo]senord|adgangskode|salasana|parola|[şs]ifre(?![a-z])|jelsz[óo]|lozinka|κωδικός|пароль|密[码碼]|口令|' +
   'パスワード|暗証番号|비밀번호|비번|암호|패스워드';
 export const SPOKEN_NAMES = `pass(?:wor[dt]|wd|[ -]?phrase|code)|(?:unlock|key)[ -]phrase|passw|${FOREIGN_NAMES}`;
+/** Characters of words in the languages of `SPOKEN_NAMES`, for a class of characters. */
+const LETTERS = '\\w\\u00c0-\\u024f\\u0400-\\u04ff';
+/** Matches "for the staging database". */
+export const OF_PLACE = `(?: (?:for|of|on|at|für|von|auf|pour|de|du|para|da|do|della|voor|van|till|til|от|для|к) [${LETTERS}. @-]{1,32}?)?`;
+/** The verb between a name and its value in a sentence, in the languages of `SPOKEN_NAMES`. */
+export const VERB_IS =
+  "(?:is|was|ist|war|lautet|est|c['’]est|es|è|é|jest|är|er|este|(?<=has[łl]o )to|(?<=salasana )on|(?<=heslo )je)";
 /** Names of passwords. `pass` alone is also a verb, so it needs a setting's word or a sign beside it. */
 export const PASSWORDS =
   `${SPOKEN_NAMES}|pwd|(?<=[a-z0-9][_-])pass(?![a-z])|(?<![\\w-])pass(?=["'>]|(?<=[\\s({]:pass) ["']|</key>|[ ]{0,4}:?=|: |:(?=[^\\s:/"'\`]{5})| (?:<-|->|→) |\\s{1,40}value:)|` +
@@ -21,13 +28,13 @@ export const NAMES =
   '(?:api|access|account|auth|private|secret|encryption|signing|master|shared|service|session|' +
   'consumer|client|license|subscription|deploy|webhook|jwt|app|pre-?shared|integration)[_.-]?key|api key|' +
   "api[ -]?schl(?:ü|ue)ssel|clé (?:d['’])?api|clave (?:de )?api|chiave api|" +
-  'connection[_-]?string|(?<=[a-z0-9])_(?:key|pat|dsn)(?![a-z])';
+  'connection[_-]?string|erlang[_-]?cookie|(?<=[a-z0-9]_)hmac(?![a-z])|(?<=[a-z0-9])_(?:key|pat|dsn)(?![a-z])';
 /** Matches an ending such as `_key`. It is a weaker sign: with such a name, only a random value is a secret. */
 export const WEAK_NAME = /^_/;
 
 /** Vendors whose keys have no recognisable form: a random value assigned to their name is a secret. */
 export const VENDORS =
-  '(?<![a-z])(?:adafruit|airtable|algolia|alibaba|asana|atlassian|beamer|bitbucket|bittrex|cloudflare|codecov|cohere|' +
+  '(?<![a-z])(?:adafruit|agora|airtable|algolia|alibaba|asana|atlassian|beamer|bitbucket|bittrex|cloudflare|codecov|cohere|' +
   'coinbase|confluence|confluent|contentful|datadog|droneci|dropbox|etsy|fastly|finicity|finnhub|flickr|' +
   'freshbooks|gitter|heroku|hubspot|intercom|jfrog|artifactory|jira|kraken|kucoin|launchdarkly|linkedin|' +
   'mailchimp|mailgun|mattermost|meraki|message[_-]?bird|netlify|new[_-]?relic|nytimes|okta|plaid|privateai|' +
@@ -38,7 +45,7 @@ export const CHOSEN = `(?:${PASSWORDS}|secret)`;
 
 /** A part that every name has. It is searched for first: searching for whole names takes ten times as long. */
 const NAME_PART = new RegExp(
-  `pass|kennwort|mdp|p/w|pswd|contrase|clave|senha|phrase|wachtwoord|has[łl]o|heslo|senord|adgangskode|salasana|parola|ifre|jelsz|lozinka|κωδικός|пароль|密[码碼]|口令|パスワード|暗証|비밀|비번|암호|패스|pwd|pw|psk|secret|token|cred|auth|key|schl(?:ü|ue)ssel|clé|chiave|connection|_pat|_dsn|${VENDORS}`,
+  `pass|kennwort|mdp|p/w|pswd|contrase|clave|senha|phrase|wachtwoord|has[łl]o|heslo|senord|adgangskode|salasana|parola|ifre|jelsz|lozinka|κωδικός|пароль|密[码碼]|口令|パスワード|暗証|비밀|비번|암호|패스|pwd|pw|psk|secret|token|cred|auth|key|schl(?:ü|ue)ssel|clé|chiave|connection|cookie|hmac|_pat|_dsn|${VENDORS}`,
   'gi',
 );
 /** Matches `pass` in "user anna and pass …". Only one rule reads it, because the word is mostly a verb there. */

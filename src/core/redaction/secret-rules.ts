@@ -87,7 +87,7 @@ const SPOKEN: readonly SecretRule[] = [
     kind: 'one-time-code',
     keywords: ['otp', 'code', 'pin', 'tan'],
     pattern:
-      /\b(?:t?otp(?:[- ]code)?|tan|pin|pass ?code|sms[- ]?code|(?:one[- ]time|verification|security|login|sign-?in|confirmation|2fa|mfa|two-factor|auth(?:entication|enticator)?|access)[- ](?:pass)?(?:code|pin|password))s?\b/gi,
+      /\b(?:t?otp(?:[- ]code)?|tan|pin|pass ?code|sms[- ]?code|(?:one[- ]time|verification|security|login|sign-?in|confirmation|2fa|mfa|two-factor|door|gate|alarm|building|garage|safe|locker|auth(?:entication|enticator)?|access)[- ](?:pass)?(?:code|pin|password))s?\b/gi,
     findAll: findCodes,
     source: 'Codes of four to eight digits that a person is sent',
   },

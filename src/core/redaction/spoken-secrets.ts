@@ -23,7 +23,7 @@ export function findCodes(headEnd: number, text: string): FoundAll {
   return { secrets: [{ start: leadEnd, end }], end };
 }
 
-const LIST_LEAD = /["'`*]{0,3}[^\n:=[\]]{0,60}(?:[:=]|\n)/y;
+const LIST_LEAD = /["'`*]{0,3}[^\n:=[\]]{0,60}?(?:[:=]|\n|\bare\b)/y;
 const LIST_MARK = /(?:[\s,;"'`*•|-]|\d{1,2}[.)](?=\s)){1,24}/y;
 const LIST_CODE = /[A-Za-z0-9]{4,12}(?:-[A-Za-z0-9]{3,12}){0,5}(?![\w-])/y;
 const RECOVERY_CODES_MAX = 24;

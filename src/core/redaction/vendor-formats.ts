@@ -160,7 +160,11 @@ const OTHER_FORMATS: readonly SecretRule[] = [
   format('linear-key', 'lin_', /lin_(?:api|oauth)_[A-Za-z0-9]{30}/g),
   format('notion-token', 'ntn_', /(?<![A-Za-z0-9])ntn_[A-Za-z0-9]{40}/g),
   format('airtable-token', 'pat', /(?<![\w-])pat[A-Za-z0-9]{14}\.[0-9a-f]{64}/g),
-  format('doppler-token', 'dp.', /(?<![A-Za-z0-9])dp\.(?:pt|st|ct|sa|scim|audit)\.[\w-]{30}/g),
+  format(
+    'doppler-token',
+    'dp.',
+    /(?<![A-Za-z0-9])dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[a-z][\w-]{0,31}\.)?[\w-]{30}/g,
+  ),
   format('adobe-secret', 'p8e-', /(?<![\w-])p8e-[A-Za-z0-9_-]{32}/g),
   format('frameio-token', 'fio-u-', /fio-u-[\w=-]{64}/g, { isRun: false, rest: /[\w=-]*/y }),
   format('readme-key', 'rdme_', /rdme_[a-z0-9]{70}/g),
@@ -176,6 +180,13 @@ const OTHER_FORMATS: readonly SecretRule[] = [
   ),
   format('hubspot-token', 'pat-', /pat-(?:na|eu)\d-[0-9a-f]{8}-[0-9a-f-]{27}/g),
   format('asana-token', '/', /(?<!\w)\d\/\d{12,20}(?:\/\d{12,20})?:[0-9a-f]{32}/g),
+  format('firecrawl-key', 'fc-', /(?<![\w-])fc-[0-9a-f]{32}(?![\w-])/g),
+  format('nostr-key', 'nsec1', /(?<![A-Za-z0-9])nsec1[a-z0-9]{58}(?![A-Za-z0-9])/g),
+  format('wallet-key', '0x', {
+    pattern: /(?<keep>\bprivate[ _-]?key\b[^\n[\]]{0,24}?)\b0x[\da-f]{64}(?!\w)/gi,
+    keywords: ['private key', 'private-key', 'private_key'],
+    isRun: false,
+  }),
   format('deepgram-key', 'dg_', /(?<!\w)dg_[A-Za-z0-9]{36}/g),
   format('elevenlabs-key', 'sk_', /(?<!\w)sk_[a-f0-9]{48}(?!\w)/g),
 ];
