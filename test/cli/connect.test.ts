@@ -31,6 +31,19 @@ interface Place {
   undo(): Promise<CliResult>;
 }
 
+const OPENAI = {
+  ...(validConfig()['upstreams'] as object[])[0],
+  name: 'openai',
+  apiStyle: 'openai_responses',
+  baseUrl: 'https://api.openai.com/v1',
+  auth: 'bearer',
+};
+
+/** A configuration with a provider for the client. */
+function configFor(client: ClientName): Record<string, unknown> {
+  return client === 'codex' ? { ...validConfig(), upstreams: [OPENAI] } : validConfig();
+}
+
 const FILES = { codex: '.codex/config.toml', claude: '.claude/settings.json' } as const;
 
 /** A home with a configuration, and with the client's file where `text` is given. */
@@ -39,7 +52,7 @@ function place(
   text?: string | Buffer,
   env: Record<string, string> = {},
 ): Place {
-  const home = homeWith(validConfig());
+  const home = homeWith(configFor(client));
   const file = join(home, FILES[client]);
   if (text !== undefined) {
     mkdirSync(dirname(file));
@@ -123,7 +136,7 @@ describe.each(['codex', 'claude'] as const)('%s', (client) => {
     const first = read(at.file);
     const again = await at.write();
     expect([read(at.file), again.stderr]).toEqual([first, expect.stringContaining('already')]);
-    const config = { ...validConfig(), proxy: { port: 9321 } };
+    const config = { ...configFor(client), proxy: { port: 9321 } };
     writeFileSync(join(at.home, '.config/svc/config.json'), JSON.stringify(config));
     await at.write();
     expect(read(at.file)).toBe(first.replaceAll(':8765', ':9321'));
@@ -300,7 +313,7 @@ test.each([
   writeFileSync(at.file, text);
   await at.write();
   writeFileSync(at.file, chosen);
-  const config = { ...validConfig(), proxy: { port: 9321 } };
+  const config = { ...configFor('codex'), proxy: { port: 9321 } };
   writeFileSync(join(at.home, '.config/svc/config.json'), JSON.stringify(config));
   expect((await at.write()).code).toBe(0);
   expect(parse(read(at.file))).toEqual(parse(chosen.replaceAll(':8765', ':9321')));
@@ -342,7 +355,7 @@ test.each(['claude', 'codex'] as const)(
   'with %s connected, svc status says what starts the proxy',
   async (client) => {
     // A port of its own: the other tests leave a proxy on the usual one.
-    const home = homeWith({ ...validConfig(), proxy: { port: await freePort() } });
+    const home = homeWith({ ...configFor(client), proxy: { port: await freePort() } });
     const svc = (...args: readonly string[]) =>
       runHere(args, { home, env: { SVC_DATA_HOME: join(home, 'data') } });
     await svc('connect', client, '--yes');
@@ -406,6 +419,24 @@ describe('claude: the search for MCP tools', () => {
     expect(toolSearchIn(at.file)).toBeUndefined();
   });
 });
+
+test.each([
+  ['claude', 'anthropic_messages', [OPENAI]],
+  ['codex', 'openai_responses', validConfig()['upstreams'] as object[]],
+] as const)(
+  '%s is not connected while no provider serves its API: none of its sessions would work',
+  async (client, dialect, upstreams) => {
+    const at = place(client, client === 'codex' ? TOML : JSON_TEXT);
+    homeFile(at.home, { ...validConfig(), upstreams });
+    const { code, stderr } = await at.write();
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringContaining(`uses ${dialect}, and svc has no provider for that API.`),
+    ]);
+    expect(stderr).toContain(`svc setup --yes --login ${client}`);
+    expect(read(at.file)).toBe(client === 'codex' ? TOML : JSON_TEXT);
+  },
+);
 
 describe('claude with a login: a hook starts the proxy', () => {
   interface Settings {

@@ -271,13 +271,19 @@ test('clients are found with whether they point here, and with what hinders them
   expect(code).toBe(0);
 });
 
+const [ANTHROPIC = {}] = validConfig()['upstreams'] as object[];
+const OPENAI = {
+  ...ANTHROPIC,
+  name: 'openai',
+  apiStyle: 'openai_responses',
+  baseUrl: 'https://api.openai.com/v1',
+  auth: 'bearer',
+};
+
 /** A home in which both clients are installed, with the settings that svc writes for them. */
-async function homeWithClients(upstreams: readonly object[] = []): Promise<CliOptions> {
-  const home = homeWith({
-    ...validConfig(),
-    proxy: { port: await freePort() },
-    ...(upstreams.length > 0 && { upstreams }),
-  });
+async function homeWithClients(claude: object = ANTHROPIC): Promise<CliOptions> {
+  const proxy = { port: await freePort() };
+  const home = homeWith({ ...validConfig(), proxy, upstreams: [claude, OPENAI] });
   mkdirSync(join(home, 'bin'));
   for (const name of ['claude', 'codex']) {
     writeFileSync(join(home, 'bin', name), '#!/bin/sh\necho 0.140.0\n', { mode: 0o755 });
@@ -307,7 +313,7 @@ test('a client whose settings start the proxy needs none that runs', async () =>
     });
   }
   // With a login a hook starts it.
-  const withLogin = await report(await homeWithClients([CLAUDE_LOGIN]));
+  const withLogin = await report(await homeWithClients(CLAUDE_LOGIN));
   const found = withLogin.checks.filter(({ subject }) => subject === 'Claude Code');
   expect(found.map((one) => one.found)).not.toContain(
     'its settings name this proxy, and no proxy runs: it cannot reach a model',

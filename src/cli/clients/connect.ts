@@ -6,15 +6,11 @@ import type { Dialect } from '../../core/conversation/view.ts';
 import type { ClientChange } from '../../core/foreign/client-change.ts';
 import { withPathToken } from '../../core/http/local-token.ts';
 import { parseRecall } from '../../core/settings/config-schema.ts';
+import type { Draft } from '../../core/settings/config-draft.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
-import {
-  loadAccess,
-  keyVariables,
-  missingUpstreamText,
-  storedUpstream,
-} from '../setup/load-config.ts';
+import { loadAccess, keyVariables, storedUpstream, unservedError } from '../setup/load-config.ts';
 import {
   changedClientFile,
   type ClientFileForm,
@@ -324,6 +320,18 @@ async function carryOut(
   noteProxy(environment, note);
 }
 
+/** Returns the client's provider. Throws CliError if there is none: with svc's settings no session would work. */
+async function upstreamOf(
+  name: string,
+  title: string,
+  dialect: Dialect,
+  environment: Environment,
+): Promise<Draft> {
+  const upstream = await storedUpstream(environment, dialect);
+  if (upstream === undefined) throw unservedError(title, dialect, name);
+  return upstream;
+}
+
 function claudeFile(environment: Environment, settings: readonly JsonSetting[]): ClientFileForm {
   const path = join(clientFolder(environment, CLAUDE_FOLDER), 'settings.json');
   return jsonSettings({ path, name: 'claude', settings, refusesComments: 'Claude Code' });
@@ -331,7 +339,7 @@ function claudeFile(environment: Environment, settings: readonly JsonSetting[]):
 
 async function planClaude({ context: { environment } }: PlanFacts): Promise<Connection> {
   const access = await loadAccess(environment);
-  const upstream = await storedUpstream(environment, 'anthropic_messages');
+  const upstream = await upstreamOf('claude', 'Claude Code', 'anthropic_messages', environment);
   const isLogin = takesLogin(upstream);
   const baseUrl = isLogin ? withPathToken(addressOf(access), access.localToken) : addressOf(access);
   const command = ownCommand(environment, TOKEN);
@@ -353,8 +361,7 @@ async function planClaude({ context: { environment } }: PlanFacts): Promise<Conn
     }),
   ];
   const form = claudeFile(environment, settings);
-  const warnings = upstream === undefined ? [missingUpstreamText('anthropic_messages')] : [];
-  return { form, baseUrl: addressOf(access), startsProxy: true, command, warnings };
+  return { form, baseUrl: addressOf(access), startsProxy: true, command, warnings: [] };
 }
 
 /**
@@ -372,7 +379,7 @@ const START_HOOK_SECONDS = 15;
 async function planCodex({ options, context }: PlanFacts): Promise<Connection> {
   const { environment } = context;
   const access = await loadAccess(environment);
-  const upstream = await storedUpstream(environment, 'openai_responses');
+  const upstream = await upstreamOf('codex', 'Codex', 'openai_responses', environment);
   if (options.openaiName === true) requireOpenAi(upstream);
   const isLogin = takesLogin(upstream);
   const isNew = await isNewCodex(environment);
@@ -394,12 +401,10 @@ async function planCodex({ options, context }: PlanFacts): Promise<Connection> {
     baseUrl: `${addressOf(access)}/v1`,
     startsProxy: knowsCommand,
     ...(knowsCommand && { command }),
-    warnings: [
-      ...(upstream === undefined ? [missingUpstreamText('openai_responses')] : []),
-      ...(profile === undefined
+    warnings:
+      profile === undefined
         ? []
-        : [`The profile ${profile}, which the file selects, names its own provider.`]),
-    ],
+        : [`The profile ${profile}, which the file selects, names its own provider.`],
   };
 }
 

@@ -5,7 +5,6 @@ import spawn from 'cross-spawn';
 import { dataFolder } from '../../adapters/files/own-folders.ts';
 import { isInstalled } from '../../adapters/foreign/client-files.ts';
 import { type RunTotals, runTotals } from '../../adapters/state/recent-requests.ts';
-import { apiOf } from '../../core/dialects/apis.ts';
 import { upstreamEntries } from '../../core/settings/config-draft.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { urlOf, count } from '../listing.ts';
@@ -13,6 +12,7 @@ import { CliError } from '../cli-error.ts';
 import { CODEX, versionOf, CLAUDE, type LaunchedClient } from '../clients/launch.ts';
 import { launchedOther } from '../clients/other-config.ts';
 import { OTHER_CLIENTS } from '../clients/other-clients.ts';
+import { unservedError } from '../setup/load-config.ts';
 import { ensureProxy } from './proxy-process.ts';
 import { prepareConfig } from './start.ts';
 import type { Call } from '../context.ts';
@@ -53,10 +53,8 @@ export async function runClient({ args: [name = '', ...given], context }: Call):
   const upstreams = upstreamEntries((await prepareConfig(context)).value);
   const upstream = upstreams.find((one) => one['apiStyle'] === client.dialects[0]);
   if (upstream === undefined && client.dialects.length === 1) {
-    throw new CliError(
-      `${name} uses ${client.dialects[0]}, and svc has no provider for that API.`,
-      `Add one: svc setup --yes --upstream ${apiOf(client.dialects[0]).provider}`,
-    );
+    const hasLogin = client === CLAUDE || client === CODEX;
+    throw unservedError(name, client.dialects[0], hasLogin ? name : undefined);
   }
   const { proxy, proxies, isNew } = await ensureProxy({}, context, PATIENCE_MS);
   if (isNew) terminal.note(`svc listens on ${urlOf(proxy)}; stop it with: svc stop`);

@@ -127,6 +127,16 @@ export async function storedUpstream(
   return upstreams.find((one) => one['apiStyle'] === apiStyle);
 }
 
+/** Returns the error of a client whose API no provider serves, so that none of its requests could succeed. */
+export function unservedError(title: string, apiStyle: Dialect, login?: string): CliError {
+  const subscription =
+    login === undefined ? '' : `, or with its subscription: svc setup --yes --login ${login}`;
+  return new CliError(
+    `${title} uses ${apiStyle}, and svc has no provider for that API.`,
+    `Add one: svc setup --yes --upstream ${apiOf(apiStyle).provider}${subscription}`,
+  );
+}
+
 /** Returns a warning that no provider with the client's API style is configured. */
 export function missingUpstreamText(apiStyle: Dialect): string {
   const { provider } = apiOf(apiStyle);
