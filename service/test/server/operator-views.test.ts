@@ -105,6 +105,12 @@ test('revoked keys leave the list, and are listed on request', async () => {
   const svc = (...words: string[]) => runServiceHere(['keys', ...words], { home });
   const [kept, gone] = [await makeServiceKey(home), await makeServiceKey(home)];
   await svc('revoke', keyIdOf(gone));
+  for (const again of ['revoke', 'rotate']) {
+    // oxlint-disable-next-line no-await-in-loop -- Both use the same database.
+    const { code, stderr } = await svc(again, keyIdOf(gone));
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/revoked already, since \d{4}-/)]);
+  }
+  expect((await svc('revoke', 'nosuchkey123')).stderr).toContain('no such key');
   const list = await svc('list');
   expect([list.stdout.includes(keyIdOf(kept)), list.stdout.includes(keyIdOf(gone))]).toEqual([
     true,

@@ -254,6 +254,7 @@ async function rotateKey(
   { grace_seconds: grace = GRACE_SECONDS.fallback }: Infer<typeof keyRotate>,
 ): Promise<ConsoleReply> {
   const { parameter: keyId, parts, now } = call;
+  await refuseRevoked(call);
   const secret = renewServiceKey(keyId, parts.randomBytes(SECRET_BYTES));
   const rotation = { hash: hashKey(parts.pepper, secret), at: now, graceMs: grace * 1000 };
   await apply(
@@ -267,8 +268,16 @@ async function rotateKey(
   return { status: 201, body: { ...keyWire(key, now), secret } };
 }
 
+/** Throws if the key is revoked: "no such key" would make a person look for a typing error. */
+async function refuseRevoked(call: ConsoleCall): Promise<void> {
+  const at = (await storeOf(call).getKey(call.parameter))?.revokedAt;
+  if (at === undefined) return;
+  throw new ServiceFault('NOT_FOUND', `The key is revoked already, since ${isoTime(at)}.`);
+}
+
 async function revokeKey(call: ConsoleCall): Promise<ConsoleReply> {
   const { parameter: keyId, now } = call;
+  await refuseRevoked(call);
   await apply(
     call,
     storeOf(call),
