@@ -34,15 +34,15 @@ export const ORIGINS = [
   {
     name: 'a user message names the project before the system prompt',
     file: 'src/core/request/identity.ts',
-    from: 'inPrompt ?? inSystem ?? inUser',
-    to: 'inUser ?? inPrompt ?? inSystem',
+    from: 'first ?? inTexts ?? inUser',
+    to: 'first ?? inUser ?? inTexts',
     test: 'test/core/identity.test.ts',
   },
   {
     name: 'the system prompt names the project before Claude Code’s own environment',
     file: 'src/core/request/identity.ts',
-    from: 'own ?? inPrompt',
-    to: 'inPrompt ?? own',
+    from: 'first ?? inTexts',
+    to: 'inTexts ?? first',
     test: 'test/core/identity.test.ts',
   },
   {

@@ -39,6 +39,11 @@ export interface ClientFacts {
    * StatedProject. For other clients such a part counts no more than other lines.
    */
   readonly statesPlace: boolean;
+  /**
+   * Where the client states its folder if that is a user message of its own: 'only' there, or 'first' there. Lines in
+   * its system texts are then quotations, as of a memory or of a project's rules.
+   */
+  readonly statesInMessage?: 'only' | 'first';
   /** True if the client's main requests always offer tools. Its requests without tools are side calls. */
   readonly alwaysOffersTools: boolean;
   /** True if the client puts its conversation's id into `prompt_cache_key`; others use that as a label. */
@@ -68,9 +73,9 @@ export const DEMO_CLIENT = 'svc-demo';
 
 const CLIENTS: ReadonlyMap<string, ClientFacts> = new Map([
   ['claude-code', { ...AGENT, statesPlace: true }],
-  ['codex', { ...AGENT, cacheKeyNamesSession: true }],
+  ['codex', { ...AGENT, statesInMessage: 'only', cacheKeyNamesSession: true }],
   ['opencode', { ...AGENT, statesPlace: true, cacheKeyNamesSession: true }],
-  ['qwen', AGENT],
+  ['qwen', { ...AGENT, statesInMessage: 'first' }],
   ['copilot', AGENT],
   ['pi', { ...AGENT, cacheKeyNamesSession: true }],
   ['cline', { ...AGENT, alwaysOffersTools: false }],

@@ -111,14 +111,16 @@ function projectInTexts(view: RequestView, client: string): StatedProject {
   const so = view.items.at(-1)?.soFar;
   const inUser = so?.userFolder?.statedBy === client ? so.userFolder.folder : undefined;
   const system = projectInShell(view.shell);
-  const { statesPlace } = clientFacts(client);
+  const { statesPlace, statesInMessage } = clientFacts(client);
   const inPrompt = statesPlace ? (system.place ?? system.workingFolder) : system.workingFolder;
   const inSystem = statesPlace ? (so?.systemPlace ?? so?.systemFolder) : so?.systemFolder;
   // Claude Code states its environment in a message. Its system prompt contains the project's output style and texts
   // that users append, which may quote any document.
   const placed = so?.systemPlace ?? inUser;
   const own = client === 'claude-code' && system.isBlock !== true ? placed : undefined;
-  const named = own ?? inPrompt ?? inSystem ?? inUser ?? liveFolder(view.shell.value);
+  const first = statesInMessage === undefined ? own : inUser;
+  const inTexts = statesInMessage === 'only' ? undefined : (inPrompt ?? inSystem);
+  const named = first ?? inTexts ?? inUser ?? liveFolder(view.shell.value);
   const branch = so?.branch ?? system.branch;
   return {
     ...(named !== undefined && { workingFolder: named }),
