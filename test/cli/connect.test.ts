@@ -198,6 +198,22 @@ describe.each(['codex', 'claude'] as const)('%s', (client) => {
     expect(read(real)).toBe(text);
   });
 
+  test('a link that a copy of its file has replaced: both files get their settings back', async () => {
+    const text = FORMS[client][0]?.[1] ?? '';
+    const at = place(client);
+    const real = join(at.home, 'dotfiles', 'real');
+    for (const file of [real, at.file]) mkdirSync(dirname(file));
+    writeFileSync(real, text);
+    symlinkSync(real, at.file);
+    await at.write();
+    const written = read(real);
+    rmSync(at.file);
+    writeFileSync(at.file, written);
+    const { code, stderr } = await at.undo();
+    expect([code, stderr]).toEqual([0, expect.stringContaining(real)]);
+    expect([read(at.file), read(real)]).toEqual([text, text]);
+  });
+
   test('a file that svc made and that moved stays, without the settings', async () => {
     const at = place(client);
     await at.write();

@@ -46,6 +46,8 @@ interface Written {
 interface Undone {
   readonly path: string;
   readonly outcome: 'restored' | 'taken-out' | 'removed' | 'nothing';
+  /** A second file that had svc's settings, and has them no more. */
+  readonly also?: string;
 }
 
 /** Says whether two parsed values are equal. The order of keys and the prototypes of objects do not count. */
@@ -126,13 +128,29 @@ export function undoClientFile(form: ClientFileForm, dataFolder: string): Promis
     // A file that svc created is the user's after the user has moved it, for example into a repository of settings.
     const isOwn = record.isMade && path === record.path;
     const isLeftOver = isOwn && (isUnchanged || form.isEmpty(base));
+    const also = await undoLinked(opened);
     if (isLeftOver) await removeForeignFile(file, record.madeFolder);
     else if (base !== text) await replaceForeignFile(file, base);
     await records.remove(name);
-    if (isLeftOver) return { path, outcome: 'removed' };
-    if (base === text) return { path, outcome: 'nothing' };
-    return { path, outcome: isUnchanged ? 'restored' : 'taken-out' };
+    const undone = also === undefined ? { path } : { path, also };
+    if (isLeftOver) return { ...undone, outcome: 'removed' };
+    if (base === text) return { ...undone, outcome: 'nothing' };
+    return { ...undone, outcome: isUnchanged ? 'restored' : 'taken-out' };
   });
+}
+
+/**
+ * Removes svc's settings from the file to which a link led when svc wrote them. A file may be in the link's place now,
+ * with a copy of the settings; both then have them. Returns the path if the file had them.
+ */
+async function undoLinked(opened: Opened): Promise<string | undefined> {
+  const { form, file, record } = opened;
+  if (record === undefined || record.path === file.path) return undefined;
+  const linked = await readForeignFile(record.path);
+  // The earlier path may itself be a link to this file now.
+  if (linked.path === file.path || !hasSettings(form, linked, record.changes)) return undefined;
+  await replaceForeignFile(linked, await baseOf({ ...opened, file: linked }));
+  return record.path;
 }
 
 interface Opened {

@@ -170,8 +170,10 @@ export async function disconnect(
   const own = found.filter(({ path }) => path !== undefined);
   for (const { one } of own.length === 0 ? found.slice(0, 1) : own) {
     // oxlint-disable-next-line no-await-in-loop -- Their records share one lock.
-    const { path, outcome } = await undoClientFile(one, folder);
-    if (options.quiet !== true) terminal.note(`${path} ${OUTCOMES[outcome]}`);
+    const { path, outcome, also } = await undoClientFile(one, folder);
+    if (options.quiet === true) continue;
+    terminal.note(`${path} ${OUTCOMES[outcome]}`);
+    if (also !== undefined) terminal.note(`${also} ${OUTCOMES['taken-out']}`);
   }
   return 0;
 }
