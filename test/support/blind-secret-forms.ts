@@ -746,6 +746,37 @@ const VAULT_TOKEN: BlindForms = {
   forms: ['DOPPLER=dp.st.prd.%s', 'dp.st.%s'],
 };
 
+/** A fourth list, of the same day, written against the rules for the third. */
+const FOURTH: BlindForms = {
+  values: ['Rohrdommel7', 'Redshank#1', 'g0ldfish!'],
+  forms: [
+    'Die Datenbank hat das Passwort „%s“',
+    'le mot de passe est «%s»',
+    'la password del server è "%s"',
+    "SET PASSWORD FOR 'app'@'%' = '%s';",
+    'pulumi config set --secret dbPassword %s',
+    'ログイン: ops / %s',
+    '[defaults]\nvault_password = %s',
+  ],
+};
+const FOURTH_MADE: BlindForms = {
+  values: ['PHiRKSLBG7I7INawdtCeB0ujES0pm/WNfU1rIt+AkE8='],
+  forms: ['"Jwt": { "Key": "%s" }', '"Encryption": { "Iv": "x", "SigningKey": "%s" }'],
+};
+const ROLE: BlindForms = {
+  values: ['5a836336-6715-4daa-a28d-6c82d5f22c5d'],
+  forms: ['VAULT_SECRET_ID=%s', 'Secret ID = %s'],
+};
+const SALTED: BlindForms = {
+  values: ['k#9x!Lq@2 zP&7 vR*4mN(1'],
+  forms: ["define('AUTH_KEY', '%s');", "define('NONCE_SALT',  '%s');"],
+};
+const PUK: BlindForms = { values: ['38472910'], forms: ['PUK %s', 'PUK: %s'] };
+const BITLOCKER: BlindForms = {
+  values: ['478126-235017-618343-091872-550132-441870-339427-610885'],
+  forms: ['bitlocker: %s'],
+};
+
 export const BLIND_FORMS: readonly BlindForms[] = [
   BARE,
   QUOTED,
@@ -761,6 +792,12 @@ export const BLIND_FORMS: readonly BlindForms[] = [
   RECOVERY,
   HEX,
   VAULT_TOKEN,
+  FOURTH,
+  FOURTH_MADE,
+  ROLE,
+  SALTED,
+  PUK,
+  BITLOCKER,
 ];
 
 export const BLIND_NEGATIVES: readonly string[] = [

@@ -97,6 +97,7 @@ const PLACES: readonly (readonly [keywords: readonly string[], before: string])[
   ],
   [['snmp-server'], '\\bsnmp-server community (?=\\S{4,64}\\s{0,2}(?:\\n|$))'],
   [['user-pass '], '\\bhttp-proxy-user-pass [^\\s[\\]]{1,64} '],
+  [['--secret '], '\\bconfig set [^\\n|;&[\\]]{0,60}?--secret [\\w:.-]{1,64} '],
   [['wpa_passphrase'], '\\bwpa_passphrase [^\\s[\\]]{1,64} '],
   [['nmcli'], `\\bnmcli ${ARGUMENTS} password `],
   [['insecure-password'], '\\binsecure-password '],
@@ -255,9 +256,10 @@ export const COMMAND_RULES: readonly SecretRule[] = [
     },
   ),
   command(
-    /(?<keep>\b(?:create|alter) user \S{1,64} identified by |\bset password\b[^\n=[\]]{0,80}= ?password\(["'])[^\s"'`\\<>[\](),;]{4}/gi,
+    /(?<keep>\b(?:create|alter) user \S{1,64} identified by |\bset password\b[^\n=[\]]{0,80}= ?(?:password\()?["'])[^\s"'`\\<>[\](),;]{4}/gi,
     ['identified by', 'set password'],
     {
+      quotedRest: QUOTED_ARGUMENT,
       rest: /[^\s"'`\\<>[\](),;]*/y,
       accepts: ({ secret }) => isArgument(secret) && !/^(?:values|external|:)/i.test(secret),
       source: 'SQL of Oracle, without quotes, and of MySQL',

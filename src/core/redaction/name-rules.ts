@@ -35,7 +35,7 @@ import {
   VERB_IS,
   WEAK_NAME,
 } from './secret-names.ts';
-import { BARE_REST, type Candidate, QUOTED_REST, type SecretRule } from './secret-rule.ts';
+import { BARE_REST, type Candidate, NO_REST, QUOTED_REST, type SecretRule } from './secret-rule.ts';
 
 /** Matches the beginning of a YAML block, whose value is on the next line. */
 const BLOCK = '(?:[|>][+-]?[ \\t]{0,4}\\n[ \\t]{1,24})?';
@@ -223,9 +223,7 @@ export const NAME_RULES: readonly SecretRule[] = [
     ),
     rest: BARE_REST,
     accepts: ({ context, secret, next }) =>
-      /^\s?$/.test(next) &&
-      isPlainName(context) &&
-      (isBareChosen(secret) || isSimplePassword(secret)),
+      /^\s?$/.test(next) && isPlainName(context) && (isChosen(secret) || isSimplePassword(secret)),
   }),
   named('A blank between: set -x NAME value, ENV NAME value, #define NAME "value"', {
     pattern: after(
@@ -374,6 +372,11 @@ export const NAME_RULES: readonly SecretRule[] = [
       (looksRandom(secret) || isBase32Seed(secret)) &&
       !isPlaceholder(secret) &&
       !/^[([{]$/.test(next),
+  }),
+  named('Vault and Nomad: the secret of a role or of a token is called an id', {
+    pattern:
+      /(?<keep>secret[_ -]?id["']?\s{0,12}[=:]\s{0,4}["']?)[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}/iy,
+    rest: NO_REST,
   }),
   named('ODBC: a value in braces, which may have any character', {
     pattern: /(?<keep>(?<=;\s{0,2})(?:pwd|password)=\{)[^{}[\]\n]{4}/iy,

@@ -21,7 +21,7 @@ const USER = '["\'`]?[\\w.@+-]{2,64}["\'`]?';
 const BARE_VALUE = '[^\\s"\'`\\\\<>[\\](){},;]{4,80}';
 /** Words for a pair of a name and its secret. */
 const LOGIN_WORDS =
-  '(?:basic[ _-]?auth(?:entication)?|http[ _-]?auth|stats auth|auth(?:entication)?|creds?|credentials?|logins?|log ?in(?: (?:with|as))?|sign(?:ed)?[ -]?in(?: (?:with|as))?|account|zugang(?:sdaten)?|anmeldung|identifiants|credenciales|accesso)';
+  '(?:basic[ _-]?auth(?:entication)?|http[ _-]?auth|stats auth|auth(?:entication)?|creds?|credentials?|logins?|log ?in(?: (?:with|as))?|sign(?:ed)?[ -]?in(?: (?:with|as))?|account|zugang(?:sdaten)?|anmeldung|identifiants|credenciales|accesso|ログイン|로그인|登录|логин)';
 const USER_WORDS =
   '(?:id|user(?:[ _-]?(?:name|id))?|login|account|benutzer(?:name)?|계정|아이디|email|e-mail|mail)';
 const SECRET_WORDS = '(?:pw|pwd|pass(?:w(?:or)?d|wort|code|phrase)?|kennwort|비번|비밀번호)';
@@ -32,7 +32,7 @@ export const PAIR_RULES: readonly SecretRule[] = [
   atKeyword('A login as two words: "creds: ops:…", "login ops / …", "stats auth ops:…"', {
     keywords: (
       'basic;http auth;http_auth;http-auth;stats auth;auth;cred;login;log in;sign;account;zugang;' +
-      'anmeldung;identifiants;accesso'
+      'anmeldung;identifiants;accesso;ログイン;로그인;логин'
     ).split(';'),
     pattern: new RegExp(
       `(?<keep>(?<![\\w.$/@-])${LOGIN_WORDS}(?: (?:is|are|with|as|sind|for|on)(?: \\w{1,16}){0,3}?)?(?:[ ]?[:=→]|[ ]->)?[ ]{1,2}(?!\\w{1,12}://)${USER}(?: ?[:/] ?| // | (?:and|with|und|mit) (?=[^\\s]{0,60}\\d))["'\`]?)${BARE_VALUE}${CLAUSE_END}`,
@@ -63,9 +63,9 @@ export const PAIR_RULES: readonly SecretRule[] = [
     accepts: isPairSecret,
   }),
   pair('The login of an administrator: "admin:…", with letters, a digit and a mark', {
-    keywords: ['admin:', 'administrator:', 'root:'],
+    keywords: ['admin', 'root'],
     pattern: new RegExp(
-      `(?<keep>(?:^|[\\s"'\`(])(?:admin(?:istrator)?|root):)(?=[^\\s]{0,60}[!@#$%^&*?])(?=[^\\s]{0,60}\\d)${BARE_VALUE}${CLAUSE_END}`,
+      `(?<keep>(?:^|[\\s"'\`(])(?:admin(?:istrator)?|root)(?::| / ))(?=[^\\s]{0,60}[!@#$%^&*?])(?=[^\\s]{0,60}\\d)${BARE_VALUE}${CLAUSE_END}`,
       'gi',
     ),
     accepts: ({ secret }) =>

@@ -54,7 +54,8 @@ export function holdsSecret(text: string): boolean {
 export function maskSecrets(text: string): MaskedText {
   if (text.length > MASKED_CHARS_MAX) return OVERSIZED;
   const { view, toText } = decodeEscapes(text);
-  const search = new Search(view);
+  // A quotation mark of a person's language is one character too, so no position changes.
+  const search = new Search(view.replaceAll(/[„“”«»]/g, '"'));
   search.cover('svc-key', findOwnSecrets(view));
   const inRuns = RUN_KEYWORDS.rulesFor(findLongRuns(view));
   const inText = TEXT_KEYWORDS.rulesFor(lowered(view));

@@ -12,7 +12,7 @@ export const SPOKEN_NAMES = `pass(?:wor[dt]|wd|[ -]?phrase|code)|(?:unlock|key)[
 /** Characters of words in the languages of `SPOKEN_NAMES`, for a class of characters. */
 const LETTERS = '\\w\\u00c0-\\u024f\\u0400-\\u04ff';
 /** Matches "for the staging database". */
-export const OF_PLACE = `(?: (?:for|of|on|at|für|von|auf|pour|de|du|para|da|do|della|voor|van|till|til|от|для|к) [${LETTERS}. @-]{1,32}?)?`;
+export const OF_PLACE = `(?: (?:for|of|on|at|für|von|vom|zum|der|des|auf|pour|de|du|des|del|para|da|do|della?|dello|voor|van|till|til|от|для|к) [${LETTERS}. @-]{1,32}?)?`;
 /** The verb between a name and its value in a sentence, in the languages of `SPOKEN_NAMES`. */
 export const VERB_IS =
   "(?:is|was|ist|war|lautet|est|c['’]est|es|è|é|jest|är|er|este|(?<=has[łl]o )to|(?<=salasana )on|(?<=heslo )je)";

@@ -6,7 +6,7 @@ import { findCards, findCodes, findRecoveryCodes, findSeedWords } from './spoken
 import { findKeyBlockEnd, findPuttyKeyEnd } from './secret-pem.ts';
 import { isChosen, isMadeUp, isSimplePassword, looksRandom } from './secret-likeness.ts';
 import { findKubernetesValues, findTableCells } from './secret-regions.ts';
-import { BASE64_REST, NO_REST, type SecretRule } from './secret-rule.ts';
+import { BASE64_REST, NO_REST, QUOTED_REST, type SecretRule } from './secret-rule.ts';
 import { VENDOR_FORMATS } from './vendor-formats.ts';
 import { WIRE_RULES } from './wire-rules.ts';
 
@@ -39,6 +39,24 @@ const KEY_FILES: readonly SecretRule[] = [
     pattern: /LS0tLS1CRUdJTi(?!BDRVJU|BQVUJM|BUUlVT|BYNTA5)[A-Za-z0-9+/]{24}/g,
     rest: BASE64_REST,
     source: 'A PEM block once more in base64, as in a kubeconfig',
+  },
+  {
+    kind: 'secret',
+    keywords: ['"key"', '"signingkey"'],
+    pattern:
+      /(?<keep>"\w{0,24}(?:jwt|auth|token|encrypt|crypt|sign)\w{0,24}"\s{0,4}:\s{0,4}\{[^{}[\]]{0,160}"(?:signing)?key"\s{0,4}:\s{0,4}")[^\s"\\<>[\]{}]{14}/gi,
+    rest: QUOTED_REST,
+    accepts: ({ secret }) => looksRandom(secret) && !isMadeUp(secret),
+    source: 'Settings in JSON: a key in a part that is called after what it signs or encrypts',
+  },
+  {
+    kind: 'secret',
+    keywords: ['_key', '_salt'],
+    pattern:
+      /(?<keep>define\( ?'(?:AUTH|SECURE_AUTH|LOGGED_IN|NONCE)_(?:KEY|SALT)', {1,8}')[^'\n[\]]{16}/g,
+    rest: /[^'\n[\]]*/y,
+    accepts: ({ secret }) => /[^\w\s]/.test(secret) && /\d/.test(secret),
+    source: 'WordPress: keys and salts of any printable characters',
   },
   {
     kind: 'private-key',
@@ -85,9 +103,9 @@ const HOST =
 const SPOKEN: readonly SecretRule[] = [
   {
     kind: 'one-time-code',
-    keywords: ['otp', 'code', 'pin', 'tan'],
+    keywords: ['otp', 'code', 'pin', 'tan', 'puk'],
     pattern:
-      /\b(?:t?otp(?:[- ]code)?|tan|pin|pass ?code|sms[- ]?code|(?:one[- ]time|verification|security|login|sign-?in|confirmation|2fa|mfa|two-factor|door|gate|alarm|building|garage|safe|locker|auth(?:entication|enticator)?|access)[- ](?:pass)?(?:code|pin|password))s?\b/gi,
+      /\b(?:t?otp(?:[- ]code)?|tan|pin|puk|pass ?code|sms[- ]?code|(?:one[- ]time|verification|security|login|sign-?in|confirmation|2fa|mfa|two-factor|door|gate|alarm|building|garage|safe|locker|auth(?:entication|enticator)?|access)[- ](?:pass)?(?:code|pin|password))s?\b/gi,
     findAll: findCodes,
     source: 'Codes of four to eight digits that a person is sent',
   },
@@ -108,6 +126,13 @@ const SPOKEN: readonly SecretRule[] = [
     pattern: /\b(?:recovery|backup|scratch)[ _-]codes?\b/gi,
     findAll: findRecoveryCodes,
     source: 'Lists of codes that replace the second factor',
+  },
+  {
+    kind: 'recovery-code',
+    keywords: ['-'],
+    pattern: /(?<![\w-])\d{6}-\d{6}-\d{6}-\d{6}-\d{6}-\d{6}-\d{6}-\d{6}(?![\w-])/g,
+    rest: NO_REST,
+    source: 'BitLocker: eight groups of six digits',
   },
   {
     kind: 'seed-phrase',
