@@ -93,6 +93,29 @@ test('every wrong setting is a problem of its own', async () => {
   expect(settings.map(({ level }) => level)).toEqual(['problem', 'problem', 'problem', 'warning']);
 });
 
+test.each([null, ''])(
+  '--fix makes a local token in the place of %j, which is none',
+  async (localToken) => {
+    const home = homeWith({ ...validConfig(), localToken });
+    const before = await report({ home });
+    expect(find(before, 'Setting')).toMatchObject({ level: 'problem', fix: 'svc doctor --fix' });
+    await runHere(['doctor', '--offline', '--fix'], { home });
+    expect(find(await report({ home }), 'Setting')).toBeUndefined();
+  },
+);
+
+test('a local token of another form is not replaced: start and doctor say how a new one is made', async () => {
+  const home = homeWith({ ...validConfig(), localToken: 'abc' });
+  const path = join(home, '.config/svc/config.json');
+  const { stderr } = await runHere(['start'], { home });
+  expect(stderr).toContain(
+    `Take localToken out of ${path}. Make a new token with: svc doctor --fix`,
+  );
+  await runHere(['doctor', '--offline', '--fix'], { home });
+  const fix = `Take localToken out of ${path}, then run: svc doctor --fix`;
+  expect(find(await report({ home }), 'Setting')).toMatchObject({ level: 'problem', fix });
+});
+
 test('T4: who listens on the port is told, and is sent no token', async () => {
   let heard = '';
   const stranger = createServer((request, answer) => {

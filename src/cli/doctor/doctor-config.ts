@@ -9,7 +9,12 @@ import { findLeftovers, removeLeftovers } from '../../adapters/files/config-writ
 import { FileError, folderHint } from '../../adapters/files/file-error.ts';
 import { upstreamEntries } from '../../core/settings/config-draft.ts';
 import { flagNameOf, PROXY_FLAG_NAMES, STATED_DEFAULTS } from '../../core/settings/config-proxy.ts';
-import { type Access, parseAccess, parseConfig } from '../../core/settings/config-schema.ts';
+import {
+  type Access,
+  isNoToken,
+  parseAccess,
+  parseConfig,
+} from '../../core/settings/config-schema.ts';
 import {
   type Environment,
   keyEnd,
@@ -120,7 +125,11 @@ function mendOf(
     return `export ${variable}=…, in the shell that runs svc start`;
   }
   if (origin !== undefined) return `unset ${origin}`;
-  if (at === 'localToken' && isRecord(value) && value['localToken'] === undefined) return FIX;
+  if (at === 'localToken' && isRecord(value)) {
+    return isNoToken(value['localToken'])
+      ? FIX
+      : `Take localToken out of ${path}, then run: ${FIX}`;
+  }
   const setting = PROXY_FLAG_NAMES.find((name) => at === `proxy.${name}`);
   if (setting !== undefined) {
     return `svc setup --yes ${flagNameOf(setting)} ${STATED_DEFAULTS[setting]}`;
@@ -222,7 +231,7 @@ async function looseFolder(path: string): Promise<readonly LooseMode[]> {
 /** Adds a local token if there is none. It never replaces one, because clients may have it in their settings. */
 async function addToken(context: CommandContext): Promise<void> {
   const file = await readConfigFile(configFolder(context.environment));
-  if (!isRecord(file?.value) || file.value['localToken'] !== undefined) return;
+  if (!isRecord(file?.value) || !isNoToken(file.value['localToken'])) return;
   await saveConfig({ upstreams: [], settings: {}, removed: [], replace: false }, context);
   context.terminal.note('Created a local token.');
 }

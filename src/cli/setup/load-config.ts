@@ -70,7 +70,8 @@ export function configError(path: string, problems: readonly Problem[]): CliErro
 function hintFor(path: string, problems: readonly Problem[]): string {
   if (problems.every(isOfFlag)) return 'See: svc start --help';
   if (problems.every((one) => one.path === 'localToken' && !isOfEnvironment(one))) {
-    return 'Make a new token with: svc doctor --fix';
+    const isNone = problems.every(({ found }) => found === 'nothing');
+    return `${isNone ? '' : `Take localToken out of ${path}. `}Make a new token with: svc doctor --fix`;
   }
   if (!problems.every(isOfEnvironment)) return `Correct ${path}, then check it with: svc doctor`;
   const overrides = unique(problems.flatMap(({ origin }) => origin ?? []));

@@ -13,7 +13,7 @@ import {
   upstreamEntries,
   upstreamNames,
 } from '../../core/settings/config-draft.ts';
-import { parseConfig } from '../../core/settings/config-schema.ts';
+import { isNoToken, parseConfig } from '../../core/settings/config-schema.ts';
 import { type Problem, problemText } from '../../core/settings/config-values.ts';
 import { isRecord } from '../../core/bytes/json-fields.ts';
 import { withoutSettings } from '../../core/settings/config-proxy.ts';
@@ -101,7 +101,7 @@ export function refuseUnusable(file: ConfigFile | undefined): void {
 }
 
 function withToken(draft: Draft): Draft {
-  return draft['localToken'] === undefined ? { ...draft, localToken: createLocalToken() } : draft;
+  return isNoToken(draft['localToken']) ? { ...draft, localToken: createLocalToken() } : draft;
 }
 
 function changed(draft: Draft, changes: Changes): Draft {

@@ -199,14 +199,19 @@ function readServiceKey(value: unknown, environment: Environment, findings: Find
 /** Matches RFC 6750's form, which every client can send and every shell can quote. */
 const LOCAL_TOKEN = /^[A-Za-z0-9._~+/-]{24,256}={0,2}$/;
 
+/** Says whether the file has no local token, so that a new one replaces nothing. */
+export function isNoToken(value: unknown): boolean {
+  return value === undefined || value === null || value === '';
+}
+
 function readLocalToken(
   value: unknown,
   environment: Environment,
   findings: Findings,
 ): string | undefined {
   const allowed = 'a token that svc setup made (at least 24 letters, digits, - and _)';
-  if (value === undefined) {
-    findings.problem('localToken', value, allowed);
+  if (isNoToken(value)) {
+    findings.problem('localToken', undefined, allowed);
     return undefined;
   }
   const token = readCredential(value, { path: 'localToken', environment }, findings);
