@@ -308,6 +308,32 @@ test('two copies of a template without an origin are two projects, and a moved o
   expect([one, two]).not.toContain(await spaceOf(join(base, 'three')));
 });
 
+test('a copy that was used while the project was away is a project of its own once it is back', async () => {
+  const { base, look, spaceOf } = stage();
+  const folder = newRepository(join(base, 'shop'));
+  const space = await spaceOf(folder);
+  const copy = join(base, 'copy');
+  cpSync(folder, copy, { recursive: true });
+  renameSync(folder, join(base, 'away'));
+  expect(await spaceOf(copy)).toBe(space);
+  commit(copy, 'own work');
+  expect(await spaceOf(copy)).toBe(space);
+  renameSync(join(base, 'away'), folder);
+  for (let round = 0; round < 2; round += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- In this order.
+    const [there, here] = [await look(copy), await look(folder)];
+    expect(here.space).toBe(space);
+    expect(there.space).not.toBe(space);
+    expect(here.olderSpaces).not.toContain(there.space);
+    expect(there.olderSpaces).not.toContain(space);
+  }
+  renameSync(copy, join(base, 'copy-moved'));
+  expect(await spaceOf(join(base, 'copy-moved'))).toBe(
+    (await look(join(base, 'copy-moved'))).space,
+  );
+  expect(await spaceOf(folder)).toBe(space);
+});
+
 test('a new repository in the folder that another one has left is a project of its own', async () => {
   const { base, look, spaceOf } = stage();
   const folder = join(base, 'shop');

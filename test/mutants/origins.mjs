@@ -159,7 +159,7 @@ export const ORIGINS = [
   {
     name: 'every copy of a repository is the one that was moved',
     file: 'src/adapters/projects/git-projects.ts',
-    from: 'if (!(await isInUse(known, common))) return known;',
+    from: 'if (!isTaken) return known;',
     to: 'return known;',
     test: 'test/adapters/git-projects.test.ts',
     only: 'two copies of a template',

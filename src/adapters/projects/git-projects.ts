@@ -211,7 +211,8 @@ export class GitProjects implements Projects {
       head: head === '' ? before.head : head,
       commits: union(before.commits, commits),
       folders: union(before.folders, [root, folder]),
-      trees: tree === '' ? before.trees : union(before.trees, [tree]),
+      // In the order in which svc has seen them: the first is where the project began.
+      trees: tree === '' || before.trees.includes(tree) ? before.trees : [...before.trees, tree],
     };
     if (!this.#isReadOnly && !isSame(before, after)) await this.#record(before, after);
     const project = projectIn(after.space, folder, { ...registry, projects: [after] });
@@ -221,9 +222,15 @@ export class GitProjects implements Projects {
   async #record(before: KnownProject, project: KnownProject): Promise<void> {
     const isIt = ({ space, identities, head }: KnownProject): boolean =>
       space === before.space && (identities.length > 0 || head === before.head);
+    const isNew = before.commits.length === 0;
     await changeRegistry(this.#dataFolder, ({ projects, ...rest }) => ({
       ...rest,
-      projects: [...projects.filter((one) => !isIt(one)), project],
+      projects: [
+        ...projects
+          .filter((one) => !isIt(one))
+          .map((one) => (isNew ? withoutCopy(one, project) : one)),
+        project,
+      ],
     })).catch(() => undefined);
   }
 }
@@ -273,17 +280,19 @@ interface Claim {
  * project from whose folder on this machine it was cloned; and a project without an origin that was moved here.
  */
 async function knownAs(
-  { root, common, origin }: Repository,
+  repository: Repository,
   { identity, owner, commits }: Claim,
   { projects }: Registry,
 ): Promise<KnownProject | undefined> {
+  const { root, common, origin } = repository;
   if (owner !== undefined && (await holdsAny(common, owner.commits))) return owner;
   const newestFirst = projects.toReversed();
   const here = newestFirst.filter(({ folders }) => isIn(folders, root));
   const source = newestFirst.filter(({ folders }) => isIn(folders, origin));
   for (const known of identity === undefined ? [...here, ...source] : here) {
     // oxlint-disable-next-line no-await-in-loop -- The first project with a common commit is enough.
-    if (await holdsAny(common, known.commits)) return known;
+    if ((await holdsAny(common, known.commits)) && !(await isLaterCopy(repository, known)))
+      return known;
   }
   const held = new Set(commits);
   const local = newestFirst.filter(
@@ -291,7 +300,8 @@ async function knownAs(
   );
   for (const known of local) {
     // oxlint-disable-next-line no-await-in-loop -- The first project that was moved is enough.
-    if (!(await isInUse(known, common))) return known;
+    const isTaken = (await isInUse(known, common)) || (await isLaterCopy(repository, known));
+    if (!isTaken) return known;
   }
   return undefined;
 }
@@ -310,6 +320,50 @@ async function isInUse({ folders, head }: KnownProject, common: string): Promise
     if (await holdsAny(there.common, [head])) return true;
   }
   return false;
+}
+
+/**
+ * Says whether the repository is a copy that svc took for the moved project while the project's own folder was away,
+ * for example on a disk that was not mounted. When that folder is back, it has the project, and the copy is another
+ * one. A clone, and a repository with an origin, are the same project in every place.
+ */
+async function isLaterCopy(
+  { root, common, origin }: Repository,
+  { identities, folders, commits, trees }: KnownProject,
+): Promise<boolean> {
+  if (identities.length > 0 || isIn(folders, origin)) return false;
+  const own = placeIn(trees, await treeOf(root));
+  for (const folder of folders) {
+    // oxlint-disable-next-line no-await-in-loop -- One folder is enough.
+    const there = await findRepository(folder);
+    if (there === undefined || there.common === common || isIn(folders, there.origin)) continue;
+    // oxlint-disable-next-line no-await-in-loop
+    const isEarlier = placeIn(trees, await treeOf(there.root)) < own;
+    // oxlint-disable-next-line no-await-in-loop
+    if (isEarlier && (await holdsAny(there.common, commits))) return true;
+  }
+  return false;
+}
+
+/** Returns the place of a folder's identity in the order in which svc has seen them; Infinity if it has not. */
+function placeIn(trees: readonly string[], tree: string): number {
+  const place = trees.indexOf(tree);
+  return place === -1 ? Number.POSITIVE_INFINITY : place;
+}
+
+/** Takes a folder from the project whose copy it is, when the folder becomes a project of its own. */
+function withoutCopy(one: KnownProject, copy: KnownProject): KnownProject {
+  const commits = new Set(copy.commits);
+  const isCopied =
+    one.identities.length === 0 &&
+    one.trees.some((tree) => copy.trees.includes(tree)) &&
+    one.commits.some((commit) => commits.has(commit));
+  if (!isCopied) return one;
+  return {
+    ...one,
+    folders: one.folders.filter((folder) => !copy.folders.includes(folder)),
+    trees: one.trees.filter((tree) => !copy.trees.includes(tree)),
+  };
 }
 
 /**
