@@ -182,11 +182,12 @@ const OTHER_FORMATS: readonly SecretRule[] = [
   format('asana-token', '/', /(?<!\w)\d\/\d{12,20}(?:\/\d{12,20})?:[0-9a-f]{32}/g),
   format('firecrawl-key', 'fc-', /(?<![\w-])fc-[0-9a-f]{32}(?![\w-])/g),
   format('nostr-key', 'nsec1', /(?<![A-Za-z0-9])nsec1[a-z0-9]{58}(?![A-Za-z0-9])/g),
-  format('wallet-key', '0x', {
-    pattern: /(?<keep>\bprivate[ _-]?key\b[^\n[\]]{0,24}?)\b0x[\da-f]{64}(?!\w)/gi,
-    keywords: ['private key', 'private-key', 'private_key'],
-    isRun: false,
-  }),
+  format(
+    'wallet-key',
+    '0x',
+    /(?<keep>\bprivate[ _-]?key\b[^\n[\]]{0,24}?)\b0x[\da-f]{64}(?!\w)/gi,
+    { keywords: ['private key', 'private-key', 'private_key'], isRun: false },
+  ),
   format('deepgram-key', 'dg_', /(?<!\w)dg_[A-Za-z0-9]{36}/g),
   format('elevenlabs-key', 'sk_', /(?<!\w)sk_[a-f0-9]{48}(?!\w)/g),
 ];
