@@ -113,8 +113,9 @@ export class StateOutbox implements Outbox {
 
   /** Says whether one of these captures is only in memory, because the disk fails. */
   #isUnwritten(records: readonly MemoryRecord[]): boolean {
-    const isFailing = this.#unwritten.size > 0 && this.#options.writer.isFailing;
-    return isFailing && records.some((record) => this.#unwritten.has(captureKeyOf(record)));
+    const { writer } = this.#options;
+    if (this.#unwritten.size > 0 && writer.isFailing) writer.retry();
+    return writer.isFailing && records.some((record) => this.#unwritten.has(captureKeyOf(record)));
   }
 
   async flush(withinMs: number): Promise<void> {

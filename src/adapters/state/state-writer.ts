@@ -149,6 +149,11 @@ export class StateWriter {
     }, ms).unref();
   }
 
+  /** Writes the waiting writes as far as that is possible now. */
+  retry(): void {
+    this.#writeWaiting();
+  }
+
   #writeWaiting(): Written {
     for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
       const written = this.#try(next.work);
