@@ -62,12 +62,12 @@ export class Terminal {
     return this.#stdout.rows ?? fallback;
   }
 
-  /** Changes to a second screen for a live view; leaveScreen() returns to the first one. */
+  /** Shows the terminal's alternate screen and hides the cursor, for a live view. leaveScreen() undoes both. */
   enterScreen(): void {
     this.#stdout.write('\u001b[?1049h\u001b[?25l');
   }
 
-  /** Draws the lines on the second screen. They must be printable and no wider than the screen. */
+  /** Draws the lines on the alternate screen. They must be printable and no wider than the screen. */
   paint(lines: readonly string[]): void {
     const text = lines.map((line) => `${line}\u001b[K`).join('\r\n');
     this.#stdout.write(`\u001b[H${text}\u001b[J`);

@@ -42,7 +42,7 @@ interface Serving {
 }
 
 export function serveWith(server: Server, { bounds, connections, serve }: Serving): void {
-  // By default Node silently drops headers beyond some 2,000. The gate counts all headers and refuses too many.
+  // By default Node silently drops headers beyond some 2,000. svc (gate.ts) counts all headers and refuses too many.
   server.maxHeadersCount = 0;
   server.maxConnections = bounds.connectionsMax;
   const answer = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
@@ -52,7 +52,7 @@ export function serveWith(server: Server, { bounds, connections, serve }: Servin
     serve(incoming, outgoing);
   };
   server.on('request', answer);
-  // Without these two listeners, Node itself answers an Expect header before the gate has checked the request.
+  // Without these listeners, Node answers an Expect header before svc has checked the request (gate.ts).
   server.on('checkContinue', answer);
   server.on('checkExpectation', answer);
 }

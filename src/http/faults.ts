@@ -1,6 +1,6 @@
 /**
- * Returns what may be logged of an unexpected error: its class, its code and its place in svc's code. The message is
- * left out, because messages of JSON.parse, URL and others quote their input.
+ * Returns what may be logged of an unexpected error: its class, its code and where it was thrown, which may be inside
+ * Node. The message is left out, because messages of JSON.parse, URL and others quote their input.
  */
 export function describeFault(thrown: unknown): Readonly<Record<string, string>> {
   if (!(thrown instanceof Error)) return { error: typeof thrown };

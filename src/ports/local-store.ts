@@ -1,7 +1,7 @@
 import type { Memory } from './memory.ts';
 import type { RequestLog } from './request-log.ts';
 
-/** A store on this machine, for commands that check whether it is intact, and list what it contains. */
+/** A store on this machine, for `svc doctor`, which checks whether it is intact. */
 export interface LocalStore {
   readonly memory: Memory;
   /** The request log, which has a file of its own. */

@@ -65,8 +65,8 @@ export interface Memory {
    */
   moveSome?(move: SpaceMove, signal: AbortSignal): Promise<SpaceMoved>;
   /**
-   * Returns all memories with their marks, page by page. If memories are forgotten or captured again meanwhile, no other
-   * memory is skipped. Only the embedded store has this method.
+   * Returns all memories, page by page, with the user's choices for each (MemoryMarks). If memories are forgotten or
+   * captured again meanwhile, no other memory is skipped. Only the embedded store has this method.
    */
   page?(filter: PageFilter, signal: AbortSignal): Promise<RecordPage>;
   /** Reports a false proof. The memory is then not asked for this many milliseconds. */

@@ -64,7 +64,10 @@ export class Bonds {
     return this.#boundBehind(reading, newest, msLeft / 2);
   }
 
-  /** Returns the bond of a bound conversation without thinking, from the newest of these answers that has an entry. */
+  /**
+   * Returns the bond of a conversation whose bound thinking the client has left out. It comes from the newest of these
+   * answers that has a ledger entry.
+   */
   async #boundBehind(reading: Reading, answers: readonly number[], ms: number): Promise<Bond> {
     const places = answers.map((at) => ({ at, ...answerPlace(reading, at) }));
     const addresses = places.map(({ said }) => said);
@@ -162,7 +165,7 @@ const FOREIGN = { isBound: true, placed: 'foreign', batches: [] } as const;
 
 /** Returns the bond of a bound conversation, from the entry of its newest thinking. */
 function bondOf({ isBound, blocks, ...fact }: ThoughtFact, thoughtAt: number): Bond {
-  // The conversation is bound by thinking that is not in this request.
+  // The thinking that is bound is not in this request.
   if (!isBound) return { ...UNBOUND, isBound: true, thoughtAt };
   const { batches, whole } = fact.isShortened ? fact : { batches: [], whole: [] };
   return { isBound: true, thoughtAt, placed: blocks, batches, whole };

@@ -72,7 +72,7 @@ export class CaptureKeeper {
       const id = items[start]?.fingerprint ?? '';
       if (!keptExchanges.has(id)) {
         const wasCut = await this.#wasCut(reading, id);
-        // The ledger did not answer. The next request has the same history.
+        // The ledger did not answer. The next request contains this exchange again, so svc tries again then.
         if (wasCut === undefined) return false;
         const exchange = exchangeBefore(items, end);
         if (exchange !== undefined) {
@@ -279,7 +279,7 @@ function placeOf({ identity, view }: Reading): ExchangePlace | undefined {
 
 /**
  * Returns the ledger address for an answer that was cut off. It is the same in all conversations of the scope with the
- * same beginning, because a fork has the same answer.
+ * same beginning, because a conversation that continues as a copy (a fork) contains the same answer.
  */
 function cutAddress({ place }: Reading, fingerprint: string): AddressOf<'cut-answer'> {
   return { kind: 'cut-answer', tenant: place.tenant, scope: place.scope, fingerprint };

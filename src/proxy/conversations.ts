@@ -125,13 +125,13 @@ function continues(view: RequestView, earlier: RequestView): boolean {
  */
 export class ConversationState {
   /**
-   * The blocks in the requests of each of the last prompts, by the ledger's key of the prompt. Without it: every round of a
-   * tool loop would read the ledger for every prompt of the history.
+   * The recalled texts (blocks) in the requests of each of the last prompts, by the ledger's key of the prompt. Without
+   * it: every round of a tool loop would read the ledger for every prompt of the history.
    */
   readonly blocks = new Recent<string, KnownBlocks>(PROMPTS_MAX);
   /**
-   * The batches that the last requests left out, by the ledger's key of the entry 'batch-mark'. Without it: one late answer
-   * of the ledger would bring all of them back, and the provider would have to write its cache again.
+   * What the last requests left out, by the ledger's key of the entry 'batch-mark'. Without it: after one late answer
+   * of the ledger a request would contain these texts again, and the provider would have to write its cache again.
    */
   readonly batches = new Recent<string, readonly LeftOut[]>(OPENINGS_MAX);
   /**
@@ -236,7 +236,7 @@ const HISTORIES_MAX = 64;
 // Bound on conversations with a state of some kilobytes. One user's agents work on a few dozen a day.
 const CONVERSATIONS_MAX = 1_024;
 
-/** The blocks of a prompt's requests. They have the indexes of items, so that they do not keep bodies in memory. */
+/** The blocks in the requests of a prompt. They name items by their index, so that no body stays in memory. */
 export interface KnownBlocks {
   /** The ledger's generation when the blocks were placed. If it is another one now, some may have been forgotten. */
   readonly generation: number;

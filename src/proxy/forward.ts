@@ -19,8 +19,8 @@ export interface Form {
   /** The value of `anthropic-beta` that the edits need. */
   readonly beta?: string | undefined;
   /**
-   * True if this form does not have edits in front of bound thinking that earlier requests had. It is sent only if the
-   * provider refused the request because of the thinking.
+   * True if this form lacks edits that earlier requests had in front of bound thinking (see Bond). svc sends it only if
+   * the provider refused the request because of the thinking.
    */
   readonly breaksBond?: boolean;
 }

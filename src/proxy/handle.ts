@@ -382,7 +382,7 @@ export class ProxyHandler {
     const { placements } = taken.recalled;
     this.#shortener.measured(reading, said.usage);
     this.#longCaches.measured(reading, said.usage);
-    // Nobody waits for these ledger entries. Without them a fork may get another block.
+    // Nobody waits for these ledger entries. Without them the same conversation under another id may get another block.
     if (said.isComplete) {
       this.#bonds.answered(said, {
         reading,
@@ -494,7 +494,7 @@ interface ChangeCall {
   readonly upstream?: ConfiguredUpstream['settings'];
 }
 
-/** A form of the request, with its recalled blocks and its plan. */
+/** A version of the request that svc may send (see Form), with its recalled texts (blocks) and its plan. */
 interface TakenForm extends Form {
   readonly recalled: Recalled;
   readonly plan: Plan;
@@ -521,7 +521,7 @@ interface Change extends TakenForm {
 
 /**
  * Returns the forms to send if the provider refuses the planned one: first that with only the edits of earlier requests,
- * then the client's own bytes. Without the edits in front of bound thinking that thinking is lost (`breaksBond`).
+ * then the client's own bytes. A form without the edits in front of bound thinking loses that thinking (`breaksBond`).
  */
 function fallbacksOf(
   body: Buffer,

@@ -50,7 +50,7 @@ interface HookDependencies extends Pick<
   readonly answerMs?: number | undefined;
 }
 
-/** Returns the blocks that the proxy placed at this prompt, or in the tool loop after it. */
+/** Returns the recalled texts (blocks) that the proxy added to this prompt, or to the tool loop after it. */
 export type PlacedAt = (prompt: string) => readonly string[];
 
 const FORMS = ['prompt', 'look'] as const;
@@ -73,7 +73,7 @@ interface Session {
   readonly epoch: number;
   /** When the session was compacted, in milliseconds since 1970; 0 if never. */
   readonly since: number;
-  /** The number of blocks since then. */
+  /** The number of recalled texts (blocks) that the session has got since then. */
   readonly blocks: number;
   /** The number of prompts in the whole session. */
   readonly prompts: number;
@@ -114,7 +114,7 @@ export class HookMemory {
     return placed?.map(({ block }) => block) ?? [];
   }
 
-  /** Looks up the blocks that a proxy placed at these prompts, if the session's requests also go through one. */
+  /** Looks up the blocks that a proxy added at these prompts, if the session's requests also go through one. */
   async placedAt(session: string, prompts: readonly string[]): Promise<PlacedAt> {
     const owner = { tenant: LOCAL_TENANT, conversation: session };
     const addresses = prompts.flatMap((text) =>
@@ -189,7 +189,7 @@ export class HookMemory {
       code: code?.reader,
       withinMs: deadline.msLeft / 2,
     });
-    // A forget ran during the recall, so the result may have a forgotten text.
+    // Memories were forgotten during the recall, so the result may quote a forgotten text.
     if (ledger.generation() !== generation) return undefined;
     const told = placed.map(({ block }) => block).filter((block) => block !== '');
     const block = blockThatFits(answer, {
@@ -241,7 +241,7 @@ export class HookMemory {
       briefTokensMax,
       ...(action !== undefined && { action }),
     };
-    // For a second look a memory service gets the words of the action and nothing else.
+    // For a second look (second-look.ts) a memory service gets only the words of the agent's action.
     const isWordsOnly = action !== undefined && memory.supports.kind === 'hosted';
     return {
       space,
@@ -266,7 +266,7 @@ export class HookMemory {
     return said.map(({ digest }) => digest);
   }
 
-  /** Says whether this hook is the first one for its event, and this look the first one after its prompt. */
+  /** Says whether this hook is the first one for its event. A second look must be the first one after its prompt. */
   async #claims(question: HookQuestion, deadline: Deadline): Promise<boolean> {
     const { kind, occasion, prompt } = question;
     if (kind === 'compacted' || kind === 'start' || (occasion === '' && kind !== 'look'))
@@ -345,7 +345,7 @@ function addressIn({ session }: InSession, fingerprint: string) {
 
 interface Fitting {
   readonly room: number;
-  /** Tokens that the placed blocks leave of the limit of all blocks; see roomLeft. */
+  /** Tokens that the session's earlier blocks leave of the limit for all its blocks; see roomLeft. */
   readonly left: number;
   readonly isLook: boolean;
   /** The blocks that the session has already. */

@@ -75,7 +75,7 @@ import { passagesAbout } from '../core/recall/cues.ts';
 import { Pace, type Steps } from '../core/bytes/steps.ts';
 import { MemoryError, type MemoryFailure } from '../core/errors.ts';
 
-/** The recalled blocks of a request, and the memory state that the client sees. */
+/** The recalled texts (blocks) that a request carries, and the memory state that the client sees. */
 export interface Recalled {
   readonly placements: readonly Placement[];
   readonly state: MemoryState;
@@ -94,7 +94,10 @@ const PROMPTS_AROUND = 2;
 // Deadline for the ledger after the answer, in milliseconds. It has the entries in memory, because they are new.
 const PIN_MS = 1_000;
 
-/** Deadline of the ledger for a bound conversation, in milliseconds. Without its blocks it loses its thinking. */
+/**
+ * Deadline of the ledger for a conversation with bound thinking (see Bond), in milliseconds. If svc cannot repeat the
+ * blocks in front of the thinking, the thinking is lost.
+ */
 export const BOUND_MS = 2_000;
 
 const NOTHING: readonly Placement[] = [];
@@ -109,7 +112,7 @@ export interface RecallCall {
   readonly reading: Reading;
   readonly modes: Modes;
   readonly settings: HandlerSettings;
-  /** See Bonds.look(). Undefined if the ledger could not be read. */
+  /** What may not change, because thinking depends on it (see Bonds.look); undefined if the ledger was not readable. */
   readonly bond: Bond | undefined;
   readonly deadline: Deadline;
 }
@@ -288,7 +291,7 @@ export class Recaller {
     { answer, state }: { readonly answer: QuotedAnswer; readonly state: MemoryState },
   ): Promise<Recalled> {
     const { reading, carrier, placements, generation, leaving } = open;
-    // A forget ran during the recall, so the blocks may have forgotten text.
+    // Memories were forgotten during the recall, so the blocks may quote a forgotten text.
     const now = this.#dependencies.ledger.generation();
     if (now !== generation) {
       const { replayed } = await this.#askLedger(open.call, now);
@@ -317,8 +320,9 @@ export class Recaller {
   }
 
   /**
-   * Records the blocks of a conversation's first prompts under its first answer. Call it before the client has the
-   * answer's last byte, because the next request may come from a fork.
+   * Records the recalled texts (blocks) of a conversation's first prompts under its first answer. Call it before the
+   * client has the answer's last byte, because the next request may come from a fork: a conversation that continues
+   * this one under another id.
    */
   async answered(
     { view, place }: Reading,
@@ -473,8 +477,8 @@ export class Recaller {
   }
 
   /**
-   * Records the decision about an item before the request is forwarded, so that every later request repeats it. If it
-   * cannot be recorded, no block is placed. `decided`: undefined for the decision to place none.
+   * Records which recalled text (block) an item gets. Call it before the request is forwarded, so that every later
+   * request repeats the decision. If it cannot be recorded, the item gets no block. `decided`: undefined for no block.
    */
   async #settle(
     open: Open | Look,
@@ -602,7 +606,7 @@ function loopOf({ view, place }: Reading): string | undefined {
   return isLoop ? keyOf(answered) : undefined;
 }
 
-/** Keeps the blocks for the later requests of this tool loop. */
+/** Keeps a request's blocks in memory, so that later requests of its tool loop need not ask the ledger for them. */
 function remember(
   {
     reading,
@@ -640,7 +644,7 @@ interface Asked {
   readonly tokensMax: number;
 }
 
-/** Returns the blocks that stay in the request. */
+/** Returns the blocks that the request keeps: not those of exchanges that it is the first to leave out. */
 function toldBy(placements: readonly Placement[], { going }: Leaving): readonly string[] {
   return placements.flatMap(({ item, block }) => (isOmitted(item, going) ? [] : [block]));
 }
@@ -668,8 +672,9 @@ function silenceOf({ reading, modes }: RecallCall): MemoryState | undefined {
 }
 
 /**
- * Says whether earlier blocks are placed again. Providers check the prefix in requests of every kind. In a bound
- * conversation no mode but shadow removes blocks.
+ * Says whether this request carries the blocks of earlier requests again. It never does in shadow mode, or if the
+ * provider stores the history. Otherwise it always does if its thinking is bound (see Bond): the provider checks the
+ * prefix in requests of every kind.
  */
 function mayRepeat(
   { reading, modes, bond }: RecallCall,

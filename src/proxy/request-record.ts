@@ -29,12 +29,12 @@ interface Noted extends Omit<
   readonly placements: readonly Placement[];
   readonly plan: Plan | undefined;
   readonly isBound: boolean;
-  /** True if the newest thinking was made without svc, so that no block may stand in front of it. */
+  /** True if the newest thinking was made without svc. Then no recalled text (block) may stand in front of it. */
   readonly isForeign: boolean;
   readonly status: number;
   /** When the answer began, by the monotonic clock. */
   readonly answeredAt: number;
-  /** The thinking blocks of the request that the provider dropped or flagged. */
+  /** The request's parts with thinking that the provider dropped or flagged. */
   readonly lostThoughts: LostThoughts | undefined;
   readonly end: string;
 }
@@ -213,7 +213,7 @@ function kindUnread({ route, target }: ClientRequest): string {
   return route.kind === 'model' ? 'main' : (kindOfPath(target) ?? 'relayed');
 }
 
-/** Returns the tokens of the blocks of second looks; nothing if no block was sent, as in shadow mode. */
+/** Returns the tokens of the texts (blocks) from second looks; nothing if none was sent, as in shadow mode. */
 function secondLooksOf(
   placements: readonly Placement[],
   { recalledTokens }: Plan,

@@ -83,15 +83,18 @@ interface ShorteningCall {
   readonly settings: HandlerSettings;
   readonly deadline: Deadline;
   readonly isCacheCold: boolean;
-  /** See Bonds.look(). Undefined if the ledger could not be read: then nothing is left out. */
+  /**
+   * What may not change because thinking depends on it; see Bonds.look(). Undefined if the ledger could not be read.
+   * Then nothing is left out.
+   */
   readonly bond: Bond | undefined;
 }
 
-/** A call after the recall. `firstUnsent`: see BatchMoment. */
+/** A call after the recall. `firstUnsent`: the index of the first item that was never sent before. */
 type SettleCall = ShorteningCall & Pick<BatchMoment, 'firstUnsent'>;
 
 interface SettledShortening extends Shortening {
-  /** False if the ledger could not record a new batch. Then nothing is left out for the first time. */
+  /** False if the ledger could not record what is left out for the first time. Then svc leaves out nothing new. */
   readonly isRecorded: boolean;
 }
 
@@ -121,7 +124,7 @@ type Candidates = { readonly outcome: Outcome } | Found;
 interface Found {
   readonly outcome?: undefined;
   readonly facts: ShorteningFacts;
-  /** See KnownBatches. */
+  /** The marks of the batches; see KnownBatches. */
   readonly marks: KnownBatches['marks'];
   readonly removal: Removal;
   /** The proof, which has begun; undefined if the choice of texts depends on what is recalled. */
@@ -139,13 +142,17 @@ export function leavingOf(candidates: Candidates): Leaving {
   return { gone: candidates.removal.omitted, going: candidates.removal.omissions };
 }
 
+/**
+ * What earlier requests of the conversation left out. A batch is what one request was the first to leave out. It is
+ * recorded at an item of that request.
+ */
 interface KnownBatches {
   readonly batches: readonly LeftOut[];
-  /** The marks of the items at which they were made; undefined if the ledger did not answer. */
+  /** The marks (see markOf) of the items at which the batches are recorded; undefined if the ledger did not answer. */
   readonly marks: readonly string[] | undefined;
   /**
-   * True if new texts may be left out. All batches must be known, and none may have been made at the newest item: then this
-   * request was sent before.
+   * True if new texts may be left out. For that all batches must be known, and none may be recorded at the newest item.
+   * A batch there shows that this request was sent before.
    */
   readonly takesNew: boolean;
 }
@@ -371,8 +378,8 @@ export class Shortener {
   }
 
   /**
-   * Takes a refused batch back. `isAtFault`: the provider accepted the request without it. Then nothing more is left out of
-   * the conversation for an hour.
+   * Takes back what a refused request was the first to leave out (its batch). `isAtFault`: the provider accepted the
+   * request without that change. Then nothing more is left out of the conversation for an hour.
    */
   async refused(
     reading: Reading,

@@ -19,8 +19,8 @@ export interface WrittenBlock extends RecallBlock {
 }
 
 /**
- * Writes the block that quotes the memory's answer, within the limits and in svc's fence; the block is '' if nothing
- * fits. `told`: the blocks that the prompt already contains; their lines are not repeated.
+ * Writes the text (block) that quotes the memory's answer within the limits, between svc's opening and closing line. It
+ * is '' if nothing fits. `told`: the blocks that the model already has; their lines are not repeated.
  */
 export function writeBlock(
   answer: QuotedAnswer,

@@ -66,7 +66,7 @@ export function openModels(options: ModelsOptions): OpenedModels {
     report,
   });
   changes.onChange((fact) => {
-    // Without a fact anything may have changed, such as by a restored backup that lacks the last captures.
+    // Without a fact svc does not know what changed. A backup without the last captures may have been restored.
     if (fact === undefined) outboxes.forgetSettled();
     if (fact === undefined || fact.kind === 'purge') {
       ledger.forget();
@@ -98,7 +98,10 @@ export function openModels(options: ModelsOptions): OpenedModels {
   };
 }
 
-/** Opens the connections to providers. Throws CliError for an invalid network in the settings. */
+/**
+ * Makes the object that connects to providers when a request needs one. Throws CliError for an invalid network in the
+ * settings.
+ */
 export function openLinks(
   { ports, allow }: Egress,
   { trust, headersMs = PROVIDER_HEADERS_MS }: Pick<ModelsOptions, 'trust' | 'headersMs'> = {},

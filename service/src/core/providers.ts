@@ -23,7 +23,7 @@ export interface TenantProvider {
   readonly headers: readonly CustomValue[];
   readonly query: readonly CustomValue[];
   readonly defaultModel: string;
-  /** Names of models, or prefixes of names that end in a star. */
+  /** The models that svc requests of this provider: each entry is a name, or the beginning of names and a star. */
   readonly allowedModels: readonly string[];
   readonly isEnabled: boolean;
   /** Grows by one with each change. */

@@ -88,7 +88,10 @@ function countsOf(opening: ReceiptOpening, closing: ReceiptClosing): UsageCounts
 
 const NO_USAGE = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0 } as const;
 
-/** Bound on the tokens of a receipt. Larger numbers are not believed: they could overflow the daily sums. */
+/**
+ * Bound on each of the four token counts of a receipt. A larger count is replaced by this bound, because it could
+ * overflow the daily sums.
+ */
 const TOKENS_MAX = 1_000_000_000;
 
 function believed({ input, cacheRead, cacheWrite, output }: Usage): Usage {

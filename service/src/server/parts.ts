@@ -52,7 +52,10 @@ export interface ModelParts {
   /** With several nodes: delays the end of an answer until the table has what the ledger recorded of it. */
   readonly holdBack?: ProxyDependencies['holdBack'];
   readonly outboxOf: (tenant: string) => Outbox;
-  /** Returns the memory of a tenant, limited to what the key may use. */
+  /**
+   * Returns the memory of a tenant. The key decides what `supports` says, and whether recall also searches the space
+   * 'global'. The caller checks that the key may use the space of a question.
+   */
   readonly memoryOf: (tenant: string, key: StoredKey) => RequestMemory;
   /** Bounds on the handlers of all keys together; undefined means SHELF_BOUNDS. */
   readonly bounds?: ShelfBounds;

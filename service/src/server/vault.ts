@@ -33,8 +33,8 @@ export interface VaultParts {
 const CANARY = 'svc vault canary';
 
 /**
- * The number of secrets in one transaction of a rotation, which takes a few milliseconds. If a rotation is killed
- * between two transactions, it can be repeated.
+ * How many secrets one transaction of a rotation changes. A rotation encrypts their data keys with the active master
+ * key. A transaction takes a few milliseconds. If a rotation is killed between two of them, it can be repeated.
  */
 const REWRAP_BATCH = 100;
 

@@ -41,7 +41,7 @@ function markedAt(path: string): number {
   try {
     return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
   } catch {
-    // The folder cannot be read, so svc cannot have written to it.
+    // The folder cannot be read. Treat it as if svc had never written the file.
     return 0;
   }
 }

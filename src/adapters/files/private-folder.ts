@@ -88,9 +88,9 @@ export function isOwn(uid: number): boolean {
   return process.getuid === undefined || process.getuid() === uid;
 }
 
-/** Syncs the folder, so that a rename in it survives a power cut. */
+/** Syncs the folder, so that a rename in it survives a power cut. Does nothing on Windows. */
 export async function syncFolder(path: string): Promise<void> {
-  // Windows cannot open a folder to sync it, and makes renames durable itself.
+  // Node cannot sync a folder on Windows. A rename is atomic there, but a power cut may undo it.
   if (process.platform === 'win32') return;
   const handle = await openFolder(path);
   try {

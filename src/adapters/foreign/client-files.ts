@@ -68,8 +68,8 @@ function isExecutable(path: string): boolean {
 }
 
 /**
- * Says whether a client is logged in with a subscription. svc only checks whether a login exists: no part of a
- * credential leaves this file, and none is stored or used (R46).
+ * Says whether a client is logged in with a subscription. svc only checks whether a login exists: this function returns
+ * no part of a credential, and stores and uses none (requirement R46).
  */
 export function hasLogin(environment: Environment, login: Login): boolean {
   return login === 'claude' ? hasClaudeLogin(environment) : codexAuthMode(environment) === 'login';

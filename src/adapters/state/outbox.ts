@@ -21,7 +21,7 @@ export const STORE_TARGET = 'store';
 const WAITING_BYTES_MAX = 64 * 1024 * 1024;
 /** How long a write waits for a lock, which other connections hold for a few milliseconds. */
 const WRITE_MS = 1000;
-/** Bound on the keys of captures in memory (`#kept`): a day of work, about 100 bytes each. */
+/** Bound on the capture keys in `#kept`: those of about a day of work. Each takes about 100 bytes of RAM. */
 const KEPT_MAX = 8192;
 /** Bounds of a batch, which the memory can store in a few milliseconds. */
 const BATCH_RECORDS_MAX = 64;

@@ -36,7 +36,10 @@ export function endForgetting(database: Database, last: number): void {
   database.run('DELETE FROM forgetting WHERE n <= ?', last);
 }
 
-/** Returns the state of an unfinished forgetting, which changes with each step of it; '' if there is none. */
+/**
+ * Returns a text that identifies how far an unfinished deletion is; '' if there is none. Two equal texts mean that no
+ * process has deleted anything in between.
+ */
 export function unended(database: Database): string {
   const row = database.get<{ readonly note: number | null; readonly record: number | null }>(
     'SELECT (SELECT max(n) FROM forgetting) AS note, (SELECT min(record) FROM to_forget) AS record',

@@ -9,7 +9,7 @@ import type { Steps } from './steps.ts';
 import { groupBy } from '../../core/bytes/batches.ts';
 import { PASSAGES_PER_SPACE } from './schema.ts';
 
-/** Finds the passages of a space that contain a term, and counts them. In search, such a list is called postings. */
+/** Finds and counts the passages of a space that contain a term. The list of these passages is called its postings. */
 
 /** Bound on the index entries that a question may read, in each space: 6,000 take about 1 ms. */
 export const POSTINGS_MAX = 6000;

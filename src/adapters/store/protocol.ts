@@ -32,13 +32,19 @@ export interface StoreCalls extends DeskCalls, MemoryCalls {
   beginForget(filter: ForgetFilter): number;
   /** Deletes some of the marked records. Returns their number; 0 if none is left. */
   forgetSome(): number;
-  /** Returns the state of an unfinished forgetting, which changes with each step of it; '' if there is none. */
+  /**
+   * Returns a text that identifies how far an unfinished deletion is; '' if there is none. Two equal texts mean that no
+   * process has deleted anything in between.
+   */
   unended(): string;
-  /** Empties the blocks that quote forgotten texts. Returns the number of the last note; 0 if there is none. */
+  /**
+   * Empties the recalled texts (blocks) in the ledger that quote forgotten texts, and deletes forgotten captures from
+   * the outbox. Returns the number of the newest row of the table `forgetting`; 0 if the table is empty.
+   */
   emptyForgotten(): number;
   /**
-   * Erases forgotten texts from unused bytes of the files and from their logs, and deletes the notes up to the number
-   * `last`. Returns false if it did not, because another program reads a file.
+   * Erases forgotten texts from unused bytes of the files and from their logs. Then deletes the rows of `forgetting` up
+   * to the number `last`. Returns false if another program reads a file; then it keeps these rows.
    */
   eraseForgotten(last: number): boolean;
   /** Returns the references of all records that blocks in the ledger quote, by space. */

@@ -49,14 +49,14 @@ export function* together<const All extends readonly Steps<unknown>[]>(
   };
 }
 
-/** Runs steps of which none may wait. */
+/** Runs a computation in which no step may wait, and returns its result. Throws TypeError if a step waits. */
 export function runAtOnce<T>(steps: Steps<T>): T {
   const result = steps[Symbol.iterator]().next();
   if (result.done !== true) throw new TypeError('A step waits where none may.');
   return result.value;
 }
 
-/** Runs steps, and awaits those that wait. */
+/** Runs a computation to its end and returns its result. Awaits each promise that a step waits for. */
 export async function runWaiting<T>(steps: Steps<T>): Promise<T> {
   const iterator = steps[Symbol.iterator]();
   return resume(iterator, iterator.next());

@@ -38,8 +38,8 @@ import { SETUP } from '../setup/load-config.ts';
 import { saveConfig } from '../setup/setup-save.ts';
 
 /**
- * Checks the configuration: folder, modes, contents, upstreams. Also returns the proxy's address and token if they can
- * be read. `hasHooks`: a client gets memory through hooks, and needs no provider of svc.
+ * Checks the configuration: folder, file permissions, contents, upstreams. Also returns the proxy's address and token
+ * if they can be read. `hasHooks`: a client gets memory through hooks, and needs no provider of svc.
  */
 export async function checkConfig(
   environment: Environment,

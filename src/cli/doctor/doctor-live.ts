@@ -469,7 +469,7 @@ function cacheText({ body }: LocalAnswer): string {
   return `the second request read ${cached} tokens from the provider’s cache`;
 }
 
-// Returns the value of one of svc's evidence headers, or ''.
+// Returns the value of a header that svc adds to an answer, such as x-svc-memory-state; '' if there is none.
 function evidence(answer: LocalAnswer | undefined, name: string): string {
   const value = answer?.headers[name];
   return typeof value === 'string' ? value : '';

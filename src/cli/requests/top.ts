@@ -140,7 +140,10 @@ export function activityOf({ proxies, open, finished }: Seen): Activity {
   };
 }
 
-/** Sums up the requests of a conversation. `at`: the time of its newest request. Tokens are estimates. */
+/**
+ * Sums up the requests of a conversation. `at`: the time of its newest request. Input tokens are estimates; output
+ * tokens are those that the provider reported.
+ */
 function summed(conversation: string, rows: readonly RequestRow[]) {
   const finished = rows.filter(({ end }) => end !== 'open');
   const newest = rows.reduce((one, other) => (other.at > one.at ? other : one));

@@ -168,7 +168,10 @@ function formOf(contentType: string | undefined): 'unknown' | 'events' | 'json' 
   return type.includes('json') ? 'json' : 'unknown';
 }
 
-/** Guesses the form by the first byte that is no white space: a JSON answer begins with `{`, an event with a name. */
+/**
+ * Guesses the form by the first byte that is no white space. A JSON answer begins with `{`, and an event with the name
+ * of a field, such as `data`.
+ */
 function sniff(bytes: Uint8Array): 'unknown' | 'events' | 'json' {
   const first = bytes.find((byte) => byte > 0x20);
   if (first === undefined) return 'unknown';

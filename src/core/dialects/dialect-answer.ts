@@ -238,8 +238,8 @@ export class DeltaTemplate {
 }
 
 /**
- * Bound on the forms that are learned in a row without one event that fits. After that every event is parsed, because
- * learning more forms would only waste time.
+ * Bound on how many events are learned in a row without a later event that differs from one only in its text. After
+ * that svc learns no more and every event is parsed, because more learning would only waste time.
  */
 const MISSES_MAX = 16;
 const PROBE = 'svc';

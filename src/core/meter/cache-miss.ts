@@ -45,7 +45,10 @@ export interface CacheMiss {
 
 /** One request that the provider answered. */
 export interface SentPrefix extends AnsweredPrefix {
-  /** How many items this request and earlier ones of the conversation had, ascending. Cache entries end there. */
+  /**
+   * The item counts of this request and of the ones before it, ascending, at most ENDS_MAX. An entry of the provider's
+   * cache ends at each.
+   */
   readonly ends: readonly number[];
 }
 

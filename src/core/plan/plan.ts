@@ -27,13 +27,13 @@ export interface Shortening {
   /** Outputs and exchanges that are left out for the first time. */
   readonly added?: ReadonlySet<ToolOutput | Omission>;
   /**
-   * The marks (see markOf) of the items at which the batches were made that this request leaves out; undefined if they are
-   * not known.
+   * A batch is what one request was the first to leave out. It is recorded at an item of that request. These are the
+   * marks (see markOf) of the items of all batches that this request leaves out; undefined if they are not known.
    */
   readonly batches?: readonly string[] | undefined;
   /** The names of texts that these batches left out, and that the request nevertheless has; see backMark. */
   readonly whole?: readonly string[];
-  /** The ledger entries of `added`, so that a refusal can take them back. */
+  /** The ledger entries that record `added`. If the provider refuses the request, svc takes them back. */
   readonly recorded?: readonly LedgerEntry[];
 }
 
@@ -129,7 +129,10 @@ function changesOf(
   return { edits, recalledTokens };
 }
 
-/** Why svc did not read a body: it does not match its dialect, or it is larger than svc reads. */
+/**
+ * Why svc did not read a body. 'unparseable': it does not match its dialect, the request has no body, or its route is
+ * no model route. 'too_large': it is larger than svc reads.
+ */
 export type Unread = 'unparseable' | 'too_large';
 
 /** Returns the plan for a body that svc did not read or failed to change: the client's own bytes. */

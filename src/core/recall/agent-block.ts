@@ -9,9 +9,9 @@ import { isStatement } from './sentences.ts';
 import { CLOSE, lineOf, LineSizes, partsOf, quoteOf, type RecallBlock } from './recall-block.ts';
 
 /**
- * Writes the block for an agent: a few lines of earlier exchanges, each under its day and
- * reference. At a session's start it also has one line for each earlier session that likely
- * matters. It is fenced and escaped as every block is (recall-block.ts).
+ * Writes the block for an agent, which is the recalled text that svc adds to a request: a few lines of earlier
+ * exchanges, each under its day and reference. At a session's start it also has one line for each earlier session that
+ * likely matters. It has an opening and a closing line (the fence), and is escaped as every block is (recall-block.ts).
  */
 
 export interface AgentMemories {
@@ -41,8 +41,8 @@ export interface AgentLimits {
   /** Token limit of the list of earlier sessions, including the fence. */
   readonly briefTokensMax: number;
   /**
-   * Set for a second look. The model is already working, so the block states a rule as a fact with its day, never as
-   * an order, and its lines may fill the whole block.
+   * True for a second look (see second-look.ts). The model is already working, so the block states a rule as a fact
+   * with its day, never as an order. Its lines may fill the whole block.
    */
   readonly isLook?: boolean;
 }

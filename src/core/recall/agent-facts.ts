@@ -55,8 +55,8 @@ export interface AgentLook {
   readonly shareBelow: number;
   readonly prompts: number;
   /**
-   * Whether recall may answer. 'reply': the prompt only steers. 'weak': most prompts of the project have a higher
-   * signal.
+   * Whether recall may answer. 'reply': the prompt only answers or steers, such as "yes, commit". 'weak': most prompts
+   * of the project have a higher signal.
    */
   readonly gate: 'open' | 'reply' | 'weak';
   /** The candidates, best first. */

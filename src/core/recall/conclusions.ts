@@ -189,8 +189,9 @@ const OPTIONS =
 const ITEM = /^\s*(?:[-*•]|\d{1,3}[.)])\s/;
 
 /**
- * Says whether a list item is unclear without the line above the list: it begins with a verb that has no subject
- * ("Verifies the message"), begins in the middle ("when the lock is held"), or has only a few words.
+ * Says whether a list item is unclear without the line above the list. An item with a label is unclear if its label
+ * has no value, such as a name of code. An item that ends like a sentence is clear. Any other item is unclear if it has
+ * no subject ("Verifies the message"), begins in the middle ("when the lock is held"), or has only a few words.
  */
 function needsHead(item: string): boolean {
   const [label] = HAS_LABEL.exec(item) ?? [];
@@ -322,7 +323,10 @@ function beginningOf(line: string, tokensMax: number): string {
   return saying.length < BEGINNING_CHARS_MIN || isFragment(saying) ? '' : saying;
 }
 
-/** Least length of a beginning that can be quoted alone: "Pushed." states nothing. */
+/**
+ * Least length of the beginning of a line that is too long to be quoted whole. A shorter one, such as "Pushed.", says
+ * too little alone.
+ */
 const BEGINNING_CHARS_MIN = 40;
 
 /** The facts about a line that are the same for every question. */

@@ -16,9 +16,9 @@ import type { AgentLimits } from './agent-block.ts';
 import { MARK_TOKENS } from './own-blocks.ts';
 
 /**
- * Decides which recalled blocks a request carries, and where. A block that was placed once is placed again, byte for
- * byte, in every later request that still holds its message: so the provider's prompt cache sees the same prefix.
- * Measured: replaying costs 1 to 5 % more input, a block that moves or vanishes 14 to 600 %.
+ * Decides which recalled texts (blocks) a request carries, and where. A block that was sent once is sent again, byte
+ * for byte, in every later request that still holds its message: so the provider's prompt cache sees the same prefix.
+ * Measured: this costs 1 to 5 % more input, a block that moves or vanishes 14 to 600 %.
  */
 
 /** The owner of this conversation, and the space of its memories. */
@@ -96,8 +96,8 @@ export function humanItems(view: RequestView, place: ConversationPlace): readonl
 type ItemAddresses = Pick<BlockItem, 'own' | 'answered' | 'shared'>;
 
 /**
- * Caches the addresses of each item. The ledger caches a key for each address object, so the same objects save 0.8 ms
- * in a request with 1,000 prompts and results.
+ * Caches the ledger addresses of each item. The ledger computes a key only once for each address object. So the same
+ * objects save 0.8 ms in a request with 1,000 prompts and results.
  */
 const ADDRESSES = new WeakMap<Item, ItemAddresses>();
 
@@ -136,7 +136,7 @@ export function blockItems(view: RequestView, place: ConversationPlace): readonl
 
 /**
  * Returns the items from `from` on that hold results of the client's tools and no human text. Each call has a unique
- * id, so conversations that share a result are forks of one.
+ * id, so conversations that share a result continue the same conversation.
  */
 export function resultItems(
   view: RequestView,
@@ -235,9 +235,9 @@ export function unansweredItem(view: RequestView): Item | undefined {
 }
 
 /**
- * How long a decision about an opening also holds for other conversations that begin with the same words: without a
- * conversation id both look the same. One hour is the longest life of a prompt cache. Until then equal bytes save
- * money; afterwards a fresh recall costs nothing extra.
+ * How long svc reuses what it decided for a conversation's first prompt in another conversation with the same words.
+ * Without a conversation id svc cannot tell the two apart. Anthropic caches a prompt for at most one hour. Within it
+ * equal bytes save money; afterwards a fresh recall costs nothing extra.
  */
 const ALIKE_REUSE_MS = 3_600_000;
 
@@ -426,7 +426,7 @@ function entryOf(
     const answeredSo = [answered, spoken].flatMap((address) =>
       address === undefined ? [] : (found.get(address) ?? []),
     )[0];
-    // A stated id belongs to one conversation. Conversations that begin alike share a derived one.
+    // A stated id belongs to one conversation. An id that svc derived is the same for all that begin alike.
     if (facts.isStated && used !== undefined) return used;
     if (answeredSo !== undefined) return answeredSo;
     const alike = [used, found.get(shared)];

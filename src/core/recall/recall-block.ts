@@ -3,9 +3,9 @@ import { estimateTextTokens } from '../bytes/tokens.ts';
 import { isoDay } from '../memory/times.ts';
 
 /**
- * Writes recalled passages as the block that goes into the prompt. An earlier session stored the text, so a stranger
- * may have influenced it. It is fenced and labelled as data. It can neither close its fence nor imitate a message, a
- * tag or an instruction of the client.
+ * Writes recalled passages as the text (block) that svc adds to a prompt. An earlier session stored the passages, so a
+ * stranger may have influenced them. They stand between an opening and a closing line (the fence), which label them as
+ * data. They can neither close the fence nor imitate a message, a tag or an instruction of the client.
  */
 
 export interface BlockPassage {

@@ -3,7 +3,7 @@ import { tellsExchanges } from './own-blocks.ts';
 import type { Placement } from './injections.ts';
 
 /**
- * Says whether the model used the recalled block, as far as svc can see. It counts as used if the model read a
+ * Whether the model used the recalled text (block), as far as svc can see. It counts as used if the model read a
  * recalled reference, or if its answer has a word of the block that is nowhere in the client's request: a name of
  * code, a number or a path. A fact that the model only keeps in mind is invisible, so the count is a lower bound.
  */

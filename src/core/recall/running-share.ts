@@ -1,7 +1,7 @@
 /**
- * Decides whether recall answers an agent: only if the prompt's signal is higher than that of most prompts of the
- * project. A fixed threshold that fits one project lets through twice as many needless blocks in another; a share
- * keeps the same rate in each.
+ * Decides whether recall answers an agent. A prompt's signal says how much it has in common with the memory. Recall
+ * answers only if the signal is higher than that of most prompts of the project. A fixed threshold that fits one
+ * project lets through twice as many needless recalled texts (blocks) in another; a share keeps the same rate in each.
  */
 
 /** How many earlier prompts of the project a new one is compared with. */

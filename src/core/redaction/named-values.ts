@@ -285,7 +285,7 @@ function isSimpleBare(secret: string): boolean {
 /** Matches a name for a secret in code: `AuthenticationMD5Password`, `password1`. */
 const NAMES_A_SECRET = /^[\w$]*(?:pass|token|secret|credential)[\w$]*$/i;
 
-/** Returns the range without the marks that end a sentence. */
+/** Returns the range without punctuation, closing parentheses and asterisks at its end. */
 function trimmed(text: string, start: number, end: number): Stretch {
   const marks = /[.,;:)*]+$/.exec(text.slice(start, end))?.[0].length ?? 0;
   return { start, end: end - marks };

@@ -441,7 +441,8 @@ function pictureTokens(dialect: Dialect, payload: string, detail: string): numbe
   return dialectOf(dialect).pictureTokens(size, detail);
 }
 
-// First characters of a payload by which it is found in the bytes. They are long enough to be unique in an item.
+// The number of first characters by which svc finds a payload in the bytes. Two pictures of an item may begin alike, so
+// each search starts after the payload that was found before.
 const HEAD_CHARS = 48;
 const QUOTE = '"';
 

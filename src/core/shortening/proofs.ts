@@ -21,7 +21,7 @@ export function textBytes(role: TextRole, text: string): Uint8Array | undefined 
   return recordBytes(recordOfText(role, text));
 }
 
-/** Returns the proof of a text; undefined for a text with half a surrogate pair. */
+/** Returns the proof of a text (see proofOf); undefined if the text has half a surrogate pair and so no UTF-8 bytes. */
 export function textProof(nonce: Uint8Array, role: TextRole, text: string): string | undefined {
   const bytes = textBytes(role, text);
   return bytes === undefined ? undefined : proofOf(nonce, bytes);

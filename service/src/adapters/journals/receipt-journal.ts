@@ -62,7 +62,7 @@ const BATCH_ROWS = 200;
 const RETRY_MS = 1000;
 /** Deadline of storing a batch, which takes some milliseconds. */
 const STORE_MS = 30_000;
-/** Deadline of the last batch when the process ends. */
+/** Deadline of storing all waiting receipts when the process ends, and again of storing the closed heads. */
 const CLOSE_MS = 5_000;
 /** Size from which the file is rewritten once less than half of it is needed. */
 const COMPACT_BYTES = 32 << 20;

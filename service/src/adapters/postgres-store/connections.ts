@@ -32,7 +32,7 @@ export interface ConnectionOptions {
 }
 
 interface ConnectionHooks {
-  /** Called when a server is found, before any other statement. If it throws, the server is not used. */
+  /** Called when a server is found, before any caller gets it. If this throws, the server is not used. */
   readonly settle?: (transactions: Transactions, origin: DatabaseOrigin) => Promise<void>;
 }
 
@@ -62,7 +62,10 @@ const JOB_STATEMENT_MS = 60_000;
 const STATEMENTS_IN_CALL = 5;
 /** How long work waits for a free connection: longer than a recall takes. */
 const SLOT_MS = 2000;
-/** How often work that may run again is tried. */
+/**
+ * Bound on the attempts of work that may run again. If the server refuses further connections while this node has some,
+ * the work is tried until its deadline instead.
+ */
 const ATTEMPTS = 3;
 /** Deadline of the connection that sends a cancel request. */
 const CANCEL_MS = 1000;

@@ -65,7 +65,7 @@ export class WorkerStore {
   async call(name: string, input: unknown): Promise<unknown> {
     if (name === 'close') return this.#close();
     const { methods, database } = await this.#open();
-    // Never prove anything from a file that was deleted, replaced or overwritten while open.
+    // Refuse every call once the file was deleted, replaced or overwritten while it was open.
     if (!isOwnFile(database)) this.#failure = replaced();
     if (this.#failure !== undefined) throw this.#failure;
     try {

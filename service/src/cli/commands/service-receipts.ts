@@ -70,8 +70,9 @@ export async function exportReceipts(
   const row = { name: 'receipts export', options: timeOptions('from', 'to') };
   const filter = await valuesOf(row, options, context);
   const written = await withConsole(options, context, async (console) => {
-    // Read the total first. So a receipt that is stored meanwhile makes a head larger, never the total, and no audit
-    // finds one missing.
+    // A head states how many receipts one node has made for the tenant; the total states how many the tenant ever had.
+    // Read the total first. A receipt that is stored meanwhile is then in a head but not in the total. The other way
+    // round, the audit would report it as missing.
     const { total } = await console.call({ method: 'GET', path: 'requests/heads' });
     const heads = await listAll(console, 'requests/heads');
     await write(FILES.heads, linesOf([...heads, asRecord(total)]), 'wx');

@@ -47,7 +47,7 @@ export class ProviderChoice {
     return modelIn(body === undefined ? { kind: 'unreadable' } : this.#read(body, read));
   }
 
-  /** Chooses the provider of a request. `model`: the result of `modelOf`. Throws ServiceFault. */
+  /** Chooses the provider of a request. `model`: the result of `modelOf`. Throws ProxyError and ServiceFault. */
   async choose(
     { tenant, allowedModels }: Pick<StoredKey, 'tenant' | 'allowedModels'>,
     { request: { route, body } }: UpstreamQuestion,
