@@ -96,10 +96,10 @@ export function shareTitles<Kind>(
   const listed = sessions.slice(0, Math.max(1, Math.floor(left / SESSION_TOKENS)));
   const titles: (Titled<Kind> | undefined)[] = [];
   for (const isAgain of [false, true]) {
-    for (const [place, { titleWithin }] of listed.entries()) {
+    for (const [place, session] of listed.entries()) {
       if (titles[place] !== undefined) continue;
       const share = isAgain ? left : Math.floor(left / (listed.length - place));
-      const one = titleWithin(Math.min(TITLE_TOKENS_MAX, share - LINE_TOKENS));
+      const one = session.titleWithin(Math.min(TITLE_TOKENS_MAX, share - LINE_TOKENS));
       titles[place] = one;
       if (one !== undefined) left -= LINE_TOKENS + estimateTextTokens(one.title);
     }
