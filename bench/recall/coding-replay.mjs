@@ -154,7 +154,7 @@ class BlockLedger {
 async function ask(modules, memory, { space, settings, own, prompt, ledger, done }) {
   const clock = { now: () => prompt.at, monotonic: () => performance.now() };
   const slices = new modules.slices.Slices(clock);
-  const dependencies = { memory, ledger, clock, blockKey: 'bench' };
+  const dependencies = { memory, ledger, clock, blockKey: 'bench', texts: modules.texts.TEXTS };
   const recaller = new modules.recall.Recaller(dependencies, slices);
   const reading = modules.reading.readRequest(new modules.conversations.Conversations(), {
     id: 'req_bench',

@@ -32,6 +32,7 @@ const MODULES = {
   settings: 'src/core/settings/config-proxy.ts',
   recall: 'src/proxy/recall.ts',
   slices: 'src/proxy/deadline.ts',
+  texts: 'src/adapters/texts.ts',
   found: 'src/core/ledger/entries.ts',
   entries: 'src/core/ledger/entries.ts',
   reading: 'test/support/view-of.ts',

@@ -1,3 +1,4 @@
+import { TEXTS } from '../../src/adapters/texts.ts';
 import {
   FoundEntries,
   keyOf,
@@ -119,7 +120,7 @@ export class SessionPlanner {
       view,
       batches: found.map(({ leftOut }) => leftOut),
       outputs: seenOutputsOf(view),
-      textsOf: (exchange) => readExchangeTexts(view, exchange),
+      textsOf: (exchange) => readExchangeTexts(view, exchange, TEXTS),
       isStored: (digest) => run.stored.has(digest),
       takesNew: true,
       isBound: false,

@@ -1,6 +1,7 @@
 import { hookKey } from '../adapters/files/hook-key.ts';
 import { openEmbeddedStore } from '../adapters/store/embedded-store.ts';
 import { BUSY_MS, OwnThreadClient } from '../adapters/store/own-thread-client.ts';
+import { TEXTS } from '../adapters/texts.ts';
 import { CodeFiles } from '../adapters/projects/code-files.ts';
 import { GitProjects } from '../adapters/projects/git-projects.ts';
 import type { MemorySettings, ProxySettings } from '../core/settings/settings.ts';
@@ -76,6 +77,7 @@ export async function openHookStore(options: HookStoreOptions): Promise<HookStor
     clock: systemClock,
     settings: () => settings,
     projects,
+    texts: TEXTS,
     code:
       hosted === undefined ? { reader: new CodeFiles(), provenance: store.provenance } : undefined,
     hookKey: () => hookKey(dataFolder),

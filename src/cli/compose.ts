@@ -22,6 +22,7 @@ import { CodeFiles } from '../adapters/projects/code-files.ts';
 import { GitProjects } from '../adapters/projects/git-projects.ts';
 import { hookKey, readHookKey } from '../adapters/files/hook-key.ts';
 import { outputFolder } from '../adapters/files/output-files.ts';
+import { TEXTS } from '../adapters/texts.ts';
 import type { Memory } from '../ports/memory.ts';
 import type { Outbox } from '../ports/outbox.ts';
 import type { RequestRow } from '../ports/request-log.ts';
@@ -97,6 +98,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
     clock: systemClock,
     settings: () => runtime.now.live.proxy,
     projects: new GitProjects(dataFolder),
+    texts: TEXTS,
     // Undefined with a memory service, because it does not know the files of a record.
     code: isHere ? { reader: new CodeFiles(), provenance: store.provenance } : undefined,
   };

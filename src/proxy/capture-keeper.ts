@@ -1,6 +1,4 @@
 import { hookTextsIn } from '../core/hooks/hook-texts.ts';
-import { captureAssistant, captureHuman } from '../core/memory/captures.ts';
-import { concernedFiles } from '../core/memory/concerned-files.ts';
 import type { Heard } from '../core/memory/echoes.ts';
 import type { Answer } from '../core/dialects/answer.ts';
 import type { RecordText } from '../core/memory/record.ts';
@@ -19,7 +17,7 @@ const NOWHERE = { start: 0, number: 0 };
 
 type KeeperDependencies = Pick<
   ProxyDependencies,
-  'clock' | 'outbox' | 'ledger' | 'blockKey' | 'hookKey'
+  'clock' | 'outbox' | 'ledger' | 'texts' | 'blockKey' | 'hookKey'
 >;
 
 /** Bound on the texts that wait in memory while the disk refuses writes, in characters: some hundred exchanges. */
@@ -99,9 +97,10 @@ export class CaptureKeeper {
     const isWhole = !exchange.isOpen && !exchange.wasInterrupted && !wasCut;
     const answer = isWhole ? exchange.assistantText : '';
     const heard = this.#heardBy(reading, exchange, placements);
+    const { texts: kept } = this.#dependencies;
     const texts = [
-      captureHuman(exchange.humanText, heard),
-      captureAssistant(answer, heard, isWhole ? exchange.lastText : ''),
+      kept.captureHuman(exchange.humanText, heard),
+      kept.captureAssistant(answer, heard, isWhole ? exchange.lastText : ''),
     ];
     this.#outbox(recordsOf(reading, place, { texts, at: this.#dependencies.clock.now() }));
   }
@@ -127,7 +126,7 @@ export class CaptureKeeper {
       return captured;
     }
     const said = closedText(exchange, answer);
-    const answered = captureAssistant(said, heard, answer.text);
+    const answered = this.#dependencies.texts.captureAssistant(said, heard, answer.text);
     const { records, captured } = this.#keep(reading, place, [human, answered]);
     this.#onFinished(reading, { exchange, records: records.toReversed() });
     const id = reading.view.items[exchange.start]?.fingerprint ?? '';
@@ -180,7 +179,7 @@ export class CaptureKeeper {
     const blocks = heard.blocks.join('\0');
     const known = state.question;
     if (known?.humanText === humanText && known.blocks === blocks) return known.record;
-    const record = captureHuman(humanText, heard);
+    const record = this.#dependencies.texts.captureHuman(humanText, heard);
     state.question = { humanText, blocks, record };
     return record;
   }
@@ -329,16 +328,16 @@ export interface FinishedExchange {
  * the answer was relayed. A failed attempt is not repeated, and such an exchange never counts as outgrown.
  */
 export function provenanceKeeper(
-  dependencies: Pick<ProxyDependencies, 'outbox' | 'code'>,
+  dependencies: Pick<ProxyDependencies, 'outbox' | 'code' | 'texts'>,
   queue: BackgroundQueue,
 ): OnFinished {
   return ({ workplace, view, place }, { exchange, records }) => {
-    const { code, outbox } = dependencies;
+    const { code, outbox, texts } = dependencies;
     if (code === undefined || workplace === undefined) return;
     if (records.length === 0 || !exchange.hasToolState) return;
     const doOne = async (): Promise<boolean> => {
       const said = records.map(({ text }) => text).join('\n');
-      const now = await code.reader.look(workplace, concernedFiles(view, exchange, said));
+      const now = await code.reader.look(workplace, texts.concernedFiles(view, exchange, said));
       if (now === undefined) return false;
       await outbox.flush(FLUSH_MS);
       const digests = records.map(({ digest }) => digest);

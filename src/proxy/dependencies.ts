@@ -16,6 +16,7 @@ import type { RequestMemory } from '../ports/memory.ts';
 import type { Projects } from '../ports/projects.ts';
 import type { Code, ProvenanceStore } from '../ports/provenance.ts';
 import type { Outbox } from '../ports/outbox.ts';
+import type { Texts } from '../ports/texts.ts';
 import type { Upstream } from '../ports/upstream.ts';
 import type { BackgroundPace } from './background-queue.ts';
 import type { Reading } from './conversations.ts';
@@ -75,6 +76,7 @@ export interface ProxyDependencies {
   };
   readonly ledger: Ledger;
   readonly outbox: Outbox;
+  readonly texts: Texts;
   readonly accounts: Accounts;
   /** Returns the limits and list prices of a model, if they are known. */
   readonly factsOf: (model: string) => ModelFacts | undefined;

@@ -21,16 +21,8 @@ import type { Project } from '../ports/projects.ts';
 import type { AgentFacts, Memory, RecallQuestion } from '../ports/memory.ts';
 import type { ProxyDependencies } from './dependencies.ts';
 import { Deadline } from './deadline.ts';
-import { type QuotedAnswer, writeBlock, type WrittenBlock } from './write-block.ts';
-import { questionText } from '../core/memory/captures.ts';
-import {
-  aboutAction,
-  aroundPrompt,
-  checkAnswer,
-  marked,
-  QUESTION_CHARS_MAX,
-  RecallGuard,
-} from './recall.ts';
+import type { QuotedAnswer, Texts, WrittenBlock } from '../ports/texts.ts';
+import { aroundPrompt, checkAnswer, marked, QUESTION_CHARS_MAX, RecallGuard } from './recall.ts';
 
 /**
  * Answers a client's hooks with the text that the proxy would place beside a prompt. A running proxy uses it, and so does
@@ -40,7 +32,7 @@ import {
 
 interface HookDependencies extends Pick<
   ProxyDependencies,
-  'ledger' | 'clock' | 'code' | 'settings'
+  'ledger' | 'clock' | 'code' | 'settings' | 'texts'
 > {
   readonly memory: Memory;
   readonly projects: NonNullable<ProxyDependencies['projects']>;
@@ -162,7 +154,7 @@ export class HookMemory {
     question: HookQuestion,
     { session, deadline, key }: { session: Session; deadline: Deadline; key: string },
   ): Promise<{ block: WrittenBlock; entry: EntryOf<'own-block'> } | undefined> {
-    const { memory, ledger, code, projects, settings } = this.#dependencies;
+    const { memory, ledger, code, projects, settings, texts } = this.#dependencies;
     const { recalledTokensMax, secondLook } = settings();
     const isLook = question.kind === 'look';
     const isHosted = memory.supports.kind === 'hosted';
@@ -181,7 +173,7 @@ export class HookMemory {
     const { answer: found, state } = await this.#guard.recall(asked, deadline.msLeft);
     if (state !== 'recalled') return undefined;
     const { prompt: humanText, action } = question;
-    const about = action === undefined ? found : aboutAction(found, action, humanText);
+    const about = action === undefined ? found : texts.aboutAction(found, action, humanText);
     const workplace =
       project.root === undefined ? undefined : { folder: question.folder, root: project.root };
     const answer = await checkAnswer(about, {
@@ -193,6 +185,7 @@ export class HookMemory {
     if (ledger.generation() !== generation) return undefined;
     const told = placed.map(({ block }) => block).filter((block) => block !== '');
     const block = blockThatFits(answer, {
+      texts,
       room,
       left: roomLeft(placed, recalledTokensMax),
       isLook,
@@ -227,7 +220,7 @@ export class HookMemory {
     }: HookQuestion,
     { session, room, project }: { session: Session; room: number; project: Project },
   ): Promise<RecallQuestion> {
-    const { clock, memory, settings } = this.#dependencies;
+    const { clock, memory, settings, texts } = this.#dependencies;
     const { recallQuietPercent, sessionBrief } = settings();
     const { space, olderSpaces, branch = '' } = project;
     const mayBrief = sessionBrief && isOpening && session.prompts === 0 && session.epoch === 0;
@@ -246,8 +239,8 @@ export class HookMemory {
     return {
       space,
       olderSpaces,
-      humanText: questionText(isWordsOnly ? wordsOf(action) : prompt, QUESTION_CHARS_MAX),
-      assistantText: aroundPrompt(answer, around),
+      humanText: texts.questionText(isWordsOnly ? wordsOf(action) : prompt, QUESTION_CHARS_MAX),
+      assistantText: aroundPrompt(texts, answer, around),
       excludeDigests: [...held, ...(await this.#saidIn(conversation, session.since))],
       tokensMax: room,
       now: clock.now(),
@@ -344,6 +337,7 @@ function addressIn({ session }: InSession, fingerprint: string) {
 }
 
 interface Fitting {
+  readonly texts: Pick<Texts, 'writeBlock'>;
   readonly room: number;
   /** Tokens that the session's earlier blocks leave of the limit for all its blocks; see roomLeft. */
   readonly left: number;
@@ -356,11 +350,11 @@ interface Fitting {
 /** Writes a block within the byte limit of a hook; '' if that fails. */
 function blockThatFits(
   answer: QuotedAnswer,
-  { room, left, isLook, told, key }: Fitting,
+  { texts, room, left, isLook, told, key }: Fitting,
 ): WrittenBlock {
   let limits = limitsOfBlock({ tokensMax: room, left, isLook });
   for (let tries = 0; tries < FITS_MAX; tries += 1) {
-    const written = writeBlock(answer, limits, told);
+    const written = texts.writeBlock(answer, limits, told);
     const block = marked(written, key);
     if (fitsHook(block.text)) return { ...written, ...block };
     limits = { ...limits, tokensMax: Math.floor(limits.tokensMax * 0.75) };

@@ -60,18 +60,11 @@ import type { AgentFacts, RecallAnswer, RecallQuestion, RequestMemory } from '..
 import type { KnownBlock, KnownBlocks, Reading } from './conversations.ts';
 import { type Deadline, type Slices, withinDeadline } from './deadline.ts';
 import type { ProxyDependencies } from './dependencies.ts';
-import { type QuotedAnswer, writeBlock } from './write-block.ts';
+import type { QuotedAnswer, Texts } from '../ports/texts.ts';
 import type { Clock } from '../ports/clock.ts';
 import { holdsNow } from '../core/memory/outgrown.ts';
 import type { Code, Workplace } from '../ports/provenance.ts';
-import {
-  type CleanExchange,
-  cleanExchange,
-  heldDigests,
-  questionText,
-} from '../core/memory/captures.ts';
-import { filesOfSession } from '../core/memory/concerned-files.ts';
-import { passagesAbout } from '../core/recall/cues.ts';
+import type { CleanExchange } from '../core/memory/captures.ts';
 import { Pace, type Steps } from '../core/bytes/steps.ts';
 import { MemoryError, type MemoryFailure } from '../core/errors.ts';
 
@@ -169,7 +162,7 @@ export class Recaller {
   constructor(dependencies: ProxyDependencies, slices: Slices) {
     this.#dependencies = dependencies;
     this.#slices = slices;
-    this.#held = new HeldDigests();
+    this.#held = new HeldDigests(dependencies.texts);
     this.#guard = new RecallGuard(dependencies.memory, dependencies.clock);
   }
 
@@ -273,7 +266,9 @@ export class Recaller {
     const told = await this.#guard.recall(question, call.deadline.msLeft);
     const { state } = told;
     const found =
-      'action' in open ? aboutAction(told.answer, open.action, open.humanText) : told.answer;
+      'action' in open
+        ? this.#dependencies.texts.aboutAction(told.answer, open.action, open.humanText)
+        : told.answer;
     const answer = await checkAnswer(found, {
       workplace: reading.workplace,
       code: this.#dependencies.code?.reader,
@@ -305,7 +300,7 @@ export class Recaller {
     const left = roomLeft(placements, open.call.settings.recalledTokensMax);
     const limits = limitsOfBlock({ tokensMax, left, isLook: 'action' in open });
     const news = withoutStated(answer, reading.view);
-    const written = writeBlock(news, limits, told);
+    const written = this.#dependencies.texts.writeBlock(news, limits, told);
     const block = marked(written, this.#dependencies.blockKey);
     const form = carrier.isResult ? 'text' : contentForm(reading.view, carrier.item);
     if (block.text === '' || form === undefined) {
@@ -518,14 +513,15 @@ export class Recaller {
     const { items } = reading.view;
     const exchanges = groupExchanges(items);
     const previous = exchanges.findLast(({ assistantText }) => assistantText !== '');
+    const { texts } = this.#dependencies;
     const held = await this.#slices.run(this.#held.steps(items, exchanges, blocks));
     return {
       space: reading.place.space,
       olderSpaces: reading.olderSpaces,
-      humanText: questionText(humanText, QUESTION_CHARS_MAX),
+      humanText: texts.questionText(humanText, QUESTION_CHARS_MAX),
       assistantText:
         agent === undefined
-          ? questionText(previous?.assistantText ?? '', QUESTION_CHARS_MAX)
+          ? texts.questionText(previous?.assistantText ?? '', QUESTION_CHARS_MAX)
           : this.#aroundPrompt(previous?.assistantText ?? '', exchanges),
       excludeDigests: held.filter((digest) => !left.has(digest)),
       tokensMax,
@@ -536,7 +532,7 @@ export class Recaller {
 
   #aroundPrompt(answer: string, exchanges: readonly Exchange[]): string {
     const humans = exchanges.map(({ humanText }) => humanText).filter((text) => text !== '');
-    return aroundPrompt(answer, humans.slice(0, -1));
+    return aroundPrompt(this.#dependencies.texts, answer, humans.slice(0, -1));
   }
 
   /** Returns the facts about an agent; undefined for a chat without tools. */
@@ -548,25 +544,19 @@ export class Recaller {
     const { view, place, branch = '' } = reading;
     const briefTokensMax = sessionBrief && isOpening(view) ? BRIEF_TOKENS_MAX : 0;
     const { conversation } = place;
-    const files = filesOfSession(view);
+    const files = this.#dependencies.texts.filesOfSession(view);
     const prompts = view.items.at(-1)?.soFar.humanCount ?? 0;
     const quietShare = quietShareAt(recallQuietPercent / 100, Math.max(0, prompts - 1));
     return { conversation, branch, files, quietShare, briefTokensMax };
   }
 }
 
-/**
- * Returns the memory's answer with only the passages about the action. A memory with exchanges has chosen them already;
- * one without ignores the action.
- */
-export function aboutAction(answer: RecallAnswer, action: Action, prompt: string): RecallAnswer {
-  return answer.exchanges === undefined
-    ? { ...answer, passages: passagesAbout(answer.passages, action, prompt) }
-    : answer;
-}
-
 /** Returns the text around a prompt, which shows what a short one is about: the last answer's end and the last prompts. */
-export function aroundPrompt(answer: string, prompts: readonly string[]): string {
+export function aroundPrompt(
+  { questionText }: Pick<ProxyDependencies['texts'], 'questionText'>,
+  answer: string,
+  prompts: readonly string[],
+): string {
   const before = prompts.slice(-PROMPTS_AROUND).map((text) => questionText(text, AROUND_CHARS));
   return [questionText(answer.slice(-AROUND_CHARS), AROUND_CHARS), ...before].join('\n');
 }
@@ -836,6 +826,11 @@ export class HeldDigests {
   // Cached by the last item of an exchange. The next request has the same item object if nothing up to it has changed.
   readonly #clean = new WeakMap<Item, CleanExchange>();
   readonly #held = new WeakMap<Item, Held>();
+  readonly #texts: Pick<Texts, 'cleanExchange' | 'heldDigests'>;
+
+  constructor(texts: Pick<Texts, 'cleanExchange' | 'heldDigests'>) {
+    this.#texts = texts;
+  }
 
   /** Computes the digests in steps. `blocks`: the recalled blocks of the request. */
   *steps(
@@ -854,7 +849,7 @@ export class HeldDigests {
         all.push(...known.digests);
         continue;
       }
-      const digests = heldDigests(this.#cleanOf(exchange, last), blocks);
+      const digests = this.#texts.heldDigests(this.#cleanOf(exchange, last), blocks);
       this.#held.set(last, { heard, digests });
       all.push(...digests);
       if (pace.isDue(MASKING * (exchange.humanText.length + exchange.assistantText.length))) yield;
@@ -865,7 +860,7 @@ export class HeldDigests {
   #cleanOf(exchange: Exchange, last: Item): CleanExchange {
     const known = this.#clean.get(last);
     if (known !== undefined) return known;
-    const clean = cleanExchange(exchange);
+    const clean = this.#texts.cleanExchange(exchange);
     this.#clean.set(last, clean);
     return clean;
   }

@@ -285,7 +285,7 @@ export class Shortener {
     const last = view.items[exchange.end - 1];
     const known = last === undefined ? undefined : this.#texts.get(last);
     if (known !== undefined) return known.texts;
-    const texts = readExchangeTexts(view, exchange);
+    const texts = readExchangeTexts(view, exchange, this.#dependencies.texts);
     if (last !== undefined) this.#texts.set(last, { texts });
     return texts;
   }

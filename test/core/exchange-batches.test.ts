@@ -1,3 +1,4 @@
+import { TEXTS } from '../../src/adapters/texts.ts';
 import { expect, test } from 'vitest';
 import { groupExchanges } from '../../src/core/conversation/exchanges.ts';
 import { FoundEntries, LOCAL_TENANT } from '../../src/core/ledger/entries.ts';
@@ -28,7 +29,7 @@ function chatOf(exchanges: readonly (number | readonly [prompt: number, answer: 
   });
   const view = viewOf('anthropic_messages', { messages });
   const omissions = findOmissions(view, groupExchanges(view.items), (it) =>
-    readExchangeTexts(view, it),
+    readExchangeTexts(view, it, TEXTS),
   );
   const owner = { tenant: LOCAL_TENANT, scope: 'test', conversation: 'c1' };
   return { place: { view, owner, elision: 'real' } as const, omissions };

@@ -1,3 +1,4 @@
+import { TEXTS } from '../../src/adapters/texts.ts';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { textDigest } from '../../src/core/memory/reference.ts';
@@ -179,7 +180,7 @@ function viewOf(dialect: Dialect, items: readonly PlainItem[], indent?: number):
 
 function omissionsOf(view: RequestView): readonly Omission[] {
   return findOmissions(view, groupExchanges(view.items), (exchange) =>
-    readExchangeTexts(view, exchange),
+    readExchangeTexts(view, exchange, TEXTS),
   );
 }
 
@@ -297,7 +298,7 @@ function factsOf(count: number, other: Partial<RequestFacts> = {}): ShorteningFa
     view,
     batches: [],
     outputs: [],
-    textsOf: (exchange) => readExchangeTexts(view, exchange),
+    textsOf: (exchange) => readExchangeTexts(view, exchange, TEXTS),
     isStored: () => false,
     takesNew: true,
     isBound: false,
@@ -342,7 +343,7 @@ test('where a tool was called no exchange leaves, and those that left before sta
   const called = [...chat, ...rounds.anthropic_messages(6)];
   const factsIn = (items: readonly PlainItem[], batches: RequestFacts['batches'] = []) => {
     const view = viewOf('anthropic_messages', items);
-    const textsOf = (exchange: Exchange) => readExchangeTexts(view, exchange);
+    const textsOf = (exchange: Exchange) => readExchangeTexts(view, exchange, TEXTS);
     return readFacts({ ...factsOf(2), view, batches, textsOf });
   };
   expect(factsIn(chat).omittable).toHaveLength(4);

@@ -1,3 +1,4 @@
+import { TEXTS } from '../../src/adapters/texts.ts';
 import { expect, test } from 'vitest';
 import type { Dialect, RequestView } from '../../src/core/conversation/view.ts';
 import { DIALECTS } from '../../src/core/dialects/apis.ts';
@@ -99,7 +100,7 @@ test('a block that stands in an exchange leaves with it', () => {
   ]);
   const view = viewOf(dialect, bodyOf(dialect, chat));
   const exchanges = groupExchanges(view.items);
-  const omitted = findOmissions(view, exchanges, (it) => readExchangeTexts(view, it));
+  const omitted = findOmissions(view, exchanges, (it) => readExchangeTexts(view, it, TEXTS));
   expect(omitted.length).toBeGreaterThan(0);
   const first = view.items.find(({ humanText }) => humanText !== '');
   if (first === undefined) throw new Error('The body of this test has no prompt.');

@@ -1,3 +1,4 @@
+import { TEXTS } from '../../src/adapters/texts.ts';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { FoundEntries } from '../../src/core/ledger/entries.ts';
 import { CaptureKeeper } from '../../src/proxy/capture-keeper.ts';
@@ -17,6 +18,7 @@ function open(dialect: Dialect) {
   const conversations = new Conversations();
   const keeper = new CaptureKeeper({
     blockKey: 'key',
+    texts: TEXTS,
     clock: { now: () => Date.UTC(2026, 10, 20), monotonic: () => 0 },
     outbox: {
       keep: (records) => !disk.isFull && kept.push(records) > 0,

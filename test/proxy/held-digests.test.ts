@@ -1,3 +1,4 @@
+import { TEXTS } from '../../src/adapters/texts.ts';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { groupExchanges } from '../../src/core/conversation/exchanges.ts';
@@ -39,7 +40,7 @@ const steps = fc.array(
 test('what is remembered of exchanges is what reading them anew says, whatever grows, goes back or is recalled', () => {
   fc.assert(
     fc.property(steps, (all) => {
-      const held = new HeldDigests();
+      const held = new HeldDigests(TEXTS);
       let messages: { role: string; content: string }[] = [];
       let view: RequestView | undefined;
       for (const { text, role, back, isHeard } of all) {
@@ -49,7 +50,7 @@ test('what is remembered of exchanges is what reading them anew says, whatever g
         const items = view?.items ?? [];
         const exchanges = groupExchanges(items);
         const blocks = isHeard ? [BLOCK] : [];
-        const fresh = finish(new HeldDigests().steps(items, exchanges, blocks));
+        const fresh = finish(new HeldDigests(TEXTS).steps(items, exchanges, blocks));
         expect(finish(held.steps(items, exchanges, blocks))).toEqual(fresh);
         expect(fresh.length).toBeGreaterThanOrEqual(2 * exchanges.length);
       }

@@ -1,3 +1,4 @@
+import { TEXTS } from '../../src/adapters/texts.ts';
 import { factsOfModel, type ModelFacts } from '../../src/core/settings/model-facts.ts';
 import { FOLDER_PROJECTS } from './folder-projects.ts';
 import { accountsOf } from '../../src/proxy/accounts.ts';
@@ -87,6 +88,7 @@ export async function openProxyStage({
   const rows: RequestRow[] = [];
   let aheadMs = 0;
   const handler = new ProxyHandler({
+    texts: TEXTS,
     accounts: accountsOf((model) =>
       TEST_MODELS.has(model) ? testFacts(cacheRead) : factsOfModel(model),
     ),

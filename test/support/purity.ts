@@ -1,3 +1,4 @@
+import { TEXTS } from '../../src/adapters/texts.ts';
 import type { RequestIdentity } from '../../src/core/conversation/view.ts';
 import { Conversations, type Reading } from '../../src/proxy/conversations.ts';
 import { CaptureKeeper } from '../../src/proxy/capture-keeper.ts';
@@ -57,6 +58,7 @@ class Desk {
     this.#keeper = new CaptureKeeper({
       blockKey: 'a secret of these tests',
       clock: { now: () => Date.UTC(2026, 10, 20), monotonic: () => 0 },
+      texts: TEXTS,
       outbox: {
         keep: (records) => {
           for (const record of records) keep(record);

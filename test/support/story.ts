@@ -1,3 +1,4 @@
+import { TEXTS } from '../../src/adapters/texts.ts';
 import { factsOfModel } from '../../src/core/settings/model-facts.ts';
 import { FOLDER_PROJECTS } from './folder-projects.ts';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -173,6 +174,7 @@ export async function startStory(options: StoryOptions): Promise<Story> {
   // A machine that runs many tests at once may need longer than a person should wait.
   const proxy = { ...PROXY_SETTINGS, recallMs: 10_000, ...options.settings };
   const handler = new ProxyHandler({
+    texts: TEXTS,
     accounts: accountsOf(factsOfModel),
     ...store.parts,
     factsOf: factsOfModel,

@@ -1,3 +1,4 @@
+import { TEXTS } from '../../../src/adapters/texts.ts';
 import { createBodyDecoder } from '../../../src/adapters/encoding/body-decoder.ts';
 import { JournalLedger } from '../adapters/journals/ledger.ts';
 import { type Network, parseNetwork } from '../../../src/adapters/network/addresses.ts';
@@ -85,6 +86,7 @@ export function openModels(options: ModelsOptions): OpenedModels {
         stored: (_facts, msLeft) => ledger.handedOver(msLeft),
       },
       outboxOf: (tenant) => outboxes.of(tenant),
+      texts: TEXTS,
       memoryOf,
     },
     flush: (withinMs) => outboxes.flush(withinMs),

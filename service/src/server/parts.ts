@@ -7,6 +7,7 @@ import type { MasterKeys } from '../ports/vault-store.ts';
 import type { RequestMemory } from '../../../src/ports/memory.ts';
 import type { ProxyDependencies } from '../../../src/proxy/dependencies.ts';
 import type { Outbox } from '../../../src/ports/outbox.ts';
+import type { Texts } from '../../../src/ports/texts.ts';
 import type { ProviderLinks } from '../ports/provider-links.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
 import type { Receipts } from '../ports/receipt-store.ts';
@@ -52,6 +53,7 @@ export interface ModelParts {
   /** With several nodes: delays the end of an answer until the table has what the ledger recorded of it. */
   readonly holdBack?: ProxyDependencies['holdBack'];
   readonly outboxOf: (tenant: string) => Outbox;
+  readonly texts: Texts;
   /**
    * Returns the memory of a tenant. The key decides what `supports` says, and whether recall also searches the space
    * 'global'. The caller checks that the key may use the space of a question.

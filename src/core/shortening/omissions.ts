@@ -5,7 +5,6 @@
  * private passage.
  */
 import { isWellFormed } from '../memory-api/canonical.ts';
-import { captureAssistant, captureHuman } from '../memory/captures.ts';
 import type { RecordText } from '../memory/record.ts';
 import { asList, asRecord } from '../bytes/json-fields.ts';
 import {
@@ -84,7 +83,11 @@ export function findOmissions(
 }
 
 /** Returns the texts of an exchange. Looking for secrets is slow, so callers cache the result. */
-export function readExchangeTexts(view: RequestView, exchange: Exchange): ExchangeTexts {
+export function readExchangeTexts(
+  view: RequestView,
+  exchange: Exchange,
+  { captureHuman, captureAssistant }: Captures,
+): ExchangeTexts {
   const [asked, said, ...more] = view.items.slice(exchange.start, exchange.end);
   if (asked === undefined || said === undefined || more.length > 0 || view.isTextInput) return;
   if (asked.role !== 'user' || said.role !== 'assistant') return;
@@ -96,6 +99,12 @@ export function readExchangeTexts(view: RequestView, exchange: Exchange): Exchan
   const assistant = captureAssistant(answer);
   const isWhole = human?.text === question && assistant?.text === answer;
   return isWhole && human !== undefined && assistant !== undefined ? [human, assistant] : undefined;
+}
+
+/** The functions that make the records of the two texts of an exchange. */
+interface Captures {
+  captureHuman(this: void, text: string): RecordText | undefined;
+  captureAssistant(this: void, text: string): RecordText | undefined;
 }
 
 /** Says whether an item contains more than text: a stated folder or branch, an order, a reference, an interruption. */

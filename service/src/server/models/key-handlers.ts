@@ -111,7 +111,7 @@ export class KeyHandler implements ShelvedHandler {
     this.#choice = choice;
     this.#unforwarded = unforwarded;
     this.#changed = changed;
-    const { ledger, holdBack, memoryOf, outboxOf } = parts.models;
+    const { ledger, holdBack, memoryOf, outboxOf, texts } = parts.models;
     this.#settings = this.#settingsOf();
     this.#handler = new ProxyHandler({
       issuer: { kind: 'service' },
@@ -124,6 +124,7 @@ export class KeyHandler implements ShelvedHandler {
       ledger,
       ...(holdBack && { holdBack }),
       outbox: outboxOf(tenant),
+      texts,
       accounts: accountsOf(factsOfModel),
       factsOf: factsOfModel,
       clock: parts.clock,
