@@ -105,7 +105,8 @@ test('records for one memory never go to another', async () => {
   expect(other.captured.map(({ text }) => text)).toEqual(['for the other']);
 });
 
-test('R27: a record that cannot be written now waits, and is written when it can be', async () => {
+/** Opens an outbox while another connection holds the lock of its file. */
+function openLocked() {
   const folder = tempFolder();
   const memory = new FakeMemory();
   const state = openState({ folder, report: () => undefined });
@@ -117,6 +118,11 @@ test('R27: a record that cannot be written now waits, and is written when it can
   expect(state.open()).toBe(true);
   const connection = loadDriver().open(stateFile(folder));
   connection.exec('BEGIN IMMEDIATE');
+  return { memory, state, outbox, connection };
+}
+
+test('R27: a record that cannot be written now waits, and is written when it can be', async () => {
+  const { memory, state, outbox, connection } = openLocked();
   expect(outbox.keep([recordOf('one')])).toBe(true);
   expect(state.writer.isBehind).toBe(true);
   expect(await state.writer.caughtUp(20)).toBe(false);
@@ -127,17 +133,7 @@ test('R27: a record that cannot be written now waits, and is written when it can
 });
 
 test('R27: a record for which no write may wait any more is refused, and accepted when it is offered again', async () => {
-  const folder = tempFolder();
-  const memory = new FakeMemory();
-  const state = openState({ folder, report: () => undefined });
-  const outbox = state.outboxFor('store', memory);
-  onTestFinished(async () => {
-    outbox.close();
-    await state.close();
-  });
-  expect(state.open()).toBe(true);
-  const connection = loadDriver().open(stateFile(folder));
-  connection.exec('BEGIN IMMEDIATE');
+  const { memory, state, outbox, connection } = openLocked();
   for (let writes = 0; writes < 4096; writes += 1) {
     state.writer.put((rows) => void rows.run('DELETE FROM quota'));
   }
