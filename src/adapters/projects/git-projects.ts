@@ -333,6 +333,8 @@ async function isLaterCopy(
 ): Promise<boolean> {
   if (identities.length > 0 || isIn(folders, origin)) return false;
   const own = placeIn(trees, await treeOf(root));
+  // Nothing is earlier than the folder in which the project began, so look at no other one.
+  if (own === 0) return false;
   for (const folder of folders) {
     // oxlint-disable-next-line no-await-in-loop -- One folder is enough.
     const there = await findRepository(folder);
