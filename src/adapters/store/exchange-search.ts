@@ -461,16 +461,13 @@ class SessionSearch {
       for (const [term, found] of holders) {
         if (found.has(conversation)) sharedWords += values.get(term) ?? 0;
       }
-      const [branch = '', ...others] = branches
-        .split(',')
-        .filter((one) => one !== '' && !isCommonBranch(one));
-      const isNaming = others.length === 0 && branch !== agent.branch;
-      const isSameBranch =
-        !isCommonBranch(agent.branch) && branches.split(',').includes(agent.branch);
+      const own = branches.split(',').filter((one) => !isCommonBranch(one));
+      const isSameBranch = own.includes(agent.branch);
+      const [branch = ''] = own;
       return {
         conversation,
         at,
-        branch: isNaming ? branch : '',
+        branch: own.length === 1 && !isSameBranch ? branch : '',
         isSameBranch,
         sharedWords,
         fit: fits.get(conversation) ?? 0,
