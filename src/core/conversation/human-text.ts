@@ -40,8 +40,8 @@ const ORDER_CHARS_MAX = 900;
 const SUMMARY_ORDER = 'Your task is to create a detailed summary of the conversation so far';
 
 /**
- * Reads a user message. `texts`: its text blocks in order. `isReply`: true if the message also has a tool result. Then
- * a text counts as typed only if a wrapper shows it; see Meaning.
+ * Reads a user message. `texts`: its text blocks in order. `isReply`: true if the message also has a tool result. In
+ * such a message a text counts as typed only if its beginning shows that; see the type Meaning.
  */
 export function readUserText(texts: readonly string[], isReply: boolean): UserText {
   if (texts.length === 0) return NOTHING_SAID;

@@ -30,7 +30,7 @@ interface RequestPageParts {
 /** Bound on the newest requests of a conversation in which the number of this request is counted. */
 const COUNTED_MAX = 500;
 const LEDGER_MS = 2000;
-/** Characters of the longest text that is sent; a longer one is cut and marked as cut. */
+/** Most characters of a text that the page gets. A longer text is cut, and the answer says so. */
 const TEXT_CHARS_MAX = 512 << 10;
 const KEPT_CHARS_MAX = 2 << 20;
 

@@ -469,7 +469,7 @@ async function save(
   return { status: isNew ? 201 : 200, body: providerWire(next) };
 }
 
-/** Refuses a secret that is a key of this service: the provider would be the service, and requests would come back. */
+/** Refuses a key of this service as a provider's key. Such a provider is the service itself, so requests would loop. */
 async function refuseOwnKeys(
   { parts }: ConsoleCall,
   { credential, custom_headers: headers = [], custom_query: query = [] }: Draft['asked'],
