@@ -216,6 +216,7 @@ test.each([
   ['Where was James at on July 12, 2022?', '2022-07-12', 1],
   ['the log of 2026-02-28', '2026-02-28', 1],
   ['the deploy a week ago', '2026-11-08', 7],
+  ['the release of February 29', '2024-02-29', 1],
 ])('the days that a question names: %s', (text, first, days) => {
   const from = Date.parse(`${first}T00:00:00Z`);
   expect(spanIn(text, WEDNESDAY)).toMatchObject({ from, to: from + days * 86_400_000 });
@@ -230,6 +231,11 @@ test.each([
   'version 3.51.3',
   'the last line',
   'on June 45',
+  'on February 31',
+  'on 31 April 2026',
+  'the log of 2026-02-30',
+  'the log of 2026-13-01',
+  'on February 29, 2026',
 ])('no days are named by: %s', (text) => expect(spanIn(text, WEDNESDAY)).toBeUndefined());
 
 test('what is told within three days may be about the day', () => {

@@ -129,13 +129,19 @@ function monthOf(name = ''): number {
 
 type NamedDay = readonly [year: string | undefined, month: number, day: string | undefined];
 
+/** Years in which a date without a year is looked for: within five years there is a February 29. */
+const YEARS_TRIED = 5;
+
+/** Returns the day; undefined if there is none, as for February 31. */
 function dayOf([year, month, day]: NamedDay, now: number): Span | undefined {
   const date = Number(day);
-  if (month < 0 || month > 11 || date < 1 || date > 31) return undefined;
-  if (year !== undefined) return spanOf(Date.UTC(Number(year), month, date), 1);
   const thisYear = new Date(now).getUTCFullYear();
-  const at = Date.UTC(thisYear, month, date);
-  return spanOf(at > now ? Date.UTC(thisYear - 1, month, date) : at, 1);
+  const latest = Array.from({ length: YEARS_TRIED }, (_, back) => thisYear - back);
+  const at = (year === undefined ? latest : [Number(year)])
+    .map((one) => new Date(Date.UTC(one, month, date)))
+    .filter((one) => one.getUTCMonth() === month && one.getUTCDate() === date)
+    .find((one) => year !== undefined || one.getTime() <= now);
+  return at && spanOf(at.getTime(), 1);
 }
 
 /** Returns the days around "two weeks ago", which is rarely exact: half a week to both sides. */
