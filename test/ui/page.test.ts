@@ -52,6 +52,20 @@ describe.skipIf(missing !== undefined)('the page', () => {
     expect(faults).toEqual([]);
   });
 
+  test('what happened while the stream of events was broken is there when it is back', async () => {
+    const stage = await startPageStage();
+    const { page, faults } = await openUi(browser, { home: stage.home });
+    await page.route('**/events', (call) => call.abort());
+    await page.reload();
+    await page.locator('.notice.warn').waitFor();
+    await page.getByText('The log has no request of a conversation yet.').waitFor();
+    await stage.say({ session: 's1', prompt: 'The tide checks go into the planner.' });
+    await page.unroute('**/events');
+    await expect.poll(() => page.locator('.talk').count(), { timeout: 20_000 }).toBe(1);
+    await page.locator('.notice.warn').waitFor({ state: 'detached' });
+    expect(faults).toEqual([]);
+  });
+
   test('R47: a used link opens nothing, a reload and a bookmark continue in their tab alone', async () => {
     const stage = await startPageStage();
     const { stdout } = await runCli(['ui', '--print'], { home: stage.home });

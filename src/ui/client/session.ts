@@ -15,6 +15,8 @@ export const page = signal<PageState>({ name: 'starting' });
 export const about = signal<About | undefined>(undefined);
 export const line = signal<'live' | 'lost'>('live');
 export const lastEventAt = signal<number | undefined>(undefined);
+/** How often the stream of events has come back after a break, in which the page has missed events. */
+export const returns = signal(0);
 
 type Listener = (news: NewsEvent) => void;
 const listeners = new Set<Listener>();
@@ -104,8 +106,10 @@ function hear(value: unknown): void {
 }
 
 function onState(state: 'live' | 'lost' | 'ended'): void {
-  if (state !== 'ended') line.value = state;
-  else {
+  if (state !== 'ended') {
+    if (state === 'live' && line.value === 'lost') returns.value += 1;
+    line.value = state;
+  } else {
     isListening = false;
     if (page.value.name === 'open') end('ended');
   }

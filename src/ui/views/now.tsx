@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { RequestRow } from '../../ports/request-log.ts';
 import type { NowAnswer, TitlesAnswer, TodayAnswer } from '../../ports/ui-api.ts';
 import { post } from '../client/api.ts';
-import { about, lastEventAt, onNews } from '../client/session.ts';
+import { about, lastEventAt, onNews, returns } from '../client/session.ts';
 import { useGet } from '../client/use-load.ts';
 import { shortSpace } from '../client/space-names.ts';
 import { hrefOf } from '../client/router.ts';
@@ -29,7 +29,7 @@ const MINUTE_MS = 60_000;
 const SUMS_MS = 10_000;
 
 export function NowView() {
-  const loaded = useGet<NowAnswer>('now');
+  const loaded = useGet<NowAnswer>('now', {}, { version: returns.value });
   return (
     <Shown of={loaded} title={VIEWS.now}>
       {(answer) => <Live first={answer} />}
