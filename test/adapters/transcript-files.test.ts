@@ -1,6 +1,15 @@
-import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import fs, {
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { dirname, join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { findTranscripts, readTranscript } from '../../src/adapters/foreign/transcript-files.ts';
 import { loadDriver } from '../../src/adapters/store/driver.ts';
 import type { TranscriptClient } from '../../src/core/memory/transcript-forms.ts';
@@ -105,6 +114,24 @@ test('a link among the sessions is not followed', async () => {
   mkdirSync(join(home, '.pi/agent/sessions'), { recursive: true });
   symlinkSync(join(home, 'elsewhere'), join(home, '.pi/agent/sessions/linked'));
   expect(await read('pi', home)).toEqual([]);
+});
+
+test('a session that its client removes while the sessions are listed is left out', async () => {
+  const home = homeWith('pi-0.73.1', '.pi/agent/sessions/kept');
+  const gone = join(home, '.pi/agent/sessions/kept/a-gone.jsonl');
+  writeFileSync(gone, '{}\n');
+  const { lstatSync } = fs;
+  const removing = (path: string): fs.Stats => {
+    if (path === gone) unlinkSync(gone);
+    return lstatSync(path);
+  };
+  const put = (lstat: unknown): void => {
+    Object.assign(fs, { lstatSync: lstat });
+    syncBuiltinESMExports();
+  };
+  put(removing);
+  onTestFinished(() => put(lstatSync));
+  expect((await read('pi', home)).map(({ records }) => records.length)).toEqual([2]);
 });
 
 test('of Gemini CLI, a resumed session goes on, what the person took back and sub-agents are left out', async () => {

@@ -256,8 +256,13 @@ function collect(folder: string, depth: number, ending = '.jsonl'): TranscriptFi
     const path = join(folder, entry.name);
     if (entry.isDirectory() && depth > 0) return collect(path, depth - 1, ending);
     if (!entry.isFile() || !entry.name.endsWith(ending)) return [];
-    const { size, mtimeMs } = lstatSync(path);
-    return [{ path, bytes: size, changedAt: mtimeMs }];
+    try {
+      const { size, mtimeMs } = lstatSync(path);
+      return [{ path, bytes: size, changedAt: mtimeMs }];
+    } catch {
+      // The client has removed the file since its folder was read, or the folder may be read but not entered.
+      return [];
+    }
   });
 }
 
