@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { DEFAULT_TENANT } from '../core/tenants.ts';
 import type { Health } from '../../../src/core/memory-api/contract.ts';
+import { describeFault } from '../../../src/http/faults.ts';
 import type { HealthPath } from './routes.ts';
 import { withinDeadline } from '../../../src/proxy/deadline.ts';
 import type { ServingParts } from './parts.ts';
@@ -18,6 +19,8 @@ const FRESH_MS = 1000;
 export class HealthCheck {
   readonly #parts: ServingParts;
   #checked: { readonly at: number; readonly answer: Promise<Health> } | undefined;
+  /** The checks that failed last, for the log; '' if none. */
+  #failed = '';
 
   constructor(parts: ServingParts) {
     this.#parts = parts;
@@ -51,19 +54,37 @@ export class HealthCheck {
 
   async #check(): Promise<Health> {
     const { vault, signer, receipts, limiter } = this.#parts;
-    const [store, vaultCheck, signerCheck, journal, limits] = await Promise.all([
-      this.#timed(() => this.#askStore()),
-      this.#timed(() => vault.problem()),
-      this.#timed(() => signer.problem()),
-      this.#timed(async () => receipts.problem()),
-      this.#timed(async () => {
-        await limiter.ping();
-        return undefined;
-      }),
-    ]);
-    const checks = { store, vault: vaultCheck, signer: signerCheck, journal, limiter: limits };
-    const isWell = Object.values(checks).every(({ status }) => status === 'ok');
-    return { status: isWell ? 'ok' : 'fail', checks };
+    const works: Readonly<Record<string, Check>> = {
+      store: () => this.#askStore(),
+      vault: () => vault.problem(),
+      signer: () => signer.problem(),
+      journal: async () => receipts.problem(),
+      limiter: () => limiter.ping().then(() => undefined),
+    };
+    const results = await Promise.all(
+      Object.entries(works).map(async ([name, work]) => [name, await this.#timed(work)] as const),
+    );
+    const failed = results.flatMap(([name, { problem }]) =>
+      problem === undefined ? [] : [[name, problem]],
+    );
+    this.#log(Object.fromEntries(failed));
+    return {
+      status: failed.length === 0 ? 'ok' : 'fail',
+      checks: Object.fromEntries(
+        results.map(([name, { problem, ms }]) => [
+          name,
+          { status: problem === undefined ? 'ok' : 'fail', ms },
+        ]),
+      ),
+    };
+  }
+
+  /** Logs why the service is not ready, when other checks fail than before. */
+  #log(problems: Readonly<Record<string, string>>): void {
+    const failed = Object.keys(problems).join();
+    if (failed === this.#failed) return;
+    this.#failed = failed;
+    this.#parts.report(failed === '' ? { code: 'READY' } : { code: 'NOT_READY', fields: problems });
   }
 
   async #askStore(): Promise<undefined> {
@@ -72,17 +93,16 @@ export class HealthCheck {
     return undefined;
   }
 
-  /** Runs a check within the deadline. The result does not say what is wrong, because anyone may ask. */
-  async #timed(check: () => Promise<string | undefined>): Promise<HealthState> {
+  /** Runs a check within the deadline. The answer does not say what is wrong, because anyone may ask: the log does. */
+  async #timed(check: Check) {
     const { clock } = this.#parts;
     const start = clock.monotonic();
-    const problem = await withinDeadline(CHECK_MS, check).catch(() => 'failed');
-    const ms = Math.round(clock.monotonic() - start);
-    return { status: problem === undefined ? 'ok' : 'fail', ms };
+    const problem = await withinDeadline(CHECK_MS, check).catch((error: unknown) =>
+      Object.values(describeFault(error)).join(' '),
+    );
+    return { problem, ms: Math.round(clock.monotonic() - start) };
   }
 }
 
-interface HealthState {
-  readonly status: 'ok' | 'fail';
-  readonly ms: number;
-}
+/** A part of the service that is asked whether it works. Resolves to what is wrong, or undefined. */
+type Check = () => Promise<string | undefined>;

@@ -16,7 +16,7 @@ import { ask } from '../../../test/support/sockets.ts';
 
 const DIALECT = 'openai_chat_completions';
 
-test('a node whose limiter does not answer is not ready, and is ready again with it', async () => {
+test('a node whose limiter does not answer is not ready, logs it once, and is ready again with it', async () => {
   let isAway = true;
   const limiter = {
     ...limiterOf(async () => ({ refusedBy: undefined, waitMs: 0 })),
@@ -24,12 +24,20 @@ test('a node whose limiter does not answer is not ready, and is ready again with
       if (isAway) throw new Error('CANARY');
     },
   };
-  const { url } = await startMemoryService({ limiter });
+  const clock = manualClock();
+  const { url, reports } = await startMemoryService({ limiter, clock });
   const away = await callService(url, '/readyz');
   expect([away.status, away.json.checks.limiter.status]).toEqual([503, 'fail']);
   expect(away.text).not.toContain('CANARY');
+  clock.goOn(2000);
+  expect((await callService(url, '/readyz')).status).toBe(503);
   isAway = false;
-  await expect.poll(async () => (await callService(url, '/readyz')).status).toBe(200);
+  clock.goOn(2000);
+  expect((await callService(url, '/readyz')).status).toBe(200);
+  expect(reports).toEqual([
+    { code: 'NOT_READY', fields: { limiter: expect.stringMatching(/^Error operator-views/) } },
+    { code: 'READY' },
+  ]);
 });
 
 test('a revoked key in a loop locks out no key behind the same address, also none that is new', async () => {
