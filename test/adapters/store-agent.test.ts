@@ -287,6 +287,10 @@ describe.each(PLACES)('%s', (_place, open) => {
       'move the invoice exporter to streams',
     ]);
     expect(titles.join('\n')).not.toContain('Pushed');
+    for (const text of ['14', 'yes and yes', 'push it']) {
+      const answered = await memory.recall(questionOf(text, { agent }), patience());
+      expect(answered.sessions, text).toEqual([]);
+    }
     const without = { ...agent, briefTokensMax: 0 };
     expect(
       (await memory.recall(questionOf('hello there', { agent: without }), patience())).sessions,

@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest';
-import { isReply, ownWordsOf, sentencesAsked } from '../../src/core/recall/own-words.ts';
+import {
+  isAnswer,
+  isReply,
+  isReplyPrompt,
+  ownWordsOf,
+  sentencesAsked,
+} from '../../src/core/recall/own-words.ts';
 
 test('replies, menu answers and approvals ask nothing of a memory', () => {
   const replies = [
@@ -23,6 +29,39 @@ test('a short prompt that names its subject is no reply', () => {
   ]) {
     expect(isReply(ownWordsOf(text)), text).toBe(false);
   }
+});
+
+test('a prompt that begins with consent or a choice is a reply unless it says much more', () => {
+  const answers = [
+    '5 seems like a calm harbour to begin with',
+    '3 but apply it to the lighthouse branch',
+    'yes please, and answer all quay comments',
+    'Sure, let the gate stay open',
+    '2, then the ferry to the lighthouse',
+  ];
+  for (const text of answers) {
+    expect([text, isReply(text), isReplyPrompt(text), isAnswer(text)]).toEqual([
+      text,
+      false,
+      true,
+      true,
+    ]);
+  }
+  for (const text of [
+    'yes, and the gateway of the quay must keep its lock file when the ferry of the harbour restarts at night',
+    '2 tests of the lighthouse fail',
+    'yesterday the gate of the quay was open',
+    '5 ferries are late at the quay',
+  ]) {
+    expect(isReplyPrompt(text), text).toBe(false);
+  }
+});
+
+test('greetings are replies that answer nothing', () => {
+  for (const text of ['hello there', 'continue']) {
+    expect([text, isReplyPrompt(text), isAnswer(text)]).toEqual([text, true, false]);
+  }
+  for (const text of ['9', 'yes', 'commit it, then go on']) expect(isAnswer(text), text).toBe(true);
 });
 
 test('pasted output, paths and the repeat of an edited prompt are not own words', () => {

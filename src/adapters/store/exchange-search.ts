@@ -15,7 +15,7 @@ import {
   type RememberedExchange,
 } from '../../core/recall/exchange-ranking.ts';
 import type { AgentCandidate, AgentLook } from '../../core/recall/agent-facts.ts';
-import { isReply, isTelling, ownWordsOf } from '../../core/recall/own-words.ts';
+import { isAnswer, isReplyPrompt, isTelling, ownWordsOf } from '../../core/recall/own-words.ts';
 import { speaksOfThePast } from '../../core/recall/past.ts';
 import { shareBelow, SIGNALS_MAX, speaks } from '../../core/recall/running-share.ts';
 import { partsOf } from '../../core/recall/recall-block.ts';
@@ -160,12 +160,13 @@ export class ExchangeSearch {
         signal,
         shareBelow: shareBelow(signal, signals),
         prompts: signals.length,
-        gate: isHeard ? 'open' : isReply(own) ? 'reply' : 'weak',
+        gate: isHeard ? 'open' : isReplyPrompt(own) ? 'reply' : 'weak',
         candidates: yield* this.#candidates(ranked, isHeard, verdicts),
       });
     }
     const sessions =
-      question.agent.briefTokensMax === 0
+      // An answer names no subject by which sessions could be chosen.
+      question.agent.briefTokensMax === 0 || isAnswer(own)
         ? []
         : yield* this.#sessions.recall({
             spaces: project,
@@ -186,9 +187,9 @@ export class ExchangeSearch {
     looked: Looked,
   ): Steps<Required<Pick<RecallAnswer, 'exchanges'>>> {
     const { spaces, postings, excluded } = looked;
-    const isAnswer = isReply(ownWordsOf(question.humanText));
+    const isReply = isReplyPrompt(ownWordsOf(question.humanText));
     const cues = cuesOf(action, question.humanText).filter(
-      ({ kind }) => kind === 'error' || !isAnswer,
+      ({ kind }) => kind === 'error' || !isReply,
     );
     const all = [...new Set(cues.flatMap(({ terms, wholes }) => [...wholes, ...terms]))];
     yield* together(postings.map((space) => space.count(all)));
@@ -225,7 +226,7 @@ export class ExchangeSearch {
     readonly home: Space | undefined;
   }): boolean {
     const { question, own, signal, home } = asked;
-    if (signal === 0 || isReply(own)) return false;
+    if (signal === 0 || isReplyPrompt(own)) return false;
     const earlier = asked.earlier.slice(-SIGNALS_MAX);
     // A project without memories has no signals, but it can get global memories.
     if (home !== undefined) this.#signals.add(home.id, question.humanText, signal);

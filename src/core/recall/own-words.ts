@@ -84,17 +84,45 @@ const TELLING_WORDS_MIN = 2;
 /** Matches a number that answers a menu. A number of three or more digits names a ticket, a port or an error. */
 const MENU_NUMBER = /^\d{1,2}$/;
 
-/** Says whether a prompt only answers or steers: "yes", "commit", "9", "option 2 seems best". */
+/** Says whether a sentence only answers or steers: "yes", "commit", "9", "option 2 seems best". */
 export function isReply(ownWords: string): boolean {
+  return tellsLess(ownWords, TELLING_WORDS_MIN);
+}
+
+/** Says whether a text has fewer than `most` distinct informative words. */
+function tellsLess(ownWords: string, most: number): boolean {
   const telling = new Set<string>();
   for (const term of termsOf(ownWords)) {
     if (isTelling(term)) telling.add(term);
-    if (telling.size >= TELLING_WORDS_MIN) return false;
+    if (telling.size >= most) return false;
   }
   return true;
 }
 
+/** Matches the opening of an answer to the agent: consent, or the number of a choice. */
+const ANSWERING =
+  /^\s*(?:(?:yes|yeah|yep|yup|sure|ja|oui|sí|да)(?![\p{L}\p{N}'’])|はい|是的|好的|(?:(?:choice|number|option) |#)?\d{1,2}(?=\s*(?:$|[,;–—]|(?:and|but|for now|is|looks?|or|please|seems?|sounds?|then)\b)))/iu;
+/** An answer with at least so many informative words asks for something of its own. */
+const ANSWER_WORDS_MIN = 6;
+
+/**
+ * Says whether a prompt is only a reply to the agent. A prompt that begins with consent or a choice may have a few
+ * informative words more than a sentence that is a reply: "5 seems like a low hanging fruit".
+ */
+export function isReplyPrompt(ownWords: string): boolean {
+  return tellsLess(ownWords, ANSWERING.test(ownWords) ? ANSWER_WORDS_MIN : TELLING_WORDS_MIN);
+}
+
+/** Says whether a prompt answers the agent or steers it; "hello" and "continue" are replies that do neither. */
+export function isAnswer(ownWords: string): boolean {
+  return isReplyPrompt(ownWords) && (ANSWERING.test(ownWords) || termsOf(ownWords).some(steers));
+}
+
 /** Says whether a term may name a subject: it is no word of everyday work and does not steer the session. */
 export function isTelling(term: string): boolean {
-  return !EVERYDAY_WORDS.has(term) && !STEERING_WORDS.has(term) && !MENU_NUMBER.test(term);
+  return !EVERYDAY_WORDS.has(term) && !steers(term);
+}
+
+function steers(term: string): boolean {
+  return STEERING_WORDS.has(term) || MENU_NUMBER.test(term);
 }
