@@ -4,7 +4,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ReceiptJournal, recoverReceipts } from '../../src/adapters/journals/receipt-journal.ts';
 import { openServiceStore } from '../../src/adapters/service-store/sqlite-service-store.ts';
 import { objectSigner } from '../../src/core/jws.ts';
-import { signTexts } from '../../src/server/signer.ts';
 import { closingOf, openingOf } from './receipt-facts.ts';
 
 /**
@@ -23,7 +22,7 @@ const options = {
   node: `node_${randomBytes(6).toString('hex')}`,
   version: '0.1.2',
   store,
-  sign: (canonical: readonly string[]) => signTexts(signer, canonical),
+  sign: async (canonical: readonly string[]) => canonical.map(signer.signText),
   now: Date.now,
   report: () => undefined,
 };

@@ -7,7 +7,6 @@ import {
   type ReceiptOpening,
 } from '../../src/core/receipts.ts';
 import type { ClosedHead, ReceiptRow, ReceiptStore } from '../../src/ports/receipt-store.ts';
-import { signTexts } from '../../src/server/signer.ts';
 
 /** Facts of requests, and places for what becomes of them. */
 
@@ -119,6 +118,6 @@ export function testSigner() {
   const text = privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64');
   const jwk = publicJwk(publicPartOf(text));
   const signer = objectSigner({ kid: jwk.kid, privateKey: text });
-  const sign = (canonical: readonly string[]) => signTexts(signer, canonical);
+  const sign = async (canonical: readonly string[]) => canonical.map(signer.signText);
   return { sign, signer, jwk };
 }

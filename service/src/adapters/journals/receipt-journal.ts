@@ -26,7 +26,7 @@ import {
 import { MemoryError } from '../../../../src/core/errors.ts';
 import { canonicalJson } from '../../../../src/core/memory-api/canonical.ts';
 import { isoTime } from '../../../../src/core/memory/times.ts';
-import { type ReceiptRow, receiptRow } from '../../core/receipt-rows.ts';
+import { receiptRow } from '../../core/receipt-rows.ts';
 import { asRecord } from '../../../../src/core/bytes/json-fields.ts';
 import { RECEIPT_ID } from '../../core/ids.ts';
 import { isTenantId } from '../../core/tenants.ts';
@@ -58,6 +58,7 @@ const CLOSING_BYTES = 4096;
 const OPENING_BYTES = 6144;
 /** Time to gather a batch. A receipt must be readable after 200 ms; storing takes some milliseconds. */
 const BATCH_MS = 100;
+/** Bound on a batch. Its signatures take 6 ms of the event loop. */
 const BATCH_ROWS = 200;
 const RETRY_MS = 1000;
 /** Deadline of storing a batch, which takes some milliseconds. */
@@ -342,9 +343,6 @@ function nameOf(node: string): string {
 /** Signs the canonical JSON of objects with one key. Returns their signed JSON, or rejects. */
 type Sign = (canonical: readonly string[]) => Promise<readonly string[]>;
 
-/** Bound on signatures at once: about a millisecond of libuv's threads, which other work needs too. */
-const SIGNED_AT_ONCE = 25;
-
 interface Storing {
   readonly version: string;
   readonly store: ReceiptStore;
@@ -358,16 +356,11 @@ async function storeBatch(
   batch: readonly JournalledReceipt[],
   node: string,
 ): Promise<void> {
-  const rows: ReceiptRow[] = [];
-  for (const some of chunksOf(batch, SIGNED_AT_ONCE)) {
-    const closed = some.map((one) => {
-      const { opening, closing = NODE_LOST, seq } = one;
-      return { opening, closing, receipt: receiptOf(opening, closing, { version, node, seq }) };
-    });
-    const bodies = await sign(closed.map(({ receipt }) => receiptText(receipt)));
-    for (const [at, one] of closed.entries()) rows.push(receiptRow(one, bodies[at] ?? ''));
-  }
-  await store.storeReceipts(rows);
+  const closed = batch.map(({ opening, closing = NODE_LOST, seq }) => {
+    return { opening, closing, receipt: receiptOf(opening, closing, { version, node, seq }) };
+  });
+  const bodies = await sign(closed.map(({ receipt }) => receiptText(receipt)));
+  await store.storeReceipts(closed.map((one, at) => receiptRow(one, bodies[at] ?? '')));
 }
 
 async function closeHeads(
