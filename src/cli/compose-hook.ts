@@ -65,7 +65,6 @@ export async function openHookStore(options: HookStoreOptions): Promise<HookStor
         ).openHostedMemoryWithOutbox({
           settings: hosted,
           recallMs: settings.recallMs,
-          folder: dataFolder,
           mirror: store.memory,
           state: store.state,
           report,

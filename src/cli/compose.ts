@@ -314,7 +314,7 @@ interface ComposedMemory extends Closable {
 
 /** Opens the memory. The ledger, the request log and copies of outputs are on this machine in any case. */
 async function openMemory(
-  { settings, dataFolder, terminal }: StartProxyOptions,
+  { settings, terminal }: StartProxyOptions,
   { runtime, store }: { readonly runtime: Runtime; readonly store: EmbeddedStore },
 ): Promise<ComposedMemory> {
   const { memory } = settings;
@@ -328,7 +328,6 @@ async function openMemory(
     get recallMs() {
       return runtime.now.live.proxy.recallMs;
     },
-    folder: dataFolder,
     mirror: store.memory,
     state: store.state,
     report: (line) => terminal.warn(line),

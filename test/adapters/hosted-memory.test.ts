@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, renameSync, statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { randomBytes } from 'node:crypto';
 import { expect, onTestFinished, test } from 'vitest';
@@ -250,19 +250,34 @@ test('acknowledgements outlive the process: the same outputs are proven after a 
   const { hosted, reopen, folder, service } = await openHostedScene();
   const output = outputRecordOf('a build log');
   await hosted.memory.capture([output], patience());
-  const journals = readdirSync(folder).filter((name) => name.startsWith('hosted_held_'));
-  expect(journals).toHaveLength(1);
-  const path = join(folder, journals[0] ?? '');
-  expect(statSync(path).mode & 0o777).toBe(0o600);
-  const text = readFileSync(path, 'utf8');
-  expect(text).not.toContain('build log');
-  expect(text).not.toContain(service.key.slice(9, 21));
-  // Its process is this one, which lives: the journal is made an orphan's by its name.
+  for (const name of ['state.db', 'state.db-wal']) {
+    const path = join(folder, name);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    const text = readFileSync(path, 'latin1');
+    expect(text).not.toContain('build log');
+    expect(text).not.toContain(service.key.slice(9, 21));
+  }
   await hosted.close();
-  renameSync(path, path.replace(`-${process.pid}-`, '-2147483646-'));
   const question = { space: 'project', digests: [output.digest], nonce: randomBytes(32) };
   const again = reopen();
   expect(await again.memory.hold(question, patience())).toHaveLength(1);
+});
+
+test('what one process had acknowledged another one proves, and no longer once the space has moved on', async () => {
+  const { hosted, reopen, service } = await openHostedScene();
+  const beside = reopen();
+  const [first, second] = [outputRecordOf('a build log'), outputRecordOf('another log')];
+  const hold = (digest: string) => {
+    const question = { space: 'project', digests: [digest], nonce: randomBytes(32) };
+    return beside.memory.hold(question, patience());
+  };
+  await hosted.memory.capture([first], patience());
+  expect(await hold(first.digest)).toHaveLength(1);
+  service.operations.moveOn('project', { counter: 1, sequence: 0 });
+  await hosted.memory.capture([second], patience());
+  await beside.memory.recall(questionOf('anything'), patience());
+  expect(await hold(second.digest)).toHaveLength(1);
+  expect(await hold(first.digest)).toEqual([]);
 });
 
 test.each<[string, (ref: string) => ForgetFilter]>([

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, renameSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { openHostedMemoryWithOutbox } from '../../src/adapters/memory-client/open-hosted-memory.ts';
@@ -43,7 +43,6 @@ async function machine(service: Service, options: MachineOptions = {}) {
   const hosted = openHostedMemoryWithOutbox({
     settings: { kind: 'hosted', baseUrl: service.url, serviceKey, allowPrivate: true },
     recallMs: 10_000,
-    folder,
     mirror: store.memory,
     state: store.state,
     report: () => undefined,
@@ -138,11 +137,6 @@ test('R26: what a process did not live to drop goes with the first call of the n
   await forgetElsewhere(service);
   await memory.capture([recordOf('We went on.')], patience());
   await close();
-  // Its process is this one, which lives: the journal is made an orphan's by its name.
-  for (const name of readdirSync(folder).filter((file) => file.startsWith('hosted_held_'))) {
-    const dead = name.replace(`-${process.pid}-`, '-2147483646-');
-    renameSync(join(folder, name), join(folder, dead));
-  }
   const next = await machine(service, { folder, serviceKey });
   await next.memory.capture([recordOf('And on.')], patience());
   await expectForgotten(next);

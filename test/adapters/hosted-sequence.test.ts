@@ -1,8 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { readdirSync, renameSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { Journal } from '../../src/adapters/journals/journal.ts';
 import { COMMIT_SEQUENCE_MAX } from '../../src/core/memory-api/limits.ts';
 import { openHostedScene, patience } from '../support/hosted.ts';
 import { outputRecordOf, questionOf } from '../support/records.ts';
@@ -50,25 +47,4 @@ test('T12: a service that goes behind what it told is believed no more, and svc 
   service.operations.moveOn('project', { counter: 1, sequence: 0 });
   expect(await hold()).toEqual([]);
   expect(lines).toHaveLength(1);
-});
-
-test('T12: a count that an earlier version wrote down and no service reaches is not taken over', async () => {
-  const { folder, hosted, reopen, hold } = await sceneWithOutput();
-  await hosted.close();
-  const journals = () => readdirSync(folder).filter((name) => name.startsWith('hosted_held_'));
-  const [name = ''] = journals().map((file) => file.slice(0, file.indexOf('-')));
-  const wrong = new Journal({ folder, name, bytesMax: 1_000_000 });
-  const line = {
-    space: 'project',
-    generation: 'gFake.0',
-    sequence: Number.MAX_SAFE_INTEGER,
-    at: Date.now() + 1000,
-    texts: [],
-  };
-  wrong.append([JSON.stringify(line)]);
-  wrong.close();
-  for (const file of journals()) {
-    renameSync(join(folder, file), join(folder, file.replace(`-${process.pid}-`, '-2147483646-')));
-  }
-  expect(await hold(reopen())).toHaveLength(1);
 });

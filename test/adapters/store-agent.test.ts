@@ -68,7 +68,6 @@ async function openService(folder: string): Promise<Opened> {
       allowPrivate: true,
     },
     recallMs: 10_000,
-    folder: tempFolder(),
     report: () => undefined,
   });
   const close = async (): Promise<void> => {

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { readRecord } from '../../src/core/memory/record.ts';
-import { rowFrom } from '../../src/adapters/journals/ledger-row.ts';
+import { rowFrom } from '../../src/adapters/state/ledger-row.ts';
 import { time } from '../../src/core/memory-api/shape.ts';
 import { readLine, writeLine } from '../../src/core/memory/memory-lines.ts';
 import { isoTime, isTime } from '../../src/core/memory/times.ts';

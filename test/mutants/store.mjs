@@ -137,7 +137,7 @@ export const STORE = [
   },
   {
     name: 'a journal that was deleted is written on',
-    file: 'src/adapters/journals/journal.ts',
+    file: 'service/src/adapters/journals/journal.ts',
     from: 'old !== undefined && isAt(this.#path, this.#identity)',
     to: 'old !== undefined',
     test: REPLACED,

@@ -37,7 +37,6 @@ memorySuite('the hosted client before the fake service', async () => {
   const hosted = openHostedMemory({
     settings,
     recallMs: 10_000,
-    folder: tempFolder(),
     report: () => undefined,
   });
   onTestFinished(async () => {
@@ -85,7 +84,6 @@ memorySuite('the hosted client before a memory service over TLS', async () => {
     },
     trust: { ca: LOCAL.cert },
     recallMs: 10_000,
-    folder: tempFolder(),
     report: () => undefined,
   });
   return hosted.memory;

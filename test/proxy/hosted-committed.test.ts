@@ -34,7 +34,7 @@ async function openScene(service: TestService) {
   } as const;
   const options = { settings, recallMs: SETTINGS.recallMs, report: () => undefined };
   const state = openState({ folder, report: options.report });
-  const hosted = openHostedMemoryWithOutbox({ ...options, folder, state });
+  const hosted = openHostedMemoryWithOutbox({ ...options, state });
   const stage = await openProxyStage({
     folder,
     settings: SETTINGS,

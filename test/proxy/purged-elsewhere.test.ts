@@ -29,7 +29,6 @@ async function machine(service: TestService, folder = tempFolder()) {
   const hosted = openHostedMemoryWithOutbox({
     settings: { kind: 'hosted', baseUrl: service.url, serviceKey, allowPrivate: true },
     recallMs: 10_000,
-    folder,
     mirror: store.memory,
     state: store.state,
     report: () => undefined,

@@ -36,7 +36,6 @@ export async function openHostedScene(
       report,
       ...options,
       ...other,
-      folder,
       state,
     });
     onTestFinished(async () => {

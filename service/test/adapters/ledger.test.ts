@@ -1,8 +1,6 @@
-import { spawnSync } from 'node:child_process';
-import { readdirSync, renameSync } from 'node:fs';
-import { join } from 'node:path';
+import { readdirSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
-import { rowOf } from '../../../src/adapters/journals/ledger-row.ts';
+import { rowOf } from '../../../src/adapters/state/ledger-row.ts';
 import type { LedgerRow } from '../../../src/ports/ledger.ts';
 import { JournalLedger, type LedgerStore } from '../../src/adapters/journals/ledger.ts';
 import { keyOf } from '../../../src/core/ledger/entries.ts';
@@ -101,7 +99,6 @@ test('the entries of a killed process are there for the first request of the nex
   const first = openLedger(folder, store);
   await first.record([blockEntry('a')]);
   await first.close();
-  leaveBehind(folder);
 
   store.isAway = false;
   const second = openLedger(folder, store);
@@ -110,13 +107,6 @@ test('the entries of a killed process are there for the first request of the nex
   expect(store.rows.get(keyOf(blockAddress('a')))?.block).toBe('default\nblock of a');
   expect(readdirSync(folder)).toEqual([]);
 });
-
-/** The journal in the folder is that of a process that is dead. */
-function leaveBehind(folder: string): void {
-  const { pid } = spawnSync(process.execPath, ['-e', '0']);
-  const [file = ''] = readdirSync(folder).filter((name) => name.startsWith('ledger-'));
-  renameSync(join(folder, file), join(folder, file.replace(`-${process.pid}-`, `-${pid}-`)));
-}
 
 test('an entry that conversations share is written once', async () => {
   const ledger = openLedger(tempFolder(), new MapStore());

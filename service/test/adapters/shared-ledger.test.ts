@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { rowOf } from '../../../src/adapters/journals/ledger-row.ts';
+import { rowOf } from '../../../src/adapters/state/ledger-row.ts';
 import { JournalLedger, type LedgerStore } from '../../src/adapters/journals/ledger.ts';
 import type { LedgerEntry } from '../../../src/core/ledger/entries.ts';
 import type { LedgerRow } from '../../../src/ports/ledger.ts';

@@ -1,23 +1,26 @@
-import { forgetOldest } from '../../core/bytes/recent.ts';
-import { COMMIT_SEQUENCE_MAX } from '../../core/memory-api/limits.ts';
-import { findOrphans, Journal, type JournalOptions } from '../journals/journal.ts';
+import { ACKNOWLEDGED_TABLES } from '../state/state-file.ts';
+import type { State } from '../state/state.ts';
+import { loadDriver, type SqlValue, Statements } from '../store/driver.ts';
 
 /**
  * Records the texts that a memory service has acknowledged, that is, confirmed as stored: for each space its generation,
  * the highest commit sequence, and the digests of the texts. svc asks for proofs of acknowledged texts only, so the
  * service learns no digest of a text that it did not get.
  *
- * A journal keeps the acknowledgements, so that svc leaves out the same outputs after a restart. If one is lost, svc
- * sends the text again, and the service answers `duplicate`.
+ * The tables are in `state.db`, so that svc leaves out the same outputs after a restart. If an acknowledgement is lost,
+ * svc sends the text again, and the service answers `duplicate`.
  */
 
-/** Bound on acknowledged texts: some weeks of work, 7 MB in the journal. */
+/** Bound on acknowledged texts: some weeks of work, 15 MB. */
 const ACKNOWLEDGED_MAX = 50_000;
-const JOURNAL_BYTES_MAX = 32 * 1024 * 1024;
-/** The journal is rewritten if it exceeds twice the bytes of the valid acknowledgements by this number. */
-const REPLACE_BYTES_MIN = 2 * 1024 * 1024;
-/** Bytes of an acknowledged text in the journal, rounded up. */
-const BYTES_PER_ENTRY = 160;
+
+/** Deletes the oldest acknowledgements above the bound. */
+export function pruneAcknowledged(rows: Statements): void {
+  rows.run(
+    'DELETE FROM acknowledged WHERE n <= (SELECT n FROM acknowledged ORDER BY n DESC LIMIT 1 OFFSET ?)',
+    ACKNOWLEDGED_MAX,
+  );
+}
 
 export interface Acknowledged {
   /** The digest of the record's canonical bytes, which the service uses. */
@@ -33,8 +36,6 @@ export type AcknowledgedText = Acknowledged & {
 interface SpaceState {
   readonly generation: string;
   sequence: number;
-  /** Milliseconds since 1970 of the newest line. */
-  at: number;
 }
 
 /**
@@ -43,211 +44,176 @@ interface SpaceState {
  */
 export type SpaceChange = 'same' | 'moved' | 'behind';
 
+/** The database with the tables. */
+export interface AcknowledgedTables {
+  /** Throws errors of SQLite and the file system. */
+  read<Result>(work: (rows: Statements) => Result): Result;
+  /** Runs a write now, or later if the file is locked. */
+  write(work: (rows: Statements) => void): void;
+}
+
+export function tablesIn({ file, writer }: Pick<State, 'file' | 'writer'>): AcknowledgedTables {
+  return { read: (work) => file.ask(work), write: (work) => void writer.put(work) };
+}
+
+/** Makes tables in memory, for a command that ends soon. */
+export function tablesInMemory(): AcknowledgedTables {
+  const rows = new Statements(loadDriver().open(':memory:'));
+  rows.exec(ACKNOWLEDGED_TABLES);
+  return { read: (work) => work(rows), write: (work) => work(rows) };
+}
+
 export interface AcknowledgementsOptions {
-  /** The journal; undefined for a command that ends soon: then acknowledgements are kept only in memory. */
-  readonly journal?: { readonly folder: string; readonly name: string };
-  /** Milliseconds since 1970. */
-  readonly now: () => number;
+  readonly tables: AcknowledgedTables;
+  /** The name of the service and its key; each has acknowledgements of its own. */
+  readonly target: string;
   /** Called with each generation that the service reports. */
-  readonly onSeen?: (space: string, generation: string) => void;
+  readonly onSeen: (space: string, generation: string) => void;
   /** Called when a space has a new generation, because something was forgotten there on any machine. */
   readonly onMoved?: (space: string) => Promise<void>;
   /** Called once for each space in which the service reports a lower commit sequence than before. */
-  readonly onBehind?: (space: string) => void;
+  readonly onBehind: (space: string) => void;
 }
 
 export class Acknowledgements {
-  readonly #now: () => number;
-  readonly #onSeen: AcknowledgementsOptions['onSeen'];
-  readonly #onMoved: ((space: string) => Promise<void>) | undefined;
-  /**
-   * For each space whose change `onMoved` has not handled yet, the generation before the change. The journal gets this
-   * one instead of the new one, so that the change is noticed again after a restart.
-   */
-  readonly #before = new Map<string, string>();
+  readonly #options: AcknowledgementsOptions;
+  /** The spaces as the service last described them to this process. */
+  readonly #spaces = new Map<string, SpaceState>();
   /** Spaces whose `onMoved` failed; it is called again with the next answer. */
   readonly #failed = new Set<string>();
-  readonly #onBehind: ((space: string) => void) | undefined;
   readonly #behind = new Set<string>();
-  readonly #journal: Journal | undefined;
-  readonly #spaces = new Map<string, SpaceState>();
-  /** Acknowledged texts by `keyOf`, oldest first. */
-  readonly #texts = new Map<string, Acknowledged>();
 
-  constructor({ journal, now, onSeen, onMoved, onBehind }: AcknowledgementsOptions) {
-    this.#onSeen = onSeen;
-    this.#onBehind = onBehind;
-    this.#now = now;
-    this.#onMoved = onMoved;
-    if (journal === undefined) return;
-    const options: JournalOptions = { ...journal, bytesMax: JOURNAL_BYTES_MAX };
-    this.#journal = new Journal(options);
-    this.#adopt(options);
+  constructor(options: AcknowledgementsOptions) {
+    this.#options = options;
   }
 
   generationOf(space: string): string | undefined {
-    return this.#spaces.get(space)?.generation;
+    return this.#stateOf(space)?.generation;
   }
 
   /** Returns the highest commit sequence that the service has reported in the space's present generation. */
   sequenceOf(space: string): number | undefined {
-    return this.#spaces.get(space)?.sequence;
+    return this.#stateOf(space)?.sequence;
   }
 
-  find(space: string, text: string): Acknowledged | undefined {
-    return this.#texts.get(keyOf(space, text));
+  /** Returns the acknowledged texts among these. */
+  find(space: string, texts: readonly string[]): readonly AcknowledgedText[] {
+    const generation = this.generationOf(space);
+    if (generation === undefined || texts.length === 0) return [];
+    return this.#all(
+      `SELECT text, digest, bytes FROM acknowledged WHERE target = ? AND space = ?
+       AND generation = ? AND text IN (SELECT value FROM json_each(?)) ORDER BY n`,
+      space,
+      generation,
+      JSON.stringify(texts),
+    );
   }
 
   /** Records the generation and commit sequence that the service reports, and returns how they differ from before. */
   observe(space: string, generation: string, sequence: number): SpaceChange {
-    this.#onSeen?.(space, generation);
-    const known = this.#spaces.get(space);
-    if (known === undefined || known.generation !== generation) {
-      this.#clear(space);
-      this.#spaces.set(space, { generation, sequence, at: this.#now() });
-      if (known === undefined || this.#onMoved === undefined) {
-        this.#write([this.#lineOf(space, [])]);
-      } else {
-        if (!this.#before.has(space)) this.#before.set(space, known.generation);
-        void this.#move(space, this.#onMoved);
-      }
+    this.#options.onSeen(space, generation);
+    const known = this.#stateOf(space);
+    if (known?.generation !== generation) {
+      this.#spaces.set(space, { generation, sequence });
+      if (known === undefined) this.#enter(space);
+      else void this.#move(space);
       return known === undefined ? 'same' : 'moved';
     }
-    if (this.#onMoved !== undefined && this.#failed.has(space)) {
-      void this.#move(space, this.#onMoved);
-    }
+    if (this.#failed.has(space)) void this.#move(space);
     if (sequence < known.sequence) {
-      if (!this.#behind.has(space)) this.#onBehind?.(space);
+      if (!this.#behind.has(space)) this.#options.onBehind(space);
       this.#behind.add(space);
       return 'behind';
     }
     known.sequence = sequence;
-    known.at = this.#now();
     return 'same';
   }
 
   add(space: string, texts: readonly AcknowledgedText[]): void {
+    const { generation = '', sequence = 0 } = this.#stateOf(space) ?? {};
     if (texts.length === 0) return;
-    for (const { text, digest, bytes } of texts) {
-      this.#texts.set(keyOf(space, text), { digest, bytes });
-    }
-    forgetOldest(this.#texts, ACKNOWLEDGED_MAX);
-    this.#write([this.#lineOf(space, texts)]);
+    this.#write(space, (run) => {
+      for (const { text, digest, bytes } of texts) {
+        run(
+          'INSERT OR REPLACE INTO acknowledged (target, space, text, generation, digest, bytes) VALUES (?, ?, ?, ?, ?, ?)',
+          text,
+          generation,
+          digest,
+          bytes,
+        );
+      }
+      run(
+        'UPDATE acknowledged_spaces SET sequence = max(sequence, ?4) WHERE target = ?1 AND space = ?2 AND generation = ?3',
+        generation,
+        sequence,
+      );
+    });
   }
 
   /** Drops an acknowledgement, because the service says that it does not have the text. */
   drop(space: string, text: string): void {
-    this.#texts.delete(keyOf(space, text));
+    this.#write(space, (run) => {
+      run('DELETE FROM acknowledged WHERE target = ? AND space = ? AND text = ?', text);
+    });
   }
 
-  close(): void {
-    this.#journal?.close();
+  #stateOf(space: string): SpaceState | undefined {
+    const known = this.#spaces.get(space);
+    if (known !== undefined) return known;
+    const [stored] = this.#all<SpaceState>(
+      'SELECT generation, sequence FROM acknowledged_spaces WHERE target = ? AND space = ?',
+      space,
+    );
+    if (stored !== undefined) this.#spaces.set(space, stored);
+    return stored;
   }
 
-  /** Calls `onMoved`, and records its success in the journal. Never rejects. */
-  async #move(space: string, onMoved: (space: string) => Promise<void>): Promise<void> {
+  /** Calls `onMoved`, and then stores the new generation. Never rejects. */
+  async #move(space: string): Promise<void> {
     const generation = this.generationOf(space);
     this.#failed.delete(space);
     try {
-      await onMoved(space);
+      await this.#options.onMoved?.(space);
     } catch {
       this.#failed.add(space);
       return;
     }
     // If the generation has changed again meanwhile, observe() has called this again for that change.
-    if (this.generationOf(space) !== generation) return;
-    this.#before.delete(space);
-    this.#write([this.#lineOf(space, this.#textsOf(space))]);
+    if (this.generationOf(space) === generation) this.#enter(space);
   }
 
-  #textsOf(space: string): AcknowledgedText[] {
-    const start = keyOf(space, '');
-    return [...this.#texts]
-      .filter(([key]) => key.startsWith(start))
-      .map(([key, acknowledged]) => ({ text: key.slice(start.length), ...acknowledged }));
+  /** Stores the generation of a space, and drops the texts that were acknowledged in another one. */
+  #enter(space: string): void {
+    const { generation = '', sequence = 0 } = this.#stateOf(space) ?? {};
+    this.#write(space, (run) => {
+      run(
+        'INSERT OR REPLACE INTO acknowledged_spaces (target, space, generation, sequence) VALUES (?, ?, ?, ?)',
+        generation,
+        sequence,
+      );
+      run(
+        'DELETE FROM acknowledged WHERE target = ? AND space = ? AND generation <> ?',
+        generation,
+      );
+    });
   }
 
-  #clear(space: string): void {
-    const start = keyOf(space, '');
-    for (const key of Array.from(this.#texts.keys())) {
-      if (key.startsWith(start)) this.#texts.delete(key);
-    }
-  }
-
-  #lineOf(space: string, texts: readonly AcknowledgedText[]): string {
-    const { generation = '', sequence = 0 } = this.#spaces.get(space) ?? {};
-    const before = this.#before.get(space);
-    const line: JournalLine =
-      before === undefined
-        ? { space, generation, sequence, at: this.#now(), texts }
-        : { space, generation: before, sequence: 0, at: this.#now(), texts: [] };
-    return JSON.stringify(line);
-  }
-
-  #write(lines: readonly string[]): void {
+  /** Returns rows; none if the file cannot be read: without acknowledgements svc leaves nothing out. */
+  // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- As `all` of Statements.
+  #all<Row>(sql: string, space: string, ...values: SqlValue[]): readonly Row[] {
+    const { tables, target } = this.#options;
     try {
-      this.#journal?.append(lines);
-      const liveBytes = this.#texts.size * BYTES_PER_ENTRY;
-      if ((this.#journal?.bytes ?? 0) > 2 * liveBytes + REPLACE_BYTES_MIN) {
-        this.#journal?.replace(this.#allLines());
-      }
+      return tables.read((rows) => rows.all<Row>(sql, target, space, ...values));
     } catch {
-      // Without the line, svc sends these texts again after a restart.
+      return [];
     }
   }
 
-  #allLines(): string[] {
-    return [...this.#spaces.keys()].map((space) => this.#lineOf(space, this.#textsOf(space)));
+  /** Writes in one transaction. The first two values of each statement are the target and the space. */
+  #write(space: string, work: (run: (sql: string, ...values: SqlValue[]) => void) => void): void {
+    const { tables, target } = this.#options;
+    tables.write((rows) =>
+      rows.transaction(() => work((sql, ...values) => rows.run(sql, target, space, ...values))),
+    );
   }
-
-  #adopt(options: JournalOptions): void {
-    const orphans = findOrphans(options);
-    const lines = orphans.flatMap(({ values }) => values.flatMap((value) => lineFrom(value) ?? []));
-    // The newest line decides about a space, whichever process has written it.
-    for (const line of lines.toSorted((one, other) => one.at - other.at)) this.#take(line);
-    if (orphans.length === 0) return;
-    try {
-      this.#journal?.append(this.#allLines());
-    } catch {
-      return;
-    }
-    for (const orphan of orphans) orphan.remove();
-  }
-
-  #take({ space, generation, sequence, at, texts }: JournalLine): void {
-    const known = this.#spaces.get(space);
-    if (known !== undefined && known.generation !== generation) this.#clear(space);
-    const highest =
-      known?.generation === generation ? Math.max(known.sequence, sequence) : sequence;
-    this.#spaces.set(space, { generation, sequence: highest, at });
-    for (const { text, digest, bytes } of texts) {
-      this.#texts.set(keyOf(space, text), { digest, bytes });
-    }
-  }
-}
-
-interface JournalLine {
-  readonly space: string;
-  readonly generation: string;
-  readonly sequence: number;
-  readonly at: number;
-  readonly texts: readonly AcknowledgedText[];
-}
-
-function keyOf(space: string, text: string): string {
-  return `${space} ${text}`;
-}
-
-function lineFrom(value: unknown): JournalLine | undefined {
-  if (typeof value !== 'object' || value === null) return undefined;
-  const fields = value as Partial<JournalLine>;
-  const isWhole =
-    typeof fields.space === 'string' &&
-    typeof fields.generation === 'string' &&
-    typeof fields.sequence === 'number' &&
-    fields.sequence <= COMMIT_SEQUENCE_MAX &&
-    typeof fields.at === 'number' &&
-    Array.isArray(fields.texts);
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The members are checked above; svc wrote the list.
-  return isWhole ? (fields as JournalLine) : undefined;
 }

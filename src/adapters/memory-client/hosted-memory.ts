@@ -44,7 +44,7 @@ import {
   type StoredRecord,
   REFERENCES_MAX,
 } from '../../ports/memory.ts';
-import type { Acknowledgements } from './acknowledgements.ts';
+import type { AcknowledgedText, Acknowledgements } from './acknowledgements.ts';
 import type { ServiceGate } from './gate.ts';
 import type { KeyIdentity } from './key-identity.ts';
 import type { Operations } from './operations.ts';
@@ -207,13 +207,8 @@ export class HostedMemory implements Memory {
   async hold(question: HoldQuestion, signal: AbortSignal): Promise<readonly Holding[]> {
     const { acknowledgements, identity } = this.#parts;
     if (!identity.proves) return [];
-    const asked = new Map<string, HeldText>();
-    for (const text of question.digests) {
-      const acknowledged = acknowledgements.find(question.space, text);
-      if (acknowledged !== undefined) {
-        asked.set(acknowledged.digest, { text, bytes: acknowledged.bytes });
-      }
-    }
+    const acknowledged = acknowledgements.find(question.space, question.digests);
+    const asked = new Map(acknowledged.map((one) => [one.digest, one]));
     const holdings: Holding[] = [];
     for (const some of chunksOf([...asked.keys()], CANDIDATES_MAX)) {
       // One call after the other, under one deadline. Nearly always one call is enough.
@@ -264,7 +259,6 @@ export class HostedMemory implements Memory {
   async close(): Promise<void> {
     this.#parts.identity.close();
     this.#parts.placed.close();
-    this.#parts.acknowledgements.close();
     await this.#parts.link.close();
   }
 
@@ -324,9 +318,9 @@ export class HostedMemory implements Memory {
 
   #requestFor(space: string, question: RecallQuestion): RecallRequest {
     const { acknowledgements } = this.#parts;
-    const excluded = question.excludeDigests.flatMap(
-      (text) => acknowledgements.find(space, text)?.digest ?? [],
-    );
+    const excluded = acknowledgements
+      .find(space, question.excludeDigests)
+      .map(({ digest }) => digest);
     const older = question.olderSpaces?.filter(isSpace).slice(0, OLDER_SPACES_MAX) ?? [];
     const recent = trimmed(question.assistantText, RECENT_CHARS_MAX);
     return {
@@ -362,16 +356,10 @@ function forgetKey(key: RecordKey): ForgetFilter {
   return 'ref' in key ? { refs: [key.ref] } : { refs: [referenceOf(key.digest)], space: key.space };
 }
 
-interface HeldText {
-  /** The digest of the text, which svc uses. */
-  readonly text: string;
-  readonly bytes: number;
-}
-
 interface CoverageQuestion extends HoldQuestion {
   readonly candidates: readonly string[];
   /** The texts by the digest that the service uses. */
-  readonly asked: ReadonlyMap<string, HeldText>;
+  readonly asked: ReadonlyMap<string, AcknowledgedText>;
 }
 
 /** Cuts a text. A half of a surrogate pair at its end is replaced, because it could not be sent as UTF-8. */

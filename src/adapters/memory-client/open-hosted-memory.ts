@@ -4,7 +4,7 @@ import type { MemorySettings } from '../../core/settings/settings.ts';
 import type { StateOutbox } from '../state/outbox.ts';
 import type { State } from '../state/state.ts';
 import type { Trust } from '../network/pinned-connector.ts';
-import { Acknowledgements } from './acknowledgements.ts';
+import { Acknowledgements, tablesIn, tablesInMemory } from './acknowledgements.ts';
 import { ServiceGate } from './gate.ts';
 import { HostedMemory, type Mirror } from './hosted-memory.ts';
 import { KeyIdentity } from './key-identity.ts';
@@ -23,8 +23,8 @@ export interface HostedMemoryOptions {
   readonly settings: HostedSettings;
   /** Deadline of a recall or a proof in milliseconds. It is read for each call, because the configuration may change. */
   readonly recallMs: number;
-  /** The folder of the journal of acknowledgements; undefined for a command that ends soon. */
-  readonly folder?: string;
+  /** Stores acknowledgements and captures; undefined for a command that ends soon. */
+  readonly state?: Pick<State, 'outboxFor' | 'file' | 'writer'>;
   readonly mirror?: Mirror;
   readonly trust?: Trust;
   /** Writes one line for the user, which never contains a record's text. */
@@ -41,20 +41,20 @@ export interface OpenHostedMemory {
 
 /** Opens the client and returns at once; nothing is sent before the first call. */
 export function openHostedMemory(options: HostedMemoryOptions): OpenHostedMemory {
-  const { settings, folder, mirror, trust } = options;
+  const { settings, state, mirror, trust } = options;
   const link = new ServiceLink({ ...settings, ...(trust === undefined ? {} : { trust }) });
   const gate = new ServiceGate(() => performance.now());
   const operations = new Operations(link, gate);
   const placed = new PlacedRecords({ operations, blocks: mirror });
   const acknowledgements = new Acknowledgements({
-    now: () => Date.now(),
+    tables: state === undefined ? tablesInMemory() : tablesIn(state),
+    target: nameOf('held', settings),
     onSeen: (space, generation) => placed.seen(space, generation),
     onBehind: (space) =>
       options.report(
         `The memory service lost commits of the space ${space}, or its commit sequence is wrong. svc leaves nothing out of prompts until the sequence has caught up, or something is forgotten there.`,
       ),
     ...(mirror === undefined ? {} : { onMoved: (space) => mirror.dropOutputs(space) }),
-    ...(folder === undefined ? {} : { journal: { folder, name: nameOf('held', settings) } }),
   });
   const identity = new KeyIdentity({
     operations,
@@ -91,10 +91,7 @@ export interface HostedMemoryWithOutbox extends OpenHostedMemory {
 
 /** Opens the client for the proxy: captures stay on disk until the service acknowledges them. */
 export function openHostedMemoryWithOutbox(
-  options: HostedMemoryOptions & {
-    readonly folder: string;
-    readonly state: Pick<State, 'outboxFor'>;
-  },
+  options: HostedMemoryOptions & Required<Pick<HostedMemoryOptions, 'state'>>,
 ): HostedMemoryWithOutbox {
   const hosted = openHostedMemory(options);
   const outbox = options.state.outboxFor(nameOf('outbox', options.settings), hosted.memory);
@@ -107,7 +104,7 @@ export function openHostedMemoryWithOutbox(
 }
 
 /**
- * Returns the name of the journal, or of the outbox. It differs for each service and key, because captures for one
+ * Returns the name of the acknowledgements, or of the outbox. It differs for each service and key, because captures for one
  * must not go to another.
  */
 function nameOf(what: string, { baseUrl, serviceKey }: HostedSettings): string {

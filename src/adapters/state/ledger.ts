@@ -8,7 +8,7 @@ import {
   type QuotedRecord,
 } from '../../core/ledger/entries.ts';
 import type { Ledger, LedgerRow } from '../../ports/ledger.ts';
-import { entryOf, quotedIn, rowOf, rowFrom } from '../journals/ledger-row.ts';
+import { entryOf, quotedIn, rowOf, rowFrom } from './ledger-row.ts';
 import type { Statements } from '../store/driver.ts';
 import { isBusy } from '../store/driver.ts';
 import type { StateFile } from './state-file.ts';

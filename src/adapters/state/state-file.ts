@@ -53,6 +53,28 @@ CREATE TABLE quota (
 PRAGMA user_version = ${STATE_VERSION};
 `;
 
+// For a memory service: see memory-client/acknowledgements.ts. A text is acknowledged in one generation of its space only. The row of a space has the last generation whose change
+// was handled, so a change that a process did not live to handle is noticed again after a restart.
+export const ACKNOWLEDGED_TABLES = `
+CREATE TABLE IF NOT EXISTS acknowledged (
+  n INTEGER PRIMARY KEY,
+  target TEXT NOT NULL,
+  space TEXT NOT NULL,
+  text TEXT NOT NULL,
+  generation TEXT NOT NULL,
+  digest TEXT NOT NULL,
+  bytes INTEGER NOT NULL,
+  UNIQUE (target, space, text)
+);
+CREATE TABLE IF NOT EXISTS acknowledged_spaces (
+  target TEXT NOT NULL,
+  space TEXT NOT NULL,
+  generation TEXT NOT NULL,
+  sequence INTEGER NOT NULL,
+  PRIMARY KEY (target, space)
+);
+`;
+
 /**
  * How long the first attempt to open the file waits, with retries. If two processes start together and both switch a new
  * file to WAL mode, SQLite refuses one of them without waiting. Later attempts do not wait, because that would block all
@@ -315,9 +337,13 @@ function carry(rows: Statements, { outbox, ledger }: Carried): void {
 }
 
 function createTables(rows: Statements): void {
-  if (hasTables(rows)) return;
+  if (hasTables(rows)) {
+    // A file of an earlier version lacks them.
+    rows.exec(ACKNOWLEDGED_TABLES);
+    return;
+  }
   rows.transaction(() => {
-    if (!hasTables(rows)) rows.exec(SCHEMA);
+    if (!hasTables(rows)) rows.exec(SCHEMA + ACKNOWLEDGED_TABLES);
   });
 }
 

@@ -24,6 +24,7 @@ export interface StateOptions {
 
 export interface State {
   readonly ledger: StateLedger;
+  readonly file: StateFile;
   readonly writer: StateWriter;
   /** Returns the outbox for a memory. Close it before the state. */
   outboxFor(name: string, target: Pick<Memory, 'capture'>): StateOutbox;
@@ -51,6 +52,7 @@ export function openState(options: StateOptions): State {
   const writer = new StateWriter({ file, checkpoint, report });
   return {
     ledger: new StateLedger({ file, writer }),
+    file,
     writer,
     outboxFor: (name, target) => new StateOutbox({ file, writer, name, target, report }),
     open: () => file.canBeUsed(),

@@ -70,7 +70,7 @@ export interface EmbeddedStore extends LocalStore {
   readonly ledger: StateLedger;
   readonly outbox: StateOutbox;
   readonly requestLog: StateRequestLog;
-  readonly state: Pick<State, 'outboxFor' | 'writer'>;
+  readonly state: Pick<State, 'outboxFor' | 'file' | 'writer'>;
   readonly provenance: ProvenanceStore;
   readonly desk: MemoryDesk;
   /**

@@ -21,6 +21,7 @@ import {
   type StoreCallName,
   type StoreCalls,
 } from './protocol.ts';
+import { pruneAcknowledged } from '../memory-client/acknowledgements.ts';
 import { emptyBlocks, placedRecords, pruneLedger, retireBlocks } from '../state/ledger.ts';
 import { RequestTable } from '../state/request-log.ts';
 import { STATE_VERSION, StateFile } from '../state/state-file.ts';
@@ -269,6 +270,7 @@ export class Store {
   #pruneState(): void {
     this.#onState((rows) => {
       pruneLedger(rows);
+      pruneAcknowledged(rows);
       new RequestTable(rows).prune();
     });
   }

@@ -1,4 +1,4 @@
-import { quotedIn } from '../../../../src/adapters/journals/ledger-row.ts';
+import { quotedIn } from '../../../../src/adapters/state/ledger-row.ts';
 import type { LedgerRow } from '../../../../src/ports/ledger.ts';
 import type { Rows, Transactions } from '../../ports/rows.ts';
 import type { TenantStore } from '../../ports/service-store.ts';

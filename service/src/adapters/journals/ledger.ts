@@ -9,13 +9,8 @@ import {
 import type { Ledger, LedgerRow } from '../../../../src/ports/ledger.ts';
 import { forgottenIn } from '../../../../src/adapters/files/marks.ts';
 import { within } from '../../../../src/adapters/within.ts';
-import {
-  findOrphans,
-  Journal,
-  type JournalOptions,
-  type OrphanedJournal,
-} from '../../../../src/adapters/journals/journal.ts';
-import { entryOf, rowFrom, rowOf } from '../../../../src/adapters/journals/ledger-row.ts';
+import { Journal, type JournalOptions, type LeftJournal, takeJournals } from './journal.ts';
+import { entryOf, rowFrom, rowOf } from '../../../../src/adapters/state/ledger-row.ts';
 
 /**
  * The ledger of a service. A table has all entries; the newest ones are in a journal until the table has them, so that
@@ -196,11 +191,9 @@ export class JournalLedger implements Ledger {
   }
 
   #adopt(journal: JournalOptions): void {
-    const orphans = findOrphans(journal);
-    for (const orphan of orphans)
-      this.#take(orphan.values.flatMap((value) => rowFrom(value) ?? []));
-    if (orphans.length === 0) return;
-    this.#draining = this.#drainOrphans(orphans);
+    const left = takeJournals(journal);
+    for (const { values } of left) this.#take(values.flatMap((value) => rowFrom(value) ?? []));
+    if (left.length > 0) this.#draining = this.#drainLeft(left);
   }
 
   /** Says whether an entry that is written only once is here already. */
@@ -270,8 +263,8 @@ export class JournalLedger implements Ledger {
     this.#draining = this.#drainAfter(this.#draining);
   }
 
-  async #drainOrphans(orphans: readonly OrphanedJournal[]): Promise<void> {
-    if (await this.#drain()) for (const orphan of orphans) orphan.remove();
+  async #drainLeft(left: readonly LeftJournal[]): Promise<void> {
+    if (await this.#drain()) for (const journal of left) journal.remove();
   }
 
   async #drainAfter(earlier: Promise<void>): Promise<void> {

@@ -17,12 +17,7 @@ import {
   type ReceiptStore,
 } from '../../ports/receipt-store.ts';
 import { within } from '../../../../src/adapters/within.ts';
-import {
-  Journal,
-  journalBytes,
-  journalNames,
-  takeJournals,
-} from '../../../../src/adapters/journals/journal.ts';
+import { Journal, journalBytes, journalNames, takeJournals } from './journal.ts';
 import { MemoryError } from '../../../../src/core/errors.ts';
 import { canonicalJson } from '../../../../src/core/memory-api/canonical.ts';
 import { isoTime } from '../../../../src/core/memory/times.ts';

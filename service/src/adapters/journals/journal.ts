@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import {
   closeSync,
   fdatasync,
@@ -6,23 +6,23 @@ import {
   ftruncateSync,
   readdirSync,
   readFileSync,
-  readlinkSync,
   readSync,
   rmSync,
   type Stats,
   statSync,
   writeSync,
 } from 'node:fs';
-import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
-import { isAlive } from '../processes/run-files.ts';
-import { makePrivateFolder, openPrivateFile } from '../files/private-files.ts';
+import {
+  makePrivateFolder,
+  openPrivateFile,
+} from '../../../../src/adapters/files/private-files.ts';
 
 /**
  * An append-only file that survives a kill of the process. append() makes one synchronous write (4 us). Syncs run in the
- * background, because they take 4 to 16 ms. Each process writes a file of its own, and reads the files of ended
- * processes. It never waits for another process, and drops a line that does not match its length and checksum.
+ * background, because they take 4 to 16 ms. Each process writes a file of its own. The next one, which holds the lock of
+ * the folder, reads it, and drops a line that does not match its length and checksum.
  */
 
 /** Time from a write to the next sync. A power cut loses the writes of this time and of the sync; R27 allows a second. */
@@ -30,11 +30,6 @@ const SYNC_MS = 500;
 /** Bytes of a line's head: the payload's length and its CRC-32, each as eight hex digits and a space. */
 const HEAD_BYTES = 18;
 const LINE_END = 10;
-/** Tolerated difference between the start of a process as the system states it, and the time in a file's name. */
-const START_SLACK_MS = 2000;
-/** Time without a write after which a journal of another machine or container counts as abandoned. */
-const SILENCE_MS = 24 * 3600 * 1000;
-
 export interface JournalOptions {
   readonly folder: string;
   /** The first part of the file's name, which says what its lines contain. */
@@ -126,8 +121,8 @@ export class Journal {
   }
 
   #newPath(): string {
-    const owner = `${placeTag()}-${process.pid}-${Date.now()}-${randomBytes(6).toString('hex')}`;
-    return join(this.#options.folder, `${this.#options.name}-${owner}.journal`);
+    const unique = `${Date.now()}-${randomBytes(6).toString('hex')}`;
+    return join(this.#options.folder, `${this.#options.name}-${unique}.journal`);
   }
 
   /** Returns the open file. If it was deleted meanwhile, makes it again with its lines. The check takes 2 us. */
@@ -167,9 +162,10 @@ function isAt(path: string, file: Identity | undefined): boolean {
   return there !== undefined && there.ino === file?.ino && there.dev === file.dev;
 }
 
-export interface OrphanedJournal {
+/** A journal that an ended process left. */
+export interface LeftJournal {
   readonly values: readonly unknown[];
-  /** Removes the journal, unless its owner may be alive. Call it when all its values are stored elsewhere. */
+  /** Removes the file. Call it when all its values are stored elsewhere. */
   remove(): void;
 }
 
@@ -187,11 +183,11 @@ export function journalBytes(folder: string, start: string): number {
   return sizes.reduce((sum, size) => sum + size, 0);
 }
 
-/** Returns the journals of this name of all processes. Call it only if none of these processes is alive. */
+/** Returns the journals of this name. Call it only if the processes that wrote them have ended. */
 export function takeJournals({
   folder,
   name,
-}: Pick<JournalOptions, 'folder' | 'name'>): OrphanedJournal[] {
+}: Pick<JournalOptions, 'folder' | 'name'>): LeftJournal[] {
   const files = fileNames(folder).filter((file) => file.startsWith(`${name}-`));
   return files.map((file) => {
     const path = join(folder, file);
@@ -199,23 +195,6 @@ export function takeJournals({
       values: decodeLines(readFileSync(path)),
       remove: () => rmSync(path, { force: true }),
     };
-  });
-}
-
-/** Returns the journals of this name whose process has ended or cannot be checked. */
-export function findOrphans({ folder, name }: JournalOptions): OrphanedJournal[] {
-  return fileNames(folder).flatMap((file) => {
-    const path = join(folder, file);
-    const owner = ownerOf(file, name);
-    if (owner === undefined || owner.isAlive === true) return [];
-    const isOurs = owner.isAlive === false || isSilent(path);
-    const remove = (): void => (isOurs ? rmSync(path, { force: true }) : undefined);
-    try {
-      return [{ values: decodeLines(readFileSync(path)), remove }];
-    } catch {
-      // Another process has taken over the journal and removed it, or this user may not read it.
-      return [];
-    }
   });
 }
 
@@ -248,61 +227,5 @@ function fileNames(folder: string): string[] {
     return readdirSync(folder).filter((file) => file.endsWith('.journal'));
   } catch {
     return [];
-  }
-}
-
-/**
- * Returns the process that owns a journal; undefined if the file has another name. `isAlive` is undefined for a process
- * of another machine or container, whose ids mean nothing here.
- */
-function ownerOf(file: string, name: string): { readonly isAlive?: boolean } | undefined {
-  if (!file.startsWith(`${name}-`)) return undefined;
-  const [tag, pid, startedAt] = file.slice(name.length + 1).split('-');
-  if (tag !== placeTag()) return {};
-  return { isAlive: isRunning(Number(pid), Number(startedAt)) };
-}
-
-function isRunning(pid: number, startedAt: number): boolean {
-  if (!isAlive(pid)) return false;
-  const start = startOf(pid);
-  return start === undefined || start <= startedAt + START_SLACK_MS;
-}
-
-/**
- * Returns when a process started, in milliseconds since 1970; undefined if the system does not say. The start shows
- * whether the owner's process id now belongs to another process.
- */
-function startOf(pid: number): number | undefined {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // Count the fields after the program's name, which is in parentheses and may contain spaces. The start is in clock
-    // ticks; every Linux that Node supports has 100 per second.
-    const ticks = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]);
-    const [, booted] = /^btime (\d+)$/m.exec(readFileSync('/proc/stat', 'utf8')) ?? [];
-    const start = Number(booted) * 1000 + ticks * 10;
-    return Number.isFinite(start) ? start : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function isSilent(path: string): boolean {
-  const stat = statSync(path, { throwIfNoEntry: false });
-  return stat !== undefined && Date.now() - stat.mtimeMs > SILENCE_MS;
-}
-
-let tag: string | undefined;
-
-/** Returns a hash of the host name and the process namespace: process ids are comparable only within one namespace. */
-function placeTag(): string {
-  tag ??= createHash('sha256').update(`${hostname()} ${pidNamespace()}`).digest('hex').slice(0, 8);
-  return tag;
-}
-
-function pidNamespace(): string {
-  try {
-    return readlinkSync('/proc/self/ns/pid');
-  } catch {
-    return '';
   }
 }
