@@ -1,4 +1,4 @@
-import { existsSync, lstatSync } from 'node:fs';
+import { existsSync, lstatSync, statSync } from 'node:fs';
 import { MemoryError } from '../../core/errors.ts';
 import { databaseFile, setAside } from '../files/database-file.ts';
 import { ensurePrivateFile, makePrivateFolder } from '../files/private-files.ts';
@@ -237,6 +237,8 @@ function openPatiently(options: OpenOptions): Database {
 function openChecked(options: OpenOptions): Database {
   const path = databaseFile(options.folder);
   removeStaleLogs(path);
+  // A program that copies a backup over the file empties it first. Tables in it would destroy what is copied.
+  if (isEmptied(path)) throw new BeingWrittenError(() => undefined);
   const { ino, size } = ensurePrivateFile(path);
   const isAtPath = (): boolean => existsSync(path) && lstatSync(path).ino === ino;
   const connection = options.driver.open(path);
@@ -253,6 +255,11 @@ function openChecked(options: OpenOptions): Database {
     abandon({ isBroken, isAtPath, close }, options);
     throw error;
   }
+}
+
+/** Says whether an empty file was written a moment ago. Another process of svc creates its tables within 20 ms. */
+function isEmptied(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.size === 0 && isBeingWritten(path);
 }
 
 function check(database: Database): void {
