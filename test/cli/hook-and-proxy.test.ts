@@ -158,3 +158,14 @@ test('what was said before a compaction is not taken out behind it', async () =>
   });
   expect(kept.filter((text) => text.includes('23 holders'))).toHaveLength(1);
 });
+
+test('what a session began with is not taken out behind a compaction before its first prompt', async () => {
+  const kept = await expectSame(async (world) => {
+    const session = await afterTold(world);
+    await session.compact('This session is being continued from a previous conversation.');
+    const answer = `${ECHO} ${NEWS}`;
+    await session.say({ prompt: 'Please count the holders.', answer });
+    await session.end();
+  });
+  expect(kept).toContain(`claude-code assistant: ${ECHO} ${NEWS}`);
+});

@@ -155,7 +155,7 @@ export class TranscriptReader {
       if (item.humanText !== '') this.#followFork(parent);
       this.#add(item, at, step.isCut);
     }
-    if (step.isCompacted === true) this.#addToLast({ isCompacted: true });
+    if (step.isCompacted === true) this.#compact();
     for (const text of hookTexts) this.#addHookText(textOrNone(text) ?? '');
     if (id !== undefined) this.#entriesAt.set(id, this.#entries.length);
   }
@@ -196,7 +196,7 @@ export class TranscriptReader {
     if (type === 'session_meta') this.#readMeta(payload);
     if (type === 'turn_context') this.#folder ??= textOrNone(payload['cwd']);
     if (type === 'event_msg') this.#followRollback(payload);
-    if (type === 'compacted') this.#addToLast({ isCompacted: true });
+    if (type === 'compacted') this.#compact();
     if (type !== 'response_item') return;
     this.#add(readItem('openai_responses', payload), timestamp);
     if (payload['role'] !== 'developer') return;
@@ -214,6 +214,12 @@ export class TranscriptReader {
       this.#add(NO_TRAITS, undefined);
       this.#addToLast({ blocks: added });
     }
+  }
+
+  /** Notes that the model no longer reads what came before. */
+  #compact(): void {
+    if (this.#entries.length === 0) this.#openingBlocks.length = 0;
+    this.#addToLast({ isCompacted: true });
   }
 
   #addToLast(more: Pick<Entry, 'blocks' | 'isCompacted'>): void {
