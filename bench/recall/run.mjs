@@ -294,8 +294,6 @@ function judge({ coding, evidence, dialogues, silence, speed }, isOther) {
     bars.push(atMost(`answered to coding prompts, ${name}, %`, 100 * prompts, 15));
   }
   for (const { name, size, cpu50, cpu99, keptMost } of speed ?? []) {
-    if (size === 1000 && name === 'ordinary')
-      bars.push(atMost('CPU p50, 1,000 records, ms', cpu50, 3));
     if (name === 'few words')
       bars.push(atMost(`CPU p50, ${size} records of few words, ms`, cpu50, 15));
     if (size === 100_000 && name !== 'few words')

@@ -10,8 +10,12 @@ import { withStore } from '../lib/product.mjs';
 const never = new AbortController().signal;
 const SPACE = 'project/bench';
 
-/** `words`: how many different ones; `power`: how unevenly they are used. */
+/** An agent's first prompt: its session's list of earlier ones costs most. None is refused as saying too little. */
+const FIRST_PROMPT = { conversation: 'of none', branch: '', quietShare: 0, briefTokensMax: 125 };
+
+/** `words`: how many different ones; `power`: how unevenly they are used; `agent`: who asks, a chat unless told. */
 const KINDS = {
+  agent: { words: 30_000, power: 1, asked: 60, answered: 80, agent: FIRST_PROMPT },
   ordinary: { words: 30_000, power: 1, asked: 12, answered: 0 },
   'long prompt': { words: 30_000, power: 1, asked: 60, answered: 80 },
   'few words': { words: 150, power: 0, asked: 60, answered: 80 },
@@ -59,12 +63,12 @@ async function ask({ memory }, texts, { kind, questions }) {
     const question = texts.question(kind);
     const before = process.cpuUsage();
     const start = performance.now();
-    const { passages } = await memory.recall(question, never);
+    const { passages, exchanges = [], sessions = [] } = await memory.recall(question, never);
     if (at < 0) continue;
     wall.push(performance.now() - start);
     const { user, system } = process.cpuUsage(before);
     cpu.push((user + system) / 1000);
-    found += passages.length > 0 ? 1 : 0;
+    found += passages.length + exchanges.length + sessions.length > 0 ? 1 : 0;
   }
   return {
     cpu50: percentile(cpu, 0.5),
@@ -138,7 +142,7 @@ class Texts {
   }
 
   /** Half of the words from one record, the other half from anywhere. */
-  question({ asked, answered }) {
+  question({ asked, answered, agent }) {
     const about = this.#records[Math.floor(this.#random() * this.#records.length)] ?? '';
     const own = about.split(' ').slice(0, Math.ceil(asked / 2));
     return {
@@ -148,6 +152,7 @@ class Texts {
       excludeDigests: [],
       tokensMax: 512,
       now: Date.UTC(2026, 11, 1),
+      ...(agent === undefined ? {} : { agent }),
     };
   }
 

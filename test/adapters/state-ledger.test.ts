@@ -133,20 +133,33 @@ test('an entry that waits for a lock is known to this process, and written when 
   expect(await foundBlock(open(folder).ledger, 'waiting')).toBe('block of waiting');
 });
 
+/** Runs the work five times. The machine does other things too: the shortest of the longest pauses is svc's own. */
+async function longestPauses(work: () => Promise<void>): Promise<readonly number[]> {
+  const pauses: number[] = [];
+  for (let times = 0; times < 5; times += 1) {
+    let worst = 0;
+    let last = performance.now();
+    const timer = setInterval(() => {
+      worst = Math.max(worst, performance.now() - last);
+      last = performance.now();
+    }, 1);
+    // oxlint-disable-next-line no-await-in-loop
+    await work();
+    clearInterval(timer);
+    pauses.push(worst);
+  }
+  return pauses;
+}
+
 test('a lock never holds up the event loop', async () => {
   const folder = tempFolder();
   const { ledger } = open(folder);
   await ledger.record([blockEntry('old')]);
   holdLock(folder);
-  let worst = 0;
-  let last = performance.now();
-  const timer = setInterval(() => {
-    worst = Math.max(worst, performance.now() - last);
-    last = performance.now();
-  }, 1);
-  await Promise.all([ledger.commit([blockEntry('a')]), ledger.record([blockEntry('b')])]);
-  clearInterval(timer);
-  expect(worst).toBeLessThan(100);
+  const pauses = await longestPauses(async () => {
+    await Promise.all([ledger.commit([blockEntry('a')]), ledger.record([blockEntry('b')])]);
+  });
+  expect(Math.min(...pauses)).toBeLessThan(100);
 });
 
 test('among 100,000 entries a long conversation finds its 8,000, and the event loop goes on', async () => {
@@ -159,23 +172,11 @@ test('among 100,000 entries a long conversation finds its 8,000, and the event l
   }
   const asked = names.slice(-8000);
   const addresses = asked.map(blockAddress);
-  const pauses: number[] = [];
-  // The machine does other things too: the shortest of some longest pauses is svc's own.
-  for (let times = 0; times < 5; times += 1) {
-    const again = open(folder).ledger;
-    let worst = 0;
-    let last = performance.now();
-    const timer = setInterval(() => {
-      worst = Math.max(worst, performance.now() - last);
-      last = performance.now();
-    }, 1);
-    // oxlint-disable-next-line no-await-in-loop
-    const found = await again.find(addresses, 60_000);
-    clearInterval(timer);
+  const pauses = await longestPauses(async () => {
+    const found = await open(folder).ledger.find(addresses, 60_000);
     expect(found.missing).toBeUndefined();
     expect(asked.every((name) => found.has(blockAddress(name)))).toBe(true);
-    pauses.push(worst);
-  }
+  });
   expect(Math.min(...pauses)).toBeLessThan(100);
 });
 
