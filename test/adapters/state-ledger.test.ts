@@ -1,3 +1,4 @@
+import { readFileSync, writeFileSync } from 'node:fs';
 import { NO_BLOCK } from '../../src/core/recall/injections.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { openState, type State } from '../../src/adapters/state/state.ts';
@@ -94,6 +95,38 @@ const EACH_KIND: readonly LedgerEntry[] = [
   { kind: 'last-request', ...OWNER, at: 7 },
   { kind: 'long-cache', ...OWNER, isLong: true, bridged: 3, isOver: false, at: 7 },
 ];
+
+test.each(['an empty log', 'entries in its log'])(
+  'a backup copied over the open file with %s stays whole, and gets what this process knows',
+  async (log) => {
+    const folder = tempFolder();
+    const lines: string[] = [];
+    const earlier = open(folder);
+    await earlier.ledger.record([blockEntry('old')]);
+    await earlier.close();
+    const backup = readFileSync(stateFile(folder));
+    const { ledger } = open(folder, lines);
+    const names = Array.from({ length: 400 }, (_, at) => `new ${at}`);
+    await ledger.record(names.map((name) => blockEntry(name)));
+    const connection = loadDriver().open(stateFile(folder));
+    connection.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    connection.close();
+    if (log !== 'an empty log') await ledger.record([blockEntry('in the log')]);
+    // A request looks up what it sends again.
+    expect(await foundBlock(ledger, 'new 7')).toBe('block of new 7');
+    writeFileSync(stateFile(folder), backup);
+    const found = (): Promise<unknown> => foundBlock(ledger, 'new 7').catch(() => undefined);
+    await expect.poll(found).toBe('block of new 7');
+    await ledger.record([blockEntry('after')]);
+    const all = ['old', 'new 7', 'after'];
+    for (const one of [ledger, open(folder, lines).ledger]) {
+      // oxlint-disable-next-line no-await-in-loop
+      const blocks = await Promise.all(all.map((name) => foundBlock(one, name)));
+      expect(blocks).toEqual(all.map((name) => `block of ${name}`));
+    }
+    expect(lines.join()).not.toContain('damaged');
+  },
+);
 
 test('an entry of each kind is found as it was recorded, also by the next process', async () => {
   const folder = tempFolder();

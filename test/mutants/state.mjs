@@ -149,8 +149,8 @@ export const STATE = [
   {
     name: 'an outbox row outlives the file that was deleted, and is lost',
     file: 'src/adapters/state/state-file.ts',
-    from: 'if (opened.identity !== identityOf(this.path)) this.#carried',
-    to: 'if (opened.identity === "") this.#carried',
+    from: 'if (!isOver && !file.isAtPath()) this.#carried',
+    to: 'if (isOver) this.#carried',
     test: 'test/adapters/store-replaced.test.ts',
     only: 'on disk again',
   },

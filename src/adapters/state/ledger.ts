@@ -218,9 +218,20 @@ export class StateLedger implements Ledger {
     return this.#generation;
   }
 
-  /** Prepares for a file that was opened since the last call. Changes the generation if there was an earlier file. */
+  /**
+   * Prepares for a file that was opened since the last call. If there was an earlier file, changes the generation and
+   * writes what this process knows: the new file may be a backup, which has no entry of the conversations of now.
+   */
   #begin(rows: Statements): void {
-    if (this.#opens > 0) this.#generation += 1;
+    if (this.#opens > 0) {
+      const known = this.#known.values().flatMap(({ row }) => row ?? []);
+      this.#put(
+        rows,
+        known.map((row) => ({ ...row, isOnce: true })),
+        false,
+      );
+      this.#generation += 1;
+    }
     this.#opens = this.#file.opens;
     this.#last = lastOf(rows);
     this.#known.clear();

@@ -1,4 +1,5 @@
 import type { Memory } from '../../ports/memory.ts';
+import { DESCRIPTORS } from '../store/descriptors.ts';
 import { type Driver, loadDriver } from '../store/driver.ts';
 import { StateLedger } from './ledger.ts';
 import { StateOutbox } from './outbox.ts';
@@ -40,9 +41,11 @@ export function openState(options: StateOptions): State {
   const report = (line: string): void => options.report(line);
   const checkpoint = (): void => options.checkpoint?.();
   let { driver } = options;
+  const leaveDescriptors = DESCRIPTORS.addUser();
   const file = new StateFile({
     folder,
     driver: () => (driver ??= loadDriver()),
+    descriptors: DESCRIPTORS,
     busyMs: 0,
     openMs: options.openMs,
     cacheKib: CACHE_KIB,
@@ -60,6 +63,7 @@ export function openState(options: StateOptions): State {
       await writer.caughtUp(CLOSE_MS);
       writer.close();
       file.close();
+      leaveDescriptors();
     },
   };
 }

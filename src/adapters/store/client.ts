@@ -1,6 +1,6 @@
 import type { Worker } from 'node:worker_threads';
 import { workerFile } from '../processes/worker-file.ts';
-import { Descriptors } from './descriptors.ts';
+import { DESCRIPTORS } from './descriptors.ts';
 import {
   BUSY,
   STOPPING,
@@ -54,9 +54,6 @@ export interface StoreClientOptions {
   readonly extra?: unknown;
 }
 
-/** The descriptors that all stores of the process share. */
-const DESCRIPTORS = new Descriptors();
-
 interface Thread extends Pick<Worker, 'postMessage' | 'ref' | 'terminate' | 'unref'> {
   on(event: 'message', listener: (response: StoreResponse) => void): unknown;
   on(event: 'error' | 'exit', listener: () => void): unknown;
@@ -89,6 +86,7 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
   #starts: number[] = [];
   #last = 0;
   #isClosed = false;
+  readonly #leaveDescriptors = DESCRIPTORS.addUser();
   /** True if the worker ends because its file was replaced. Then the waiting calls are sent to the next worker. */
   #isReplaced = false;
   #closing: Promise<void> | undefined;
@@ -96,7 +94,6 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
   constructor(options: StoreClientOptions) {
     this.#options = options;
     process.on('exit', this.#waitForWorker);
-    DESCRIPTORS.addUser();
     this.#running();
   }
 
@@ -133,7 +130,7 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
     // them, and with them SQLite's locks.
     await worker?.terminate();
     process.off('exit', this.#waitForWorker);
-    DESCRIPTORS.removeUser();
+    this.#leaveDescriptors();
   }
 
   // Runs at the end of the process. The native driver aborts the process (SIGABRT) if its thread ends during a call. So

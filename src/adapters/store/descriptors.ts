@@ -42,16 +42,20 @@ export class Descriptors {
     throw new Error('too many database files are open');
   }
 
-  /** Counts a store whose threads may have files open. */
-  addUser(): void {
+  /**
+   * Counts a store or a state whose threads may have files open. Returns what ends that, which may be called again. With
+   * the last user all descriptors are closed.
+   */
+  addUser(): () => void {
     this.#users += 1;
-  }
-
-  /** Counts a store as closed. Closes all descriptors if no other store is open. */
-  removeUser(): void {
-    this.#users -= 1;
-    if (this.#users > 0) return;
-    for (const slot of this.#slots.keys()) this.#close(slot);
+    let isUser = true;
+    return () => {
+      if (!isUser) return;
+      isUser = false;
+      this.#users -= 1;
+      if (this.#users > 0) return;
+      for (const slot of this.#slots.keys()) this.#close(slot);
+    };
   }
 
   #close(slot: number): void {
@@ -72,3 +76,6 @@ function statOf(descriptor: number): BigIntStats | undefined {
 function isSame(one: BigIntStats, other: BigIntStats): boolean {
   return one.ino === other.ino && one.dev === other.dev;
 }
+
+/** The descriptors of this process. A worker gets its slots from the main thread. */
+export const DESCRIPTORS = new Descriptors();

@@ -47,19 +47,22 @@ export class OpenedFile {
   readonly #path: string;
   /** A descriptor by which the file's header is read. */
   readonly #descriptor: number;
-  readonly #identity: string;
+  readonly #identity: string | undefined;
   readonly #logs: (string | undefined)[];
   #changedAt: bigint;
   /** False if a further write may leave the time `#changedAt` as it is, because that write was too recent. */
   #isSettled: boolean;
   #header: Header;
 
-  /** Call it after the connection's first read, which creates the write-ahead log. */
-  constructor(path: string, descriptors: Descriptors) {
+  /**
+   * Call it after the connection's first read, which creates the write-ahead log. `identity`: that of the file before the
+   * connection was opened, so that a file that was replaced meanwhile is noticed.
+   */
+  constructor(path: string, descriptors: Descriptors, identity = identityOf(path)) {
     this.#path = path;
     this.#descriptor = descriptors.open(path);
     const stat = statSync(path, { bigint: true });
-    this.#identity = `${stat.dev} ${stat.ino}`;
+    this.#identity = identity;
     this.#changedAt = stat.ctimeNs;
     this.#isSettled = isOlder(stat.ctimeNs, TIME_STEP_MS);
     this.#logs = LOG_SUFFIXES.map((suffix) => identityOf(path + suffix));
@@ -176,7 +179,8 @@ function isEarlier(now: Header, before: Header): boolean {
   return now.schema === before.schema && now.pages < before.pages;
 }
 
-function identityOf(path: string): string | undefined {
+/** Identifies a file by device and inode number; undefined if it does not exist. */
+export function identityOf(path: string): string | undefined {
   const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
   return stat === undefined ? undefined : `${stat.dev} ${stat.ino}`;
 }

@@ -1,5 +1,5 @@
 import type { StoreClientOptions } from './client.ts';
-import { Descriptors } from './descriptors.ts';
+import { DESCRIPTORS } from './descriptors.ts';
 import type { StoreCallName, StoreCalls } from './protocol.ts';
 import { FileReplacedError } from './database.ts';
 import { Store } from './store.ts';
@@ -15,11 +15,12 @@ export const BUSY_MS = 150;
 
 export class OwnThreadClient {
   readonly #store: Store;
+  readonly #leaveDescriptors = DESCRIPTORS.addUser();
 
   constructor(options: StoreClientOptions) {
     this.#store = new Store({
       folder: options.folder,
-      descriptors: new Descriptors(),
+      descriptors: DESCRIPTORS,
       report: (line) => options.report(line),
       busyMs: BUSY_MS,
       // Do not check the file: with 16 MB that would take as long as all the rest of a hook.
@@ -45,5 +46,6 @@ export class OwnThreadClient {
 
   async close(): Promise<void> {
     await this.#store.call('close', undefined);
+    this.#leaveDescriptors();
   }
 }

@@ -89,6 +89,7 @@ export class Store {
     this.#state = new StateFile({
       folder: options.folder,
       driver: () => (this.#driver ??= loadDriver()),
+      descriptors: options.descriptors,
       busyMs: options.busyMs ?? STATE_BUSY_MS,
       cacheKib: STATE_CACHE_KIB,
       creates: false,

@@ -4,6 +4,7 @@ import type { Outbox } from '../../../../src/ports/outbox.ts';
 import { StateOutbox } from '../../../../src/adapters/state/outbox.ts';
 import { StateFile } from '../../../../src/adapters/state/state-file.ts';
 import { StateWriter } from '../../../../src/adapters/state/state-writer.ts';
+import { DESCRIPTORS } from '../../../../src/adapters/store/descriptors.ts';
 import { loadDriver } from '../../../../src/adapters/store/driver.ts';
 import type { ServiceStore } from '../../ports/service-store.ts';
 import type { LedgerStore } from '../journals/ledger.ts';
@@ -30,13 +31,14 @@ interface TenantOutboxOptions {
 }
 
 export class TenantOutboxes {
+  readonly #leaveDescriptors = DESCRIPTORS.addUser();
   readonly #file: StateFile;
   readonly #writer: StateWriter;
   readonly #outbox: StateOutbox;
 
   constructor({ folder, memoryOf, report }: TenantOutboxOptions) {
     const place = { folder, driver: loadDriver, busyMs: 0, cacheKib: CACHE_KIB, creates: true };
-    const file = new StateFile({ ...place, report });
+    const file = new StateFile({ ...place, descriptors: DESCRIPTORS, report });
     const writer = new StateWriter({ file, checkpoint: () => this.eraseDelivered(), report });
     const capture = (records: readonly MemoryRecord[], signal: AbortSignal) =>
       deliver(records, (tenant, own) => memoryOf(tenant).capture(own, signal));
@@ -77,6 +79,7 @@ export class TenantOutboxes {
     await this.#writer.caughtUp(CLOSE_MS);
     this.#writer.close();
     this.#file.close();
+    this.#leaveDescriptors();
   }
 }
 

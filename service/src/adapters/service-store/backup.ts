@@ -75,7 +75,7 @@ export async function restoreService(
     );
   }
   const descriptors = new Descriptors();
-  descriptors.addUser();
+  const leave = descriptors.addUser();
   const staged = join(folder, `restoring-${randomBytes(4).toString('hex')}.db`);
   try {
     await copyFile(resolve(backup), staged);
@@ -94,7 +94,7 @@ export async function restoreService(
     await removeDatabase(staged);
     throw explained(error, resolve(backup));
   } finally {
-    descriptors.removeUser();
+    leave();
     lock.close();
   }
 }

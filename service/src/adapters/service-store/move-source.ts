@@ -86,7 +86,7 @@ const objectIn = readerOf<Omit<NewObject, 'texts'>>();
 export function openMoveSource(folder: string) {
   const driver = loadDriver();
   const descriptors = new Descriptors();
-  descriptors.addUser();
+  const leave = descriptors.addUser();
   const database = openServiceDatabase({ folder, driver, descriptors, creates: false });
   return {
     /** Identifies the database: no two databases have the same epoch. */
@@ -99,7 +99,7 @@ export function openMoveSource(folder: string) {
     recordsOf: (space: MovedSpace, skip: number) => batchesOf(database, space, skip),
     close: () => {
       database.close();
-      descriptors.removeUser();
+      leave();
     },
   };
 }
