@@ -44,19 +44,17 @@ export const declareCommands: Declare = (program, context, finish) => {
     name: 'completion',
     group: 'programs',
     description: 'Print a completion script for your shell',
-    args: { '[shell]': 'bash, zsh or fish' },
-    options: {
-      '--values <kind>': 'list values instead, as the scripts ask: spaces or upstreams',
-    },
+    args: { '[shell...]': 'bash, zsh or fish' },
+    options: { '--after': 'print the words that may follow other words, as the scripts ask' },
     examples: [
       `echo 'eval "$(svc completion bash)"' >> ~/.bashrc`,
       `echo 'eval "$(svc completion zsh)"' >> ~/.zshrc`,
       'svc completion fish > ~/.config/fish/completions/svc.fish',
     ],
-    async run({ args: [shell], options }: Call<{ readonly values?: string }>) {
-      const { printCompletion, printValues } = await import('./program/completion.ts');
-      if (options.values !== undefined) await printValues(options.values, context);
-      else printCompletion(shell, program, context.terminal);
+    async run({ args, options }: Call<{ readonly after?: boolean }>) {
+      const { printCompletion, printNext } = await import('./program/completion.ts');
+      if (options.after === true) await printNext(args, program, context);
+      else printCompletion(args[0], program, context.terminal);
     },
   };
   const help: CliCommand = {

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
-import { BIN, runCli, runProgram, runServiceCli } from '../support/cli.ts';
+import { BIN, runCli, runProgram, runServiceCli, SERVICE_BIN } from '../support/cli.ts';
 import { validConfig } from '../support/config.ts';
 import { homeWith } from '../support/home.ts';
 import { requestRow } from '../support/request-row.ts';
@@ -22,8 +22,10 @@ async function place() {
   await store.close();
   const bin = join(home, 'bin');
   mkdirSync(bin);
-  const shim = `#!/bin/sh\nexec '${process.execPath}' '${BIN}' "$@"\n`;
-  writeFileSync(join(bin, 'svc'), shim, { mode: 0o755 });
+  for (const [name, file] of Object.entries({ svc: BIN, 'svc-service': SERVICE_BIN })) {
+    const shim = `#!/bin/sh\nexec '${process.execPath}' '${file}' "$@"\n`;
+    writeFileSync(join(bin, name), shim, { mode: 0o755 });
+  }
   const env = { SVC_DATA_HOME: data, PATH: `${bin}:${process.env['PATH'] ?? ''}` };
   return { home, env };
 }
@@ -79,20 +81,20 @@ for (const shell of ['bash', 'zsh', 'fish'] as const) {
   });
 }
 
-test('values are listed one a line, and a kind that is none is wrong usage', async () => {
+test('the words that may follow are listed one a line, and a shell that is none is wrong usage', async () => {
   const where = await place();
-  const spaces = await runCli(['completion', '--values', 'spaces'], where);
+  const spaces = await runCli(['completion', '--after', '--', 'memory', 'list', '--space'], where);
   expect(spaces.stdout).toBe('global\nproject/shop-1\n');
-  expect((await runCli(['completion', '--values', 'keys'], where)).code).toBe(2);
+  expect((await runCli(['completion', 'keys'], where)).code).toBe(2);
   expect((await runCli(['completion'], where)).code).toBe(2);
 });
 
 test('svc-service completes its own commands in bash', async () => {
-  const { home } = await place();
+  const { home, env } = await place();
   const { stdout: script } = await runServiceCli(['completion', 'bash'], { home });
   const ask =
     'COMP_WORDS=(svc-service keys cr); COMP_CWORD=2; _svc_service; echo "${COMPREPLY[@]}"';
   const argv = ['bash', ...PLAIN.bash, `${script}\n${ask}`];
-  expect(await runProgram(argv, { home })).toMatchObject({ stdout: 'create\n', stderr: '' });
+  expect(await runProgram(argv, { home, env })).toMatchObject({ stdout: 'create\n', stderr: '' });
   expect(script).toContain('complete -o default -F _svc_service svc-service');
 });

@@ -185,11 +185,10 @@ test('config token loads little code: no HTTP client, no database, no schema com
 
 test('both bundles declare the commands for clients alike', async () => {
   const home = homeWith(validConfig());
-  const { stdout } = await runCli(['completion', 'bash'], { home });
   for (const path of ['print-config', 'config']) {
     const help = await runCli([path, '--help'], { home });
-    const words = new RegExp(`'${path}'\\) words='([^']*)'`).exec(stdout)?.[1] ?? '';
-    const names = words.split(' ').filter((word) => !word.startsWith('-'));
+    const { stdout } = await runCli(['completion', '--after', '--', path], { home });
+    const names = stdout.split('\n').filter((word) => /^[^-]/.test(word));
     expect(names.length).toBeGreaterThan(0);
     for (const name of names) expect(help.stdout).toMatch(new RegExp(`^  ${name} `, 'm'));
   }

@@ -20,10 +20,12 @@ export const declareServiceCommands: Declare = (program, context, finish) => {
   program
     .command('completion')
     .description('Print a completion script for your shell')
-    .argument('[shell]', 'bash, zsh or fish')
+    .argument('[shell...]', 'bash, zsh or fish')
+    .option('--after', 'print the words that may follow other words, as the scripts ask')
     .addHelpText('after', '\nExamples:\n  $ eval "$(svc-service completion bash)"')
-    .action(async (shell: string | undefined) => {
-      const { printCompletion } = await import('../../../src/cli/program/completion.ts');
-      printCompletion(shell, program, context.terminal);
+    .action(async (words: readonly string[], { after }: { readonly after?: boolean }) => {
+      const { printCompletion, printNext } = await import('../../../src/cli/program/completion.ts');
+      if (after === true) await printNext(words, program, context);
+      else printCompletion(words[0], program, context.terminal);
     });
 };
