@@ -67,7 +67,7 @@ import { PossessionCheck, type Proof, provenUnasked, textsOf } from './possessio
 import { BOUND_MS, type Recalled } from './recall.ts';
 import { Pace, type Steps } from '../core/bytes/steps.ts';
 import type { Reading } from './conversations.ts';
-import { forgetOldest } from '../core/bytes/recent.ts';
+import { Recent } from '../core/bytes/recent.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { MemoryRecord, RequestMemory } from '../ports/memory.ts';
 import { OUTPUT_PLACE } from '../core/memory/reference.ts';
@@ -525,7 +525,7 @@ class OutputKeeper {
   readonly #memory: RequestMemory;
   readonly #clock: Clock;
   /** The state of each output, by space and digest. 'refused': the memory did not take it, because it has a secret. */
-  readonly #fates = new Map<string, 'underway' | 'stored' | 'refused'>();
+  readonly #fates = new Recent<string, 'underway' | 'stored' | 'refused'>(KNOWN_MAX);
 
   readonly #generationNow: () => number;
   #generation: number;
@@ -569,7 +569,6 @@ class OutputKeeper {
     const chosen = this.#freshOf(space, outputs, which);
     for (const { digest } of chosen) this.#fates.set(space + digest, 'underway');
     await this.#capture(reading, chosen);
-    forgetOldest(this.#fates, KNOWN_MAX);
   }
 
   /** Returns the outputs that were not stored yet. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { realpath, stat, readdir } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
-import { forgetOldest } from '../../core/bytes/recent.ts';
+import { Recent } from '../../core/bytes/recent.ts';
 import { folderSpace } from '../../core/request/space.ts';
 import type { Place, Project, Projects } from '../../ports/projects.ts';
 import { within } from '../within.ts';
@@ -67,7 +67,7 @@ export class GitProjects implements Projects {
   readonly #recheckMs: number;
   readonly #findMs: number;
   readonly #belowMs: number;
-  readonly #cache = new Map<string, Cached>();
+  readonly #cache = new Recent<string, Cached>(FOLDERS_MAX);
 
   constructor(dataFolder: string, options: GitProjectsOptions = {}) {
     this.#dataFolder = dataFolder;
@@ -139,7 +139,6 @@ export class GitProjects implements Projects {
       registry: this.#registryStamp(),
       checkedAt: performance.now(),
     });
-    forgetOldest(this.#cache, FOLDERS_MAX);
     return project;
   }
 

@@ -1,4 +1,4 @@
-import { forgetOldest } from '../../core/bytes/recent.ts';
+import { Recent } from '../../core/bytes/recent.ts';
 import { captureKeyOf, readRecord } from '../../core/memory/record.ts';
 import { MemoryError } from '../../core/errors.ts';
 import type { CaptureState, Memory, MemoryRecord } from '../../ports/memory.ts';
@@ -57,7 +57,7 @@ export interface StateOutboxOptions {
 export class StateOutbox implements Outbox {
   readonly #options: StateOutboxOptions;
   /** Keys of captures that this process has already stored. Each request of an exchange offers the same ones again. */
-  readonly #kept = new Set<string>();
+  readonly #kept = new Recent<string, true>(KEPT_MAX);
   /** Those of these captures that wait to be written. */
   readonly #unwritten = new Set<string>();
   /** Bytes of the captures that are not delivered yet; see WAITING_BYTES_MAX. */
@@ -102,10 +102,9 @@ export class StateOutbox implements Outbox {
     const written = writer.put(insert, () => keys.forEach((key) => this.#unwritten.delete(key)));
     if (written === 'refused') return false;
     for (const key of keys) {
-      this.#kept.add(key);
+      this.#kept.set(key, true);
       if (written !== 'done') this.#unwritten.add(key);
     }
-    forgetOldest(this.#kept, KEPT_MAX);
     this.#waitingBytes += bytes;
     void this.#begin();
     return written !== 'failed';

@@ -36,7 +36,7 @@ import {
   removeOutputFiles,
   writeOutputFile,
 } from '../files/output-files.ts';
-import { forgetOldest } from '../../core/bytes/recent.ts';
+import { Recent } from '../../core/bytes/recent.ts';
 import { ownSecrets } from '../../core/redaction/own-secrets.ts';
 import { referenceOf } from '../../core/memory/reference.ts';
 
@@ -431,7 +431,7 @@ class OutputMirror {
   readonly #options: OutputMirrorOptions;
   readonly #waiting = new Map<string, Waiting>();
   /** When the file of an output was last checked, by space and digest; milliseconds since 1970. */
-  readonly #looked = new Map<string, number>();
+  readonly #looked = new Recent<string, number>(LOOKED_MAX);
   #working: Promise<void> | undefined;
   #writes = 0;
   #isClosed = false;
@@ -482,7 +482,7 @@ class OutputMirror {
       try {
         // oxlint-disable-next-line no-await-in-loop -- No request waits for this.
         await this.#keepOne({ space, digest });
-        this.#note(key);
+        this.#looked.set(key, Date.now());
       } catch {
         if (!this.#hasFailed) {
           this.#options.report(
@@ -506,11 +506,5 @@ class OutputMirror {
     await writeOutputFile(folder, { ref, text }, Date.now());
     // If another process has forgotten the output meanwhile, it may have looked for the file before it was written.
     if ((await this.#options.textOf({ ref })) === undefined) await removeOutputFiles(folder, [ref]);
-  }
-
-  #note(key: string): void {
-    this.#looked.delete(key);
-    this.#looked.set(key, Date.now());
-    forgetOldest(this.#looked, LOOKED_MAX);
   }
 }

@@ -1,4 +1,4 @@
-import { forgetOldest } from '../../core/bytes/recent.ts';
+import { Recent } from '../../core/bytes/recent.ts';
 import { SIGNALS_MAX } from '../../core/recall/running-share.ts';
 import type { Database } from './database.ts';
 
@@ -19,10 +19,10 @@ const SPACES_MAX = 1000;
 export class Signals {
   readonly #database: Database;
   /** Signals by the id of the space, oldest first. */
-  readonly #known = new Map<number, number[]>();
+  readonly #known = new Recent<number, number[]>(SPACES_MAX);
   readonly #waiting: NewSignal[] = [];
   /** The last prompt of each space whose signal was added, by space id. A repeated prompt adds no signal. */
-  readonly #lastPrompts = new Map<number, string>();
+  readonly #lastPrompts = new Recent<number, string>(SPACES_MAX);
 
   constructor(database: Database) {
     this.#database = database;
@@ -34,9 +34,7 @@ export class Signals {
 
   add(space: number, prompt: string, signal: number): void {
     if (this.#lastPrompts.get(space) === prompt) return;
-    this.#lastPrompts.delete(space);
     this.#lastPrompts.set(space, prompt);
-    forgetOldest(this.#lastPrompts, SPACES_MAX);
     const signals = this.#in(space);
     signals.push(signal);
     if (signals.length > SIGNALS_MAX) signals.shift();
@@ -67,7 +65,6 @@ export class Signals {
       .all<{ signal: number }>('SELECT signal FROM signals WHERE space = ? ORDER BY number', space)
       .map(({ signal }) => signal);
     this.#known.set(space, read);
-    forgetOldest(this.#known, SPACES_MAX);
     return read;
   }
 }

@@ -60,22 +60,3 @@ export class Recent<Key, Value> {
     this.#values.clear();
   }
 }
-
-/** A Map or a Set, which keeps the order of insertion. */
-interface Remembered<Key> {
-  readonly size: number;
-  keys(): IterableIterator<Key>;
-  delete(key: Key): boolean;
-}
-
-/**
- * Bounds a collection: removes the oldest entries until at most `max` are left. For a least-recently-used order,
- * delete and re-insert an entry when it is used.
- */
-export function forgetOldest<Key>(remembered: Remembered<Key>, max: number): void {
-  if (remembered.size <= max) return;
-  for (const oldest of remembered.keys()) {
-    remembered.delete(oldest);
-    if (remembered.size <= max) return;
-  }
-}

@@ -1,4 +1,4 @@
-import { forgetOldest, Recent } from '../../../../src/core/bytes/recent.ts';
+import { Recent } from '../../../../src/core/bytes/recent.ts';
 import {
   FoundEntries,
   isWrittenOnce,
@@ -65,7 +65,7 @@ export class JournalLedger implements Ledger {
     ({ key, block }) => ROW_BYTES + key.length + block.length,
   );
   /** Keys without an entry, each with the time until which this is cached. */
-  readonly #absent = new Map<string, number>();
+  readonly #absent = new Recent<string, number>(ABSENT_MAX);
   /** Entries that the table does not have yet, by key. */
   readonly #undrained = new Map<string, LedgerRow>();
   /**
@@ -123,7 +123,7 @@ export class JournalLedger implements Ledger {
     for (const key of byKey.keys()) {
       const row = this.#rows.get(key) ?? this.#undrainedRow(key);
       if (row !== undefined) rows.set(key, row);
-      else if ((this.#absent.get(key) ?? -Infinity) < now) unknown.push(key);
+      else if ((this.#absent.peek(key) ?? -Infinity) < now) unknown.push(key);
     }
     // Rows that arrive after the deadline serve the next request.
     const isAnswered =
@@ -249,12 +249,7 @@ export class JournalLedger implements Ledger {
   #noteAbsent(keys: readonly string[]): void {
     if (this.isShared) return;
     const until = performance.now() + ABSENT_MS;
-    for (const key of keys) {
-      this.#absent.delete(key);
-      this.#absent.set(key, until);
-    }
-    // Once for all keys: a Map finds its oldest entry slowly after many deletions.
-    forgetOldest(this.#absent, ABSENT_MAX);
+    for (const key of keys) this.#absent.set(key, until);
   }
 
   #drainSoon(): void {
