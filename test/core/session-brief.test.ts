@@ -106,6 +106,25 @@ test.each([
   expect(titleOf(asked(text), VALUES)).toBe('');
 });
 
+test('a session of another branch is listed only if it fits the prompt well, or if no session does', () => {
+  const now = Date.UTC(2026, 4, 9);
+  const session = (name: string, isSameBranch: boolean, fit: number) => ({
+    name,
+    isSameBranch,
+    fit,
+    at: now - 3_600_000,
+    sharedWords: 4,
+  });
+  const listed = (sessions: readonly ReturnType<typeof session>[]) =>
+    brief.likeliestSessions(sessions, now).map(({ name }) => name);
+  const fitting = session('fits', false, 1);
+  const own = session('own branch', true, 0.1);
+  const other = session('other', false, 0.4);
+  expect(listed([other, own, fitting])).toEqual(['own branch', 'fits']);
+  expect(listed([other])).toEqual([]);
+  expect(listed([session('new', false, 0)])).toEqual(['new']);
+});
+
 const MOVED = 'Moved `tide_planner.ts` to the depot of Bergen.';
 const session = (text: string, answered: string, branch = '') => ({
   branch,

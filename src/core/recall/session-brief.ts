@@ -47,13 +47,20 @@ export interface EarlierSession {
 
 const SCORE = { branch: 3, wordsShare: 0.25, wordsMost: 6, newest: 4, fit: 2 };
 const DAY_MS = 86_400_000;
+/** Least fit of a session of another branch. Below it the session's line is mostly about something else. */
+const FIT_ELSEWHERE_MIN = 0.6;
 
-/** Orders the sessions by branch, shared rare words, fit of the best exchange, and age. */
+/**
+ * Orders the sessions by branch, shared rare words, fit of the best exchange, and age. Leaves out sessions of other
+ * branches that fit badly, unless no session fits, as after "hello".
+ */
 export function likeliestSessions<Kind extends EarlierSession>(
   sessions: readonly Kind[],
   now: number,
 ): Kind[] {
+  const isFound = sessions.some(({ fit }) => fit > 0);
   return sessions
+    .filter(({ fit, isSameBranch }) => !isFound || isSameBranch || fit >= FIT_ELSEWHERE_MIN)
     .map((session) => ({ session, score: scoreOf(session, now) }))
     .toSorted((a, b) => b.score - a.score || b.session.at - a.session.at)
     .slice(0, CANDIDATES_MAX)
