@@ -70,6 +70,19 @@ test('a paragraph is quoted by as many of its first sentences as fit, never by a
   for (const { text } of quotes) expect(text).not.toMatch(/waits|…/);
 });
 
+test('beside a line about the prompt, lines about other things are left out, but no cause', () => {
+  const about = 'The stream decoder of `tail.ts` has one user.';
+  const other = 'The crane of `harbour.ts` turns twice a day.';
+  const cause = 'Root cause: `openGate()` returned before the ferry was there.';
+  const quoted = (told: readonly string[]) =>
+    quoteExchange({ asked: 'yes', answered: told.join('\n\n') }, valuesOf('decoder'), {
+      tokensMax: 90,
+      own: new Set(termsOf('decoder')),
+    }).map(({ text }) => text);
+  expect(quoted([cause, about, other])).toEqual([cause, about]);
+  expect(quoted([cause, other])).toEqual([cause, other]);
+});
+
 test('of two lines that fit alike, the one at the end of the answer is quoted', () => {
   const said = 'The stream decoder has two users.';
   const concluded = 'The stream decoder has one user.';

@@ -243,10 +243,11 @@ export class ExchangeSearch {
   ): Steps<{ readonly quoted: LocatedExchange[]; readonly verdicts: Verdicts }> {
     const verdicts = new Map<string, AgentCandidate['verdict']>();
     const values = lineValues(terms);
+    const own = new Set(terms.flatMap(({ term, isOwn }) => (isOwn ? term : [])));
     const places = QUOTE_TOKENS.length;
     const quote = (texts: ExchangeTexts, place: number): Quoted => {
       const tokensMax = QUOTE_TOKENS[place] ?? 0;
-      return { texts, quotes: quoteExchange(texts, values, { tokensMax, said }) };
+      return { texts, quotes: quoteExchange(texts, values, { tokensMax, own, said }) };
     };
     let kept: Quoted[] = [];
     const unanswered: ExchangeTexts[] = [];

@@ -59,6 +59,8 @@ const VALUE = {
 
 export interface QuoteLimits {
   readonly tokensMax: number;
+  /** The terms of the prompt itself, without those of the text around it. */
+  readonly own?: ReadonlySet<string>;
   /** Lines that the prompt or the block already has. */
   readonly said?: Pick<SaidLines, 'has'>;
 }
@@ -74,13 +76,14 @@ export interface Answer {
 export function quoteExchange(
   exchange: Answer & { readonly asked: string },
   values: TermValues,
-  { tokensMax, said = new SaidLines('') }: QuoteLimits,
+  { tokensMax, own = new Set(), said = new SaidLines('') }: QuoteLimits,
 ): readonly Quote[] {
-  const lines = firstTold(exchange, (part, isTold) =>
+  const told = firstTold(exchange, (part, isTold) =>
     linesIn(part).filter(
       ({ text }) => isTold(text) && scoreOf(factsOf(text), values) > 0 && !said.has(text),
     ),
   );
+  const lines = linesAbout(told, own);
   const texts = lines.map(({ text }) => text);
   const request = requestSentence(exchange.asked, { values, said, tokensMax, lines: texts });
   const left = request === undefined ? tokensMax : tokensMax - MARK_TOKENS - tokensOf(request.text);
@@ -89,6 +92,15 @@ export function quoteExchange(
     ...(request === undefined ? [] : [{ role: 'user' as const, text: request.text }]),
     ...concluded.map((text) => ({ role: 'assistant' as const, text })),
   ];
+}
+
+/**
+ * Returns the lines that share a word with the prompt, causes and decisions, because an answer speaks of several things;
+ * all lines if none shares a word.
+ */
+function linesAbout(lines: readonly Line[], own: ReadonlySet<string>): readonly Line[] {
+  const shares = ({ text }: Line): boolean => factsOf(text).telling.some((term) => own.has(term));
+  return lines.some(shares) ? lines.filter((line) => shares(line) || concludes(line.text)) : lines;
 }
 
 /** Says whether the quotes have no answer, and a request that says little alone: it has no value and no decision. */
