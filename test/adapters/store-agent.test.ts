@@ -168,7 +168,7 @@ describe.each(PLACES)('%s', (_place, open) => {
     },
   );
 
-  test('a request that nobody answered comes after what was stated', async () => {
+  test('an order that nobody answered is not recalled beside what was stated', async () => {
     const { memory } = await open(tempFolder());
     for (const [at, order] of ['Write', 'Check', 'Review', 'Fix', 'Port', 'Extend'].entries()) {
       const words = `${order} the quay staging database port and its host walrus for harbour ${at}00`;
@@ -178,11 +178,10 @@ describe.each(PLACES)('%s', (_place, open) => {
     await memory.capture([recordOf(fact, { conversation: 'fact', exchange: 0 })], patience());
     const question = questionOf('which quay staging database port does walrus have', { agent });
     const { exchanges = [] } = await memory.recall(question, patience());
-    expect(exchanges[0]?.quotes).toEqual([{ role: 'user', text: fact }]);
-    expect(exchanges.length).toBeGreaterThan(1);
+    expect(exchanges.map(({ quotes }) => quotes)).toEqual([[{ role: 'user', text: fact }]]);
   });
 
-  test("an agent's prompt gets the request and the conclusion of an exchange, under a reference that is found", async () => {
+  test("an agent's prompt gets the conclusion of an exchange, under a reference that is found", async () => {
     const memory = await fill((await open(tempFolder())).memory);
     const young = Array.from(
       { length: 25 },
@@ -192,7 +191,6 @@ describe.each(PLACES)('%s', (_place, open) => {
     const answer = await memory.recall(questionOf(asked, { agent }), patience());
     const [found] = answer.exchanges ?? [];
     expect(found?.quotes).toEqual([
-      { role: 'user', text: 'find out why the parser drops the last token of a slow stream' },
       {
         role: 'assistant',
         text: 'Root cause: `flushTail()` in src/parser.ts returned before the last chunk of the stream was decoded.',

@@ -31,13 +31,13 @@ test('what was said on the way is no conclusion', () => {
   );
 });
 
-test('the lines that fit the prompt are quoted whole, after the sentence of the request', () => {
-  const asked = 'ok. can you find out why the parser drops the last chunk? thanks';
+test('the lines that fit the prompt are quoted whole, after the statement of the request', () => {
+  const asked = 'ok. the parser drops its last chunk. can you find out why the stream ends? thanks';
   const quotes = quoteExchange({ asked, answered }, valuesOf('last chunk of a stream'), {
     tokensMax: 50,
   });
   expect(quotes).toEqual([
-    { role: 'user', text: 'find out why the parser drops the last chunk' },
+    { role: 'user', text: 'the parser drops its last chunk.' },
     {
       role: 'assistant',
       text: 'Root cause: `flushTail()` returned before the last chunk of the stream was decoded.',
@@ -151,7 +151,7 @@ test('the person’s statement comes before the order and the question beside it
   ]);
 });
 
-test('a question is not quoted beside its answer, and what else the person said only where it fits the prompt', () => {
+test('neither a question nor an order is quoted beside its answer, and a statement only where it fits the prompt', () => {
   const said = 'The gateway stream of the quay closes after 30 seconds.';
   const values = valuesOf('gateway stream quay');
   const answer = { role: 'assistant', text: said };
@@ -161,11 +161,12 @@ test('a question is not quoted beside its answer, and what else the person said 
   for (const text of [
     'Check whatever the harbour depot says about boats.',
     'Check the boats of `depot.ts`.',
+    'Check the stream of the harbour depot.',
     'The boats leave at six. The harbour depot is closed then.',
   ]) {
     expect(quotesOf(text)).toEqual([answer]);
   }
-  const text = 'Check the stream of the harbour depot.';
+  const text = 'The stream of the harbour depot is slow.';
   expect(quotesOf(text)).toEqual([{ role: 'user', text }, answer]);
 });
 

@@ -19,17 +19,17 @@ export const QUOTES = [
     test: CONCLUSIONS,
   },
   {
-    name: 'a question is quoted',
+    name: 'a question or an order is quoted',
     file: 'src/core/recall/conclusions.ts',
-    from: "if (kind === 'question') continue;\n    const match",
-    to: 'const match',
+    from: 'if (!isStatement(text) || (',
+    to: 'if ((',
     test: CONCLUSIONS,
   },
   {
-    name: 'the person’s order comes before the statement',
+    name: 'lines about other things are quoted beside a line about the prompt',
     file: 'src/core/recall/conclusions.ts',
-    from: 'const score = RANK_VALUE * rank + match',
-    to: 'const score = match',
+    from: 'lines.filter((line) => shares(line) || concludes(line.text)) : lines',
+    to: 'lines : lines',
     test: CONCLUSIONS,
   },
   {

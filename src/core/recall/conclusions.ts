@@ -8,13 +8,19 @@ import {
   isMasked,
   isWeak,
   NO_STATEMENT,
-  objectPointsBack,
   pointsBack,
-  requestPointsBack,
   sayingPart,
   withoutTicks,
 } from './saying.ts';
-import { hasValue, isFragment, isNoRequest, kindOf, sentencesOf, SPECIFIC } from './sentences.ts';
+import {
+  hasValue,
+  isFragment,
+  isNoRequest,
+  isStatement,
+  kindOf,
+  sentencesOf,
+  SPECIFIC,
+} from './sentences.ts';
 import { termsOf } from './terms.ts';
 
 /**
@@ -39,7 +45,7 @@ const CONCLUSION_CHARS_MIN = 200;
 const LINES_MAX = 80;
 /** Most characters of a token, apart from spaces. It avoids counting tokens in a line of a megabyte. */
 const TOKEN_CHARS_MAX = 12;
-/** Token limit of a quoted order: it only says what the answer is about, and must not displace the answer. */
+/** Token limit of a quoted request: it mostly says what the answer is about, and must not displace the answer. */
 const REQUEST_TOKENS_MAX = 24;
 /** Tokens of the speaker's mark and the line end. */
 const MARK_TOKENS = 4;
@@ -99,7 +105,8 @@ export function quoteExchange(
  * all lines if none shares a word.
  */
 function linesAbout(lines: readonly Line[], own: ReadonlySet<string>): readonly Line[] {
-  const shares = ({ text }: Line): boolean => factsOf(text).telling.some((term) => own.has(term));
+  const shares = ({ text, head = '' }: Line): boolean =>
+    [text, head].some((part) => factsOf(part).telling.some((term) => own.has(term)));
   return lines.some(shares) ? lines.filter((line) => shares(line) || concludes(line.text)) : lines;
 }
 
@@ -407,12 +414,9 @@ function sumOf(terms: readonly string[], values: TermValues): number {
   return sum;
 }
 
-/** Statements rank before orders: what the user stated holds without an answer. */
-const RANKS = { statement: 2, order: 1, pointsBack: 0 };
-
 /**
- * Returns the most informative sentence of the request; undefined if it only steers, is already quoted, or is too
- * long.
+ * Returns the most informative statement of the request; undefined if it only steers, is already quoted, or is too
+ * long. An order is not quoted, because it was carried out, nor a question, because its answer is quoted.
  */
 function requestSentence(
   asked: string,
@@ -431,33 +435,24 @@ function requestSentence(
   for (const [at, whole] of sentences.entries()) {
     const text = withoutPoliteness(plainLine(whole));
     if (isReply(text) || isNoRequest(text) || isMasked(text)) continue;
-    const kind = kindOf(text);
-    // A question is not quoted, because its answer is.
-    if (kind === 'question') continue;
+    if (!isStatement(text) || (pointsBack(text) && !hasValue(text))) continue;
     const match = matchOf(text, values);
-    const isNamed = hasValue(text);
-    if (!isNamed && (kind === 'statement' ? pointsBack : isBack)(text)) continue;
     // What shares no word with the question is about something else, unless it is all that the user said.
     if (match === 0 && !isOnly) continue;
-    const rank = pointsBack(text) ? RANKS.pointsBack : RANKS[kind];
     const most =
-      kind === 'statement' && (isOnly || answersItself(text, lines, values))
+      isOnly || answersItself(text, lines, values)
         ? tokensMax - MARK_TOKENS
         : Math.min(REQUEST_TOKENS_MAX, tokensMax - MARK_TOKENS);
     if (text.length > most * TOKEN_CHARS_MAX || tokensOf(text) > most) continue;
-    const score = RANK_VALUE * rank + match - 0.1 * at;
+    const score = match - 0.1 * at - (pointsBack(text) ? BACK_PENALTY : 0);
     // Checks last whether the model already has the sentence, because that costs most.
     if ((best === undefined || score > best.score) && !said.has(text)) best = { text, score };
   }
   return best;
 }
 
-function isBack(request: string): boolean {
-  return requestPointsBack(request) || objectPointsBack(request);
-}
-
-/** Added to the score of a sentence for each rank of RANKS, and more than any match with the prompt adds. */
-const RANK_VALUE = 1000;
+/** Penalty of a sentence whose subject was named before it: more than any match with the prompt adds. */
+const BACK_PENALTY = 1000;
 
 /**
  * Says whether the user's sentence answers the question itself: it states a value, and fits the question as well as
