@@ -1,6 +1,11 @@
-import type { CommandContext } from '../../../src/cli/context.ts';
-import { type Declare, runProgram } from '../../../src/cli/program/program.ts';
-import { addServiceCommands } from './program/program-service.ts';
+import type { Call, CommandContext } from '../../../src/cli/context.ts';
+import {
+  type CliCommand,
+  type Declare,
+  declareAll,
+  runProgram,
+} from '../../../src/cli/program/program.ts';
+import { SERVICE_COMMANDS } from './program/program-service.ts';
 
 /** The first and last lines of `svc-service --help`. */
 export const SERVICE_PROGRAM = {
@@ -16,16 +21,17 @@ export function run(argv: readonly string[], context?: CommandContext): Promise<
 }
 
 export const declareServiceCommands: Declare = (program, context, finish) => {
-  addServiceCommands(program, context, finish);
-  program
-    .command('completion')
-    .description('Print a completion script for your shell')
-    .argument('[shell...]', 'bash, zsh or fish')
-    .option('--after', 'print the words that may follow other words, as the scripts ask')
-    .addHelpText('after', '\nExamples:\n  $ eval "$(svc-service completion bash)"')
-    .action(async (words: readonly string[], { after }: { readonly after?: boolean }) => {
+  const completion: CliCommand = {
+    name: 'completion',
+    description: 'Print a completion script for your shell',
+    args: { '[shell...]': 'bash, zsh or fish' },
+    options: { '--after': 'print the words that may follow other words, as the scripts ask' },
+    examples: ['eval "$(svc-service completion bash)"'],
+    async run({ args, options }: Call<{ readonly after?: boolean }>) {
       const { printCompletion, printNext } = await import('../../../src/cli/program/completion.ts');
-      if (after === true) await printNext(words, program, context);
-      else printCompletion(words[0], program, context.terminal);
-    });
+      if (options.after === true) await printNext(args, program, context);
+      else printCompletion(args[0], program, context.terminal);
+    },
+  };
+  declareAll([...SERVICE_COMMANDS, completion])(program, context, finish);
 };

@@ -144,6 +144,12 @@ function usageError(error: CommanderError, see: string): CliError {
 /** The headings in svc's help. The commands under `programs` share one line there. */
 const GROUPS = { daily: 'Every day', setup: 'Set up', more: 'More', programs: 'For programs' };
 
+/** The description of an option; also with its default, or of an option that must be given. */
+type CliOption =
+  | string
+  | readonly [text: string, fallback: string | readonly string[]]
+  | { readonly required: string };
+
 /** A command, from which declareAll() makes its help, its options and its call. */
 export interface CliCommand<Given extends object = object> {
   /** The words of the command, as users type them: `memory list`. */
@@ -153,10 +159,8 @@ export interface CliCommand<Given extends object = object> {
   readonly description: string;
   /** The arguments, such as `<ref>` or `[words...]`, with descriptions. */
   readonly args?: Readonly<Record<string, string>>;
-  /** The options by their flags: a description, or a description and the default. */
-  readonly options?: Readonly<
-    Record<string, string | readonly [text: string, fallback: string | readonly string[]]>
-  >;
+  /** The options by their flags. */
+  readonly options?: Readonly<Record<string, CliOption>>;
   /** Text of the command's help, before the examples. */
   readonly more?: string;
   readonly examples?: readonly string[];
@@ -197,11 +201,11 @@ function childOf(parent: Command, name: string): Command {
   return parent.commands.find((one) => one.name() === name) ?? parent.command(name);
 }
 
-function addOption(
-  command: Command,
-  flags: string,
-  option: string | readonly [text: string, fallback: string | readonly string[]],
-): void {
+function addOption(command: Command, flags: string, option: CliOption): void {
+  if (typeof option === 'object' && 'required' in option) {
+    command.requiredOption(flags, option.required);
+    return;
+  }
   const [text, fallback] = typeof option === 'string' ? [option] : option;
   if (fallback === undefined) command.option(flags, text);
   else if (typeof fallback === 'string') command.option(flags, text, fallback);

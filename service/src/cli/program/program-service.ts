@@ -1,6 +1,5 @@
-import type { Command } from 'commander';
-import type { CommandContext } from '../../../../src/cli/context.ts';
-import type { Finish } from '../../../../src/cli/program/program.ts';
+import type { Call, CommandContext } from '../../../../src/cli/context.ts';
+import type { CliCommand } from '../../../../src/cli/program/program.ts';
 import { OPERATIONS } from '../../server/console/console.ts';
 import type { CommandRow, ConsoleOperation } from '../../server/console/operation.ts';
 import type { ConsoleOptions, FolderOption } from '../commands/service-context.ts';
@@ -21,218 +20,206 @@ import type {
 import type { ServiceStartOptions } from '../commands/service-start.ts';
 import type { ServiceStatusOptions } from '../commands/service-status.ts';
 
-export function addServiceCommands(
-  service: Command,
-  context: CommandContext,
-  finish: Finish,
-): void {
-  addInit(service, context);
-  addStart(service, context, finish);
-  addConsoleCommands(service, context, finish);
-  addLooking(service, context, finish);
-  addBackup(service, context);
-  addMigrate(service, context);
-  addMove(service, context);
-}
+/** The commands of svc-service. Each loads its code when it runs. */
 
-function addInit(service: Command, context: CommandContext): void {
-  withSettings(service.command('init'))
-    .description('Create the folder, the settings and the database of a service')
-    .option(
-      '--database-from <source>',
+const FOLDER = { '--folder <path>': "the service's folder" };
+
+const SETTINGS = {
+  ...FOLDER,
+  '--host <address>': 'where to listen (127.0.0.1)',
+  '--port <number>': 'the port (8766)',
+  '--tls-cert <path>': 'PEM file of the certificate and its chain',
+  '--tls-key <path>': 'PEM file of the private key',
+  '--behind-proxy': 'a proxy in front ends TLS and sets x-forwarded-for',
+  '--public-url <address>': 'the address that clients use: https://svc.example.com',
+  '--rate <number>': 'calls of one key in a minute, or off',
+  '--auto-migrate': 'create the tables in PostgreSQL that this version needs',
+  '--metrics <address>': 'serve counts of calls as text at http://ADDRESS/metrics',
+};
+
+const REMOTE = {
+  '--url <address>': 'address of a remote service; the token comes from $SVC_ADMIN_TOKEN',
+};
+
+const CONSOLE = {
+  ...FOLDER,
+  ...REMOTE,
+  '--tenant <id>': 'the tenant (default: default)',
+  '--json': 'print JSON',
+};
+
+const INIT: CliCommand = {
+  name: 'init',
+  description: 'Create the folder, the settings and the database of a service',
+  options: {
+    ...SETTINGS,
+    '--database-from <source>':
       'where to read the address of a PostgreSQL database: file:, env: or command:',
-    )
-    .option(
-      '--redis-from <source>',
-      'where to read the address of a Redis server that counts limits',
-    )
-    .option('--json', 'print the result as JSON')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  $ svc-service init
-  $ svc-service init --host 0.0.0.0 --tls-cert fullchain.pem --tls-key key.pem --rate 600
-  $ svc-service init --host 10.0.0.5 --behind-proxy --public-url https://svc.example.com
-  $ svc-service init --database-from file:/etc/svc/database-url
-
-The folder is --folder, else $SVC_SERVICE_HOME, else "service" in svc's data folder. Without TLS the
+    '--redis-from <source>': 'where to read the address of a Redis server that counts limits',
+    '--json': 'print the result as JSON',
+  },
+  examples: [
+    'svc-service init',
+    'svc-service init --host 0.0.0.0 --tls-cert fullchain.pem --tls-key key.pem --rate 600',
+    'svc-service init --host 10.0.0.5 --behind-proxy --public-url https://svc.example.com',
+    'svc-service init --database-from file:/etc/svc/database-url',
+  ],
+  more: `The folder is --folder, else $SVC_SERVICE_HOME, else "service" in svc's data folder. Without TLS the
 service listens only on loopback, unless you give --behind-proxy for a proxy that ends TLS.`,
-    )
-    .action(async (options: ServiceInitOptions) => {
-      const { initService } = await import('../commands/service-init.ts');
-      await initService(options, context);
-    });
-}
+  run: async ({ options, context }: Call<ServiceInitOptions>) =>
+    (await import('../commands/service-init.ts')).initService(options, context),
+};
 
-function addStart(service: Command, context: CommandContext, finish: Finish): void {
-  withSettings(service.command('start'))
-    .description('Start the service and run until interrupted')
-    .option('-q, --quiet', 'print problems only')
-    .option(
-      '--log <form>',
-      'a line for each call: text on stderr (the default), json on stdout, or off',
-    )
-    .option('--json', 'print the address as a line of JSON on stdout')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  $ svc-service start
-  $ svc-service start --port 9443 --log json
-
-Flags apply to this run; service.json in the folder holds the permanent settings. SIGHUP makes the
+const START: CliCommand = {
+  name: 'start',
+  description: 'Start the service and run until interrupted',
+  options: {
+    ...SETTINGS,
+    '-q, --quiet': 'print problems only',
+    '--log <form>': 'a line for each call: text on stderr (the default), json on stdout, or off',
+    '--json': 'print the address as a line of JSON on stdout',
+  },
+  examples: ['svc-service start', 'svc-service start --port 9443 --log json'],
+  more: `Flags apply to this run; service.json in the folder holds the permanent settings. SIGHUP makes the
 service read the certificate again, and SIGTERM lets open calls finish. The log never contains texts or keys.`,
-    )
-    .action(async (options: ServiceStartOptions) => {
-      const { startServiceCommand } = await import('../commands/service-start.ts');
-      const { startService } = await import('../compose-service.ts');
-      const parts = { startService, signals: process, onReload: onHangUp };
-      finish(await startServiceCommand(options, context, parts));
-    });
-}
+  async run({ options, context }: Call<ServiceStartOptions>) {
+    const { startServiceCommand } = await import('../commands/service-start.ts');
+    const { startService } = await import('../compose-service.ts');
+    const parts = { startService, signals: process, onReload: onHangUp };
+    return startServiceCommand(options, context, parts);
+  },
+};
 
 function onHangUp(listener: () => void): void {
   process.on('SIGHUP', listener);
 }
 
-function addLooking(service: Command, context: CommandContext, finish: Finish): void {
-  withFolder(service.command('status'))
-    .description(
-      'Show whether the service runs, where, and how much it stores; exit 1 when it does not run',
-    )
-    .option('--url <address>', 'address of a remote service; the token comes from $SVC_ADMIN_TOKEN')
-    .option('--json', 'print one JSON object')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  $ svc-service status --json
-  $ svc-service status --url https://svc.example.com      # with the token of an operator`,
-    )
-    .action(async (options: ServiceStatusOptions) => {
-      const { serviceStatus } = await import('../commands/service-status.ts');
-      finish(await serviceStatus(options, context));
-    });
-  withFolder(service.command('stop'))
-    .description('Stop the service of this folder once its open calls have finished')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  $ svc-service stop
+const STATUS: CliCommand = {
+  name: 'status',
+  description:
+    'Show whether the service runs, where, and how much it stores; exit 1 when it does not run',
+  options: { ...FOLDER, ...REMOTE, '--json': 'print one JSON object' },
+  examples: [
+    'svc-service status --json',
+    'svc-service status --url https://svc.example.com      # with the token of an operator',
+  ],
+  run: async ({ options, context }: Call<ServiceStatusOptions>) =>
+    (await import('../commands/service-status.ts')).serviceStatus(options, context),
+};
 
-The command waits until the process has ended. Stop a service of systemd with systemctl, because
+const STOP: CliCommand = {
+  name: 'stop',
+  description: 'Stop the service of this folder once its open calls have finished',
+  options: FOLDER,
+  examples: ['svc-service stop'],
+  more: `The command waits until the process has ended. Stop a service of systemd with systemctl, because
 systemd may start it again.`,
-    )
-    .action(async (options: FolderOption) => {
-      const { stopService } = await import('../commands/service-status.ts');
-      finish(await stopService(options, context));
-    });
-  withFolder(service.command('doctor'))
-    .description('Check settings, modes, database, keys, certificate, clock, port and disk')
-    .option('--json', 'print one JSON object')
-    .addHelpText('after', '\nExamples:\n  $ svc-service doctor')
-    .action(async (options: ServiceDoctorOptions) => {
-      const { serviceDoctor } = await import('../commands/service-doctor.ts');
-      finish(await serviceDoctor(options, context));
-    });
-}
+  run: async ({ options, context }: Call<FolderOption>) =>
+    (await import('../commands/service-status.ts')).stopService(options, context),
+};
 
-function addMigrate(service: Command, context: CommandContext): void {
-  withFolder(service.command('migrate'))
-    .description('Bring the tables of a service on PostgreSQL to this version')
-    .option('--plan', 'list the migrations and change nothing')
-    .option('--new-epoch', 'after a restore: make clients capture again what they still hold')
-    .option('--json', 'print the result as JSON')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  $ svc-service migrate --plan
-  $ svc-service migrate
+const DOCTOR: CliCommand = {
+  name: 'doctor',
+  description: 'Check settings, modes, database, keys, certificate, clock, port and disk',
+  options: { ...FOLDER, '--json': 'print one JSON object' },
+  examples: ['svc-service doctor'],
+  run: async ({ options, context }: Call<ServiceDoctorOptions>) =>
+    (await import('../commands/service-doctor.ts')).serviceDoctor(options, context),
+};
 
-$SVC_DATABASE_URL, or "database" in service.json, gives the address. Run this command once before you
+const BACKUP: CliCommand = {
+  name: 'backup',
+  description: 'Copy the database of a running service to a new private file',
+  args: { '<file>': 'the new file' },
+  options: { ...FOLDER, '--json': 'print the result as JSON' },
+  examples: ['svc-service backup memory-2026-05-01.db'],
+  run: async ({ args: [file = ''], options, context }: Call<BackupOptions>) =>
+    (await import('../commands/service-database.ts')).backUp(file, options, context),
+};
+
+const RESTORE: CliCommand = {
+  name: 'restore',
+  description: 'Replace the database by a backup; the service must be stopped',
+  args: { '<file>': 'a file that svc-service backup made' },
+  options: {
+    ...FOLDER,
+    '--yes': 'confirm; the present database is kept under another name',
+    '--json': 'print the result as JSON',
+  },
+  examples: ['svc-service restore memory-2026-05-01.db --yes'],
+  run: async ({ args: [file = ''], options, context }: Call<RestoreOptions>) =>
+    (await import('../commands/service-database.ts')).restore(file, options, context),
+};
+
+const MIGRATE: CliCommand = {
+  name: 'migrate',
+  description: 'Bring the tables of a service on PostgreSQL to this version',
+  options: {
+    ...FOLDER,
+    '--plan': 'list the migrations and change nothing',
+    '--new-epoch': 'after a restore: make clients capture again what they still hold',
+    '--json': 'print the result as JSON',
+  },
+  examples: ['svc-service migrate --plan', 'svc-service migrate'],
+  more: `$SVC_DATABASE_URL, or "database" in service.json, gives the address. Run this command once before you
 start a new version of svc; nodes of the old version keep running. A start with --auto-migrate does the same.`,
-    )
-    .action(async (options: ServiceMigrateOptions) => {
-      const { migrateService } = await import('../commands/service-database.ts');
-      await migrateService(options, context);
-    });
-}
+  run: async ({ options, context }: Call<ServiceMigrateOptions>) =>
+    (await import('../commands/service-database.ts')).migrateService(options, context),
+};
 
-function addMove(service: Command, context: CommandContext): void {
-  withFolder(service.command('move'))
-    .description('Copy a service from a file to PostgreSQL and check the copy')
-    .requiredOption('--to <address>', 'postgres://… without a password, or file:, env: or command:')
-    .option('--json', 'print the result as JSON')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  $ svc-service move --to file:/etc/svc/database-url
-
-Stop the service first. If the move is interrupted, run it again and it continues. It computes the digest
+const MOVE: CliCommand = {
+  name: 'move',
+  description: 'Copy a service from a file to PostgreSQL and check the copy',
+  options: {
+    ...FOLDER,
+    '--to <address>': { required: 'postgres://… without a password, or file:, env: or command:' },
+    '--json': 'print the result as JSON',
+  },
+  examples: ['svc-service move --to file:/etc/svc/database-url'],
+  more: `Stop the service first. If the move is interrupted, run it again and it continues. It computes the digest
 of every record again in the new database, and checks the signature of every receipt there.`,
-    )
-    .action(async (options: MoveOptions) => {
-      const { moveCommand } = await import('../commands/service-database.ts');
-      await moveCommand(options, context);
-    });
-}
+  run: async ({ options, context }: Call<MoveOptions>) =>
+    (await import('../commands/service-database.ts')).moveCommand(options, context),
+};
 
-function addBackup(service: Command, context: CommandContext): void {
-  withFolder(service.command('backup'))
-    .description('Copy the database of a running service to a new private file')
-    .argument('<file>', 'the new file')
-    .option('--json', 'print the result as JSON')
-    .addHelpText('after', '\nExamples:\n  $ svc-service backup memory-2026-05-01.db')
-    .action(async (file: string, options: BackupOptions) => {
-      const { backUp } = await import('../commands/service-database.ts');
-      await backUp(file, options, context);
-    });
-  withFolder(service.command('restore'))
-    .description('Replace the database by a backup; the service must be stopped')
-    .argument('<file>', 'a file that svc-service backup made')
-    .option('--yes', 'confirm; the present database is kept under another name')
-    .option('--json', 'print the result as JSON')
-    .addHelpText('after', '\nExamples:\n  $ svc-service restore memory-2026-05-01.db --yes')
-    .action(async (file: string, options: RestoreOptions) => {
-      const { restore } = await import('../commands/service-database.ts');
-      await restore(file, options, context);
-    });
-}
+const VERIFY: CliCommand = {
+  name: 'receipts verify',
+  description: 'Verify receipts without the service; exit 1 if one is altered or missing',
+  args: { '<path>': 'a file of receipts, or a folder of an export or archive' },
+  options: {
+    '--keys <file>': 'the public keys (keys.json of the folder)',
+    '--partial': 'the receipts are only a part: accept missing numbers before and after',
+    '--json': 'print JSON',
+  },
+  examples: [
+    'svc-service receipts verify ./all',
+    'svc-service receipts verify ./november --partial',
+    'curl -s https://HOST/.well-known/svc/receipt-keys.json > keys.json',
+    'svc-service receipts verify purges.json --keys keys.json',
+  ],
+  more: 'Every node numbers the receipts of a tenant 1, 2, 3 … and signs its last number, the head.',
+  run: async ({ args: [path = ''], options, context }: Call<VerifyOptions>) =>
+    (await import('../commands/service-receipts.ts')).verifyReceipts(path, options, context),
+};
 
-function withFolder(command: Command): Command {
-  return command.option('--folder <path>', "the service's folder");
-}
+const RECOVER: CliCommand = {
+  name: 'receipts recover',
+  description: 'Store the receipts that a dead process left; the service must be stopped',
+  options: { ...FOLDER, '--json': 'print JSON' },
+  examples: ['svc-service receipts recover'],
+  run: async ({ options, context }: Call<RecoverOptions>) =>
+    (await import('../commands/service-receipts.ts')).recoverCommand(options, context),
+};
 
-function withSettings(command: Command): Command {
-  return withFolder(command)
-    .option('--host <address>', 'where to listen (127.0.0.1)')
-    .option('--port <number>', 'the port (8766)')
-    .option('--tls-cert <path>', 'PEM file of the certificate and its chain')
-    .option('--tls-key <path>', 'PEM file of the private key')
-    .option('--behind-proxy', 'a proxy in front ends TLS and sets x-forwarded-for')
-    .option('--public-url <address>', 'the address that clients use: https://svc.example.com')
-    .option('--rate <number>', 'calls of one key in a minute, or off')
-    .option('--auto-migrate', 'create the tables in PostgreSQL that this version needs')
-    .option('--metrics <address>', 'serve counts of calls as text at http://ADDRESS/metrics');
-}
-
-/** Declares the commands that manage a service, from the table of the console's operations. */
-export function addConsoleCommands(
-  service: Command,
-  context: CommandContext,
-  finish: Finish,
-): void {
-  for (const operation of OPERATIONS) {
-    for (const row of operation.commands) addCommand(service, operation, row, { context, finish });
-  }
-  const receipts = groupOf(service, 'receipts');
-  addVerify(receipts, context, finish);
-  addKeeping(receipts, context);
-}
+const ARCHIVE: CliCommand = {
+  name: 'receipts archive',
+  description: 'Move old receipts from the database to files, one file for each day',
+  args: { '<folder>': 'the target folder' },
+  options: { ...CONSOLE, '--older-than <days>': 'age from which receipts are moved (90d)' },
+  examples: ['svc-service receipts archive /backup/receipts --older-than 30d'],
+  run: async ({ args: [folder = ''], options, context }: Call<ArchiveOptions>) =>
+    (await import('../commands/service-receipts.ts')).archiveReceipts(folder, options, context),
+};
 
 const GROUPS: Readonly<Record<string, string>> = {
   keys: 'Create, list, rotate and revoke keys',
@@ -247,9 +234,21 @@ const GROUPS: Readonly<Record<string, string>> = {
   receipts: 'List, export and verify signed receipts of requests',
 };
 
-function groupOf(service: Command, name: string): Command {
-  const known = service.commands.find((command) => command.name() === name);
-  return known ?? service.command(name).description(GROUPS[name] ?? '');
+/**
+ * Returns the commands that manage a service, from the table of the console's operations. A group comes before its first
+ * command.
+ */
+function consoleCommands(): readonly CliCommand[] {
+  const groups = new Map(Object.entries(GROUPS));
+  return OPERATIONS.flatMap((operation) =>
+    operation.commands.flatMap((row) => {
+      const [name = ''] = row.name.split(' ');
+      const description = groups.get(name);
+      groups.delete(name);
+      const group = description === undefined ? [] : [{ name, description }];
+      return [...group, commandOf(operation, row)];
+    }),
+  );
 }
 
 type Special = (
@@ -270,92 +269,44 @@ const SPECIAL: Readonly<Record<string, Special>> = {
   },
 };
 
-interface Ends {
-  readonly context: CommandContext;
-  readonly finish: Finish;
-}
-
-function addCommand(
-  service: Command,
-  operation: ConsoleOperation,
-  row: CommandRow,
-  { context, finish }: Ends,
-): void {
+function commandOf(operation: ConsoleOperation, row: CommandRow): CliCommand {
   const { name, about, argument, options = [], examples, more } = row;
-  const words = name.split(' ');
-  const group = words.length === 1 ? service : groupOf(service, words[0] ?? '');
-  const command = withConsoleOptions(group.command(words.at(-1) ?? '')).description(about);
-  if (argument !== undefined) command.argument(argument.flags, argument.about);
-  for (const { flags, about: text, shown, isRequired = false } of options) {
-    if (isRequired) command.requiredOption(flags, text);
-    else command.option(flags, text, shown);
-  }
-  const lines = examples.map((example) => `  $ svc-service ${example}`).join('\n');
-  command.addHelpText('after', `\nExamples:\n${lines}${more === undefined ? '' : `\n\n${more}`}`);
-  command.action(async () => {
-    const [text = ''] = command.args;
-    const given: ConsoleOptions = command.opts();
-    const special = SPECIAL[name];
-    if (special !== undefined) return void (await special(text, given, context));
-    const { runCommand } = await import('../commands/run-command.ts');
-    finish(await runCommand({ operation, row, argument: text, options: given }, context));
-  });
+  return {
+    name,
+    description: about,
+    ...(argument !== undefined && { args: { [argument.flags]: argument.about } }),
+    options: {
+      ...CONSOLE,
+      ...Object.fromEntries(
+        options.map(({ flags, about: text, shown, isRequired = false }) => [
+          flags,
+          isRequired ? { required: text } : shown === undefined ? text : ([text, shown] as const),
+        ]),
+      ),
+    },
+    examples: examples.map((example) => `svc-service ${example}`),
+    ...(more !== undefined && { more }),
+    async run({ args: [text = ''], options: given, context }: Call<ConsoleOptions>) {
+      const special = SPECIAL[name];
+      if (special !== undefined) return void (await special(text, given, context));
+      const { runCommand } = await import('../commands/run-command.ts');
+      return runCommand({ operation, row, argument: text, options: given }, context);
+    },
+  };
 }
 
-function withConsoleOptions(command: Command): Command {
-  return command
-    .option('--folder <path>', "the service's folder")
-    .option('--url <address>', 'address of a remote service; the token comes from $SVC_ADMIN_TOKEN')
-    .option('--tenant <id>', 'the tenant (default: default)')
-    .option('--json', 'print JSON');
-}
-
-function addVerify(receipts: Command, context: CommandContext, finish: Finish): void {
-  receipts
-    .command('verify')
-    .description('Verify receipts without the service; exit 1 if one is altered or missing')
-    .argument('<path>', 'a file of receipts, or a folder of an export or archive')
-    .option('--keys <file>', 'the public keys (keys.json of the folder)')
-    .option('--partial', 'the receipts are only a part: accept missing numbers before and after')
-    .option('--json', 'print JSON')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  $ svc-service receipts verify ./all
-  $ svc-service receipts verify ./november --partial
-  $ curl -s https://HOST/.well-known/svc/receipt-keys.json > keys.json
-  $ svc-service receipts verify purges.json --keys keys.json
-
-Every node numbers the receipts of a tenant 1, 2, 3 … and signs its last number, the head.`,
-    )
-    .action(async (path: string, options: VerifyOptions) => {
-      const { verifyReceipts } = await import('../commands/service-receipts.ts');
-      finish(await verifyReceipts(path, options, context));
-    });
-}
-
-function addKeeping(receipts: Command, context: CommandContext): void {
-  receipts
-    .command('recover')
-    .description('Store the receipts that a dead process left; the service must be stopped')
-    .option('--folder <path>', "the service's folder")
-    .option('--json', 'print JSON')
-    .addHelpText('after', '\nExamples:\n  $ svc-service receipts recover')
-    .action(async (options: RecoverOptions) => {
-      const { recoverCommand } = await import('../commands/service-receipts.ts');
-      await recoverCommand(options, context);
-    });
-  withConsoleOptions(receipts.command('archive'))
-    .description('Move old receipts from the database to files, one file for each day')
-    .argument('<folder>', 'the target folder')
-    .option('--older-than <days>', 'age from which receipts are moved (90d)')
-    .addHelpText(
-      'after',
-      '\nExamples:\n  $ svc-service receipts archive /backup/receipts --older-than 30d',
-    )
-    .action(async (folder: string, options: ArchiveOptions) => {
-      const { archiveReceipts } = await import('../commands/service-receipts.ts');
-      await archiveReceipts(folder, options, context);
-    });
-}
+export const SERVICE_COMMANDS: readonly CliCommand[] = [
+  INIT,
+  START,
+  ...consoleCommands(),
+  VERIFY,
+  RECOVER,
+  ARCHIVE,
+  STATUS,
+  STOP,
+  DOCTOR,
+  BACKUP,
+  RESTORE,
+  MIGRATE,
+  MOVE,
+];
