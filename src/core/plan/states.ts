@@ -23,8 +23,8 @@ type Row = readonly [meaning: string, advice?: string];
 
 const MEMORY: Readonly<Record<MemoryState, Row>> = {
   off: [
-    'svc neither recalled nor stored anything, because the memory mode is off.',
-    'Change it with proxy.memoryMode, or leave out the header x-svc-memory-mode.',
+    'svc neither recalled nor stored anything, because the memory mode is off or the request has no conversation, like a list of models.',
+    'Change the mode with proxy.memoryMode, or leave out the header x-svc-memory-mode.',
   ],
   write_only: [
     'svc stored the conversation and recalled nothing, because the memory mode is write.',
