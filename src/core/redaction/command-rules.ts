@@ -36,6 +36,7 @@ const OPTIONS: readonly (readonly [
   [['keytool', 'jarsigner'], 'keytool|jarsigner', '-(?:src|dest)?(?:store|key)pass '],
   [['ssh-keygen'], 'ssh-keygen', '-[NP] ?'],
   [['freerdp', 'xfreerdp', 'wfreerdp'], '[xw]?freerdp', '/p:'],
+  [['signtool', 'pvk2pfx'], 'signtool|pvk2pfx', '[-/]p[io]? '],
   [['cmdkey'], 'cmdkey(?:\\.exe)?', '/pass:'],
   [['schtasks'], 'schtasks(?:\\.exe)?', '/rp '],
   [['snmp'], 'snmp\\w{3,8}', '-[AXc] '],
@@ -48,6 +49,7 @@ const OPTIONS: readonly (readonly [
   ],
   [['hydra', 'medusa', 'doveadm'], 'hydra|medusa|doveadm pw', '-p '],
   [['security '], 'security (?:add|find)-\\w{1,12}-password', '-w '],
+  [['keychain'], 'security (?:unlock|create)-keychain', '-p '],
   [['rclone'], 'rclone', 'pass(?:word)? '],
   [['zip ', 'unzip'], '(?:un)?zip', '-P ?'],
   [['7z ', '7za', '7zr', '7zz', 'rar ', 'unrar'], '7z\\w?|(?:un)?rar', '-h?p'],
@@ -99,6 +101,23 @@ const PLACES: readonly (readonly [keywords: readonly string[], before: string])[
   [['user-pass '], '\\bhttp-proxy-user-pass [^\\s[\\]]{1,64} '],
   [['--secret '], '\\bconfig set [^\\n|;&[\\]]{0,60}?--secret [\\w:.-]{1,64} '],
   [['wpa_passphrase'], '\\bwpa_passphrase [^\\s[\\]]{1,64} '],
+  [['addauth'], '\\baddauth digest [\\w.@-]{1,64}:'],
+  [
+    ['alias set', 'host add'],
+    '\\bmc (?:alias set|config host add) \\S{1,64} \\S{1,128} \\S{1,64} ',
+  ],
+  [['rootpw'], '(?<=^|[\\n:] ?)rootpw (?:--plaintext )?(?!-)'],
+  [['mkpasswd'], '\\bmkpasswd (?:-\\S{1,20} (?:sha-?\\d{3}|md5|bcrypt|yescrypt)? ?){0,3}(?!-)'],
+  [
+    ['-password ', ':password '],
+    '(?<=^|[\\n$;&|] {0,2}|\\bsudo )[\\w./-]{1,40} (?:[\\w-]{1,20} )?(?:[\\w-]{1,32}[:-](?:password|passwd) (?:(?!-)[\\w.@-]{1,40} (?=["\'])|(?<=admin-password )))(?!-)',
+  ],
+  [
+    ['send', 'sendline'],
+    '(?:assword|assphrase)[^"\'\\n]{0,8}["\'][);]{0,2}\\s{1,8}(?:\\w{1,12}\\.)?(?:send(?:line)?|exp_send)[ (](?:-- )?(?=["\'])',
+  ],
+  [['auth-pass'], '\\bauth-pass [\\w.-]{1,64} '],
+  [['http-basic'], '\\bhttp-basic\\.[\\w.-]{1,80} [\\w.@-]{1,64} '],
   [['nmcli'], `\\bnmcli ${ARGUMENTS} password `],
   [['insecure-password'], '\\binsecure-password '],
   [['user '], '(?<=^|\\n)user [\\w-]{1,64} on (?:[~+&@*\\w]{1,40} ){0,4}>'],
@@ -132,7 +151,7 @@ const QUOTED_ARGUMENT = /[^\n"'`\\<>[\]]{0,160}(?=["'`])|[^\s"'`\\<>[\]{}]*/y;
 
 /** Matches commands that read a password from the pipe. */
 const READERS =
-  '(?:[^\\n|[\\]]{0,120}--password-stdin|(?:sudo )?(?:sudo (?:-\\w )?-S|passwd --stdin|cryptsetup |(?:npx )?wrangler secret put))';
+  '(?:[^\\n|[\\]]{0,120}--password-stdin|(?:sudo )?(?:sudo (?:-\\w )?-S|passwd --stdin|cryptsetup |kinit\\b|smbpasswd\\b|secret-tool store|keyring set|pass insert|(?:npx )?(?:wrangler|gh|fly|flyctl|docker|podman) secrets? (?:put|set|create)|(?:npx )?vercel env add \\w{0,40}(?:SECRET|PASS|TOKEN|KEY)))';
 
 export const COMMAND_RULES: readonly SecretRule[] = [
   command(
@@ -187,14 +206,14 @@ export const COMMAND_RULES: readonly SecretRule[] = [
   ),
   command(
     new RegExp(
-      `(?<keep>\\b(?:echo|printf)(?: -\\w{1,3}){0,2} ["']?)${VALUE}{5,256}(?=["']? ?\\| ?${READERS})`,
+      `(?<keep>\\b(?:echo|printf)(?: -\\w{1,3}){0,2} ["']?)${VALUE}{5,256}(?=(?:\\\\n|\\n)?["']? ?\\| ?${READERS})`,
       'g',
     ),
-    ['password-stdin', 'sudo', 'passwd --stdin', 'cryptsetup', 'secret put'],
+    'password-stdin;sudo;passwd;cryptsetup;secret;kinit;keyring;pass insert;env add'.split(';'),
     { rest: NO_REST, source: 'A password that a command reads from a pipe' },
   ),
   command(
-    /(?<keep>(?:-file[= ]|\b(?:key|pass\w{0,10}|secret|psk|token) |\b(?:passwd|wrangler|secret|kinit|sudo|cryptsetup|gpg|openssl|docker|restic|borg|secret-tool|pass|keyring)\b[^\n|;&<[\]]{0,200} )<(?:<<|\((?:echo|printf)(?: -n)?) ?["']?)[^\s"'`\\<>[\]()]{4}/g,
+    /(?<keep>(?:-file[= ]|\b(?:key|pass\w{0,10}|secret|psk|token) |\b(?:\w{0,12}pass\w{0,10}|wrangler|secret|kinit|sudo|cryptsetup|gpg|openssl|docker|restic|borg|secret-tool|pass|keyring)\b[^\n|;&<[\]]{0,200} )<(?:<<|\((?:echo|printf)(?: -n)?) ?["']?)[^\s"'`\\<>[\]()]{4}/g,
     ['<<<', '<(echo', '<(printf'],
     {
       rest: /[^\s"'`\\<>[\]()]*/y,
@@ -235,8 +254,8 @@ export const COMMAND_RULES: readonly SecretRule[] = [
     { source: 'Any program: next to a user, -p is the password and no port' },
   ),
   command(
-    /(?<keep>(?:\.auth ?|(?<!\w)auth ?= ?|(?<!\w)(?:login|\w{0,24}(?:[bB]asic_?[aA]uth|PlainAuth|set_auth|Credentials\.basic|Authentication|Credentials?)|DBI->connect|(?:pymysql|MySQLdb|pymssql|psycopg2?|oracledb|cx_Oracle|mariadb|ftplib\.FTP)(?:\.connect)?|new (?:PDO|Sequelize)|mysqli?(?:_connect)?|getConnection)(?:\]::new)? ?)\( ?(?:[^\n()[\]]{1,160}?, {0,2}|""?, {0,2})?["'`][^"'`\n[\]]{1,64}["'`], {0,2}["'`])[^\n"'`\\<>[\]]{5}/g,
-    ['auth', 'login', 'connect', 'pdo', 'mysqli', 'credential', 'sequelize', 'ftplib'],
+    /(?<keep>(?:\.auth ?|(?<!\w)auth ?= ?|(?<!\w)(?:login|\w{0,24}(?:[bB]asic_?[aA]uth|PlainAuth|set_auth|Credentials\.basic|Authentication|Credentials?)|DBI->connect|(?:pymysql|MySQLdb|pymssql|psycopg2?|oracledb|cx_Oracle|mariadb|ftplib\.FTP)(?:\.connect)?|new (?:PDO|Sequelize)|WiFi\.(?:begin|softAP)|mysqli?(?:_connect)?|getConnection)(?:\]::new)? ?)\( ?(?:[^\n()[\]]{1,160}?, {0,2}|""?, {0,2})?["'`][^"'`\n[\]]{1,64}["'`], {0,2}["'`])[^\n"'`\\<>[\]]{5}/g,
+    ['auth', 'login', 'connect', 'pdo', 'mysqli', 'credential', 'sequelize', 'ftplib', 'wifi.'],
     {
       rest: LITERAL_REST,
       accepts: ({ secret, next }) => /^["'`]$/.test(next) && isLiteralArgument(secret),

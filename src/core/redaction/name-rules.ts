@@ -4,6 +4,7 @@
  */
 
 import {
+  describesSecret,
   hasMixedCharacters,
   isBase32Seed,
   isEncodedLogin,
@@ -20,6 +21,7 @@ import {
   looksRandom,
 } from './secret-likeness.ts';
 import {
+  ADVERBS,
   CHOSEN,
   FOREIGN_NAMES,
   IS_CHOSEN,
@@ -62,7 +64,7 @@ const DEFAULT_VALUE =
 const CDATA = '(?:<!\\[CDATA\\[)?';
 const ATTRIBUTES = '(?:\\s{1,4}[\\w:.-]{1,40}=["\'][^"\'<>\\n[\\]]{0,80}["\']){0,4}[ ]?';
 /** Matches `<password type="plain">…`: attributes may follow a name only inside a tag. */
-const TEXT = `(?:>|(?<=<[\\w:.-]{1,64})${ATTRIBUTES}>)\\s{0,60}${CDATA}`;
+const TEXT = `(?:>|(?<=<[\\w:.-]{1,64})${ATTRIBUTES}>)\\s{0,60}(?:<(?:\\w{1,12}:)?value>\\s{0,60})?${CDATA}`;
 /** Matches a value in the next element: of a property list, of Hadoop, of Java. */
 const NEXT_ELEMENT =
   '</(?:key|(?:[\\w:.]{1,24}-)?name)>\\s{0,40}(?:<[\\w-]{1,24}-type>[\\w.]{1,40}</[\\w-]{1,24}-type>\\s{0,40})?' +
@@ -94,7 +96,7 @@ const TO_CLAUSE_END =
 /** Matches what joins a name and its value in a sentence, in the languages of `SPOKEN_NAMES`. */
 const IS =
   `(?: (?:is|was|has been) (?:generated|created|set)${OF_PLACE}:[ ]|` +
-  ` ${VERB_IS}(?: now| jetzt| nun)?:?[ ]{1,2}|[是は은는][ ]?)`;
+  ` ${VERB_IS}${ADVERBS}:?[ ]{1,2}|[是は은는][ ]?)`;
 /** Matches a colon; in bold Markdown it is inside or after the marks. */
 const COLON = '(?:[ ]?:(?:\\*\\*)? [ ]?|：[ ]?)';
 const QUOTE_MARKS = '["\'`*]{0,3}';
@@ -182,7 +184,12 @@ export const NAME_RULES: readonly SecretRule[] = [
     pattern: after(`${OUTSIDE_CALL}${NAME_START}${CHOSEN}${SUFFIX}=`, '"\'`(),;&|', 6),
     rest: BARE_REST,
     accepts: ({ context, secret, next }) =>
-      /^[\s"'`]?$/.test(next) && isPlainName(context) && isBareChosen(secret),
+      /^[\s"'`]?$/.test(next) &&
+      isPlainName(context) &&
+      isChosen(secret) &&
+      !MEMBER_ACCESS.test(secret) &&
+      // Without a blank beside its sign a setting holds no description, but it may hold a state.
+      !/(?:ed|able|ible|ing)$/.test(secret),
   }),
   named('A chosen secret in a setting on a line of its own', {
     pattern: after(
@@ -250,7 +257,7 @@ export const NAME_RULES: readonly SecretRule[] = [
   }),
   named('In quotes behind a function or a verb: define("DB_PASSWORD", "…"), use the password "…"', {
     pattern: after(
-      `(?:(?<=\\b(?:define|set|put|set(?:Property|Item|Env)|fill(?:_?[iI]n)?|type)\\([ \\t]?["'][\\w.#-]{0,40})${CHOSEN}${SUFFIX}["'][ \\t]{0,2},[ \\t]{0,4}|` +
+      `(?:(?<=\\b(?:define|set|put|set(?:Property|Item|Env)|fill(?:_?[iI]n)?|type)\\([ \\t]?["'][\\w.#=[-]{0,40})${CHOSEN}${SUFFIX}\\]?["'][ \\t]{0,2},[ \\t]{0,4}|` +
         `(?:${PASSWORDS})["']\\){1,2}\\.(?:fill|type|send_?[kK]eys|val)\\(|` +
         `(?<=\\b(?:use|using|with|try|enter|mit) (?:the |an? |das )?(?:\\w{1,16} )?)(?:${PASSWORDS}) )["'\`]`,
       '"\'`',
@@ -270,7 +277,7 @@ export const NAME_RULES: readonly SecretRule[] = [
   }),
   named('A login in a sentence: "as anna with password …"', {
     pattern: after(
-      `(?<=\\b(?:user(?:name)?|as|login|account|benutzer)[: ]{1,2}["'\`]?[\\w.@-]{2,40}["'\`]?(?: ?[,/|] ?| and | with | mit | und | \\(| )(?:the |an? |das )?)` +
+      `(?<=\\b(?:user(?:name)?|as|login|account|e-?mail|benutzer(?:name)?|utilisateur|identifiant|usuario|usuário|utente)[: ]{1,2}["'\`]?[\\w.@-]{2,40}["'\`]?(?: ?[,/|] ?| (?:and|with|mit|und|et|avec|y|con|e|com) | \\(| )(?:the |an? |das |le |la |a )?)` +
         `(?:${PASSWORDS}|${PASS_OF_LOGIN})(?: |: ?|=)${QUOTE_MARKS}${TO_CLAUSE_END}`,
       '"\'`(),;&|*',
       6,
@@ -282,7 +289,7 @@ export const NAME_RULES: readonly SecretRule[] = [
   }),
   named('A login in one line: "credentials: anna / …"', {
     pattern: after(
-      `(?:(?:credentials|creds)(?: (?:are|is)|:)|(?<=\\buser(?:name)?/)pass(?:word)?:) {1,2}["'\`]?(?!user|name|login|read|key)[\\w.@-]{2,40} ?[/:] ?["'\`]?`,
+      `(?:(?:(?:credentials|creds)(?: (?:are|is)|:)|(?<=\\buser(?:name)?/)pass(?:word)?:) {1,2}["'\`]?(?!user|name|login|read|key)[\\w.@-]{2,40} ?[/:]|(?:credentials|creds) \\((?!user|name|login|e-?mail|key|token)[\\w.@-]{2,40} ?[,/:]) ?["'\`]?`,
       '"\'`(),;&|*',
       6,
     ),
@@ -306,7 +313,8 @@ export const NAME_RULES: readonly SecretRule[] = [
       6,
     ),
     rest: QUOTED_REST,
-    accepts: isChosenIn,
+    accepts: (candidate) =>
+      isChosenIn(candidate) && !describesSecret(candidate.secret, candidate.context),
   }),
   named('Settings of a program, one on a line: password = …, and value: … below its name', {
     pattern: after(`${CHOSEN}${SUFFIX}${GIVEN}`, '"\'`(),;&|', 6),

@@ -5,6 +5,7 @@
  */
 
 import {
+  describesSecret,
   isBareChosen,
   isChosen,
   isChosenWord,
@@ -20,6 +21,8 @@ import {
   looksRandom,
 } from './secret-likeness.ts';
 import {
+  ADVERBS,
+  FOREIGN_NAMES,
   IS_CHOSEN,
   isDescription,
   isPlainName,
@@ -71,6 +74,7 @@ export function readNamedValue(text: string, at: number): Stretch | undefined {
   };
   return (
     readLiteral(named) ??
+    readHeader(named) ??
     readLine(named) ??
     readNote(named) ??
     readRow(named) ??
@@ -214,6 +218,20 @@ function isLiteralSecret(
 const ASSIGNED_KEY =
   /(?:(?:api|access|secret|auth|client|bearer|bot|session|npm|git\w{2,4}|deploy|license|app|signing|encryption|master|private)[ _.-]?(?:key|token|secret)|credential)$/i;
 
+// Headers of a command: -H "X-Api-Key: …".
+
+const HEADER_BEFORE = /(?:-H|--header)[ =]?["'][\w-]{0,40}$/;
+const HEADER_VALUE = /: ?(?:Bearer |Token )?(?=[^\s"'[\]]{4,200}["'])/iy;
+
+function readHeader({ text, nameEnd, before }: Named): Stretch | undefined {
+  if (!HEADER_BEFORE.test(before)) return undefined;
+  const start = endOfMatch(HEADER_VALUE, text, nameEnd);
+  const end = start === undefined ? undefined : endOfMatch(BLANK_VALUE, text, start);
+  if (start === undefined || end === undefined) return undefined;
+  const secret = text.slice(start, end);
+  return isReference(secret) || isPlaceholder(secret) ? undefined : { start, end };
+}
+
 // Lines of settings.
 
 /** Matches what may precede the name if its line is a setting. */
@@ -299,8 +317,10 @@ function isClosed(text: string, start: number, end: number): boolean {
 
 // Notes: a name and a value among other words.
 
-const NOTE =
-  /["'`]?\*{0,2}(?: \([^()\n]{1,30}\))?(?: (?:for|of|on|at|für|von|auf|pour|para|per|da|de|do|du|от|для|к) [\p{L}\w.@ '/-]{1,48}?)?[ \t]{0,2}(?:[:：=]|(?<= )-(?= )|->|→|=>|–|—|\.{3,24})[ \t]{0,2}["'`*]{0,3}/uy;
+const NOTE = new RegExp(
+  `["'\`]?\\*{0,2}${REMARK}${OF_PLACE}[ \\t]{0,2}(?:[:：=]|(?<= )-(?= )|->|→|=>|–|—|\\.{3,24})[ \\t]{0,2}["'\`*]{0,3}`,
+  'iuy',
+);
 const NOTE_VALUE = /[^\s"'`<>[\]{},;&|()]{4,80}/y;
 const AFTER_NOTE =
   /^["'`*]{0,3}(?:$|[\n.,;)/]|[ \t]+(?:$|[\n(#/|–—]|(?:and|or|for|on|in|at|to|is|please|und|für|et|y|e|but|then|also|user|login)\b))/;
@@ -338,6 +358,7 @@ function readNote(named: Named): Stretch | undefined {
   // A test program reports `PASS: TestHeader2`; `…:secret:app-x1` is part of an address.
   if (
     /^pass$/i.test(named.name) &&
+    !PLACE_OF_PASS.test(before) &&
     text.slice(nameEnd, start).endsWith(' ') &&
     isIdentifierLike(value)
   )
@@ -347,13 +368,16 @@ function readNote(named: Named): Stretch | undefined {
   const opened = before.charAt(before.length - 1);
   if (/["'`]/.test(opened) && text.charAt(bare.end) === opened && isWord) return bare;
   return isProse &&
-    !/^pass$/i.test(named.name) &&
+    (!/^pass$/i.test(named.name) || PLACE_OF_PASS.test(before)) &&
     isWord &&
     AFTER_NOTE.test(text.slice(bare.end, bare.end + 12))
     ? bare
     : undefined;
 }
 
+/** Matches "db " in front of `pass:`, which alone is how test programs report a result. */
+const PLACE_OF_PASS =
+  /\b(?:db|database|root|admin|sudo|ssh|ftp|smtp|mail|vpn|wi-?fi|wlan|router|login|my|our|prod|staging|dev) $/i;
 /** Matches `user = ops, pw =`: a login in two settings of one line, and no arguments of a call. */
 const LOGIN_BEFORE =
   /^[^()]*\b(?:user|login|account)(?:name|id)?["']? ?[:=] ?["']?[\w.@-]{2,64}["']?[,;]? (?:and )?[\w.-]{0,24}$/i;
@@ -373,14 +397,20 @@ function isCode(before: string): boolean {
 
 // Matches a space as the separator: directives, abbreviations, sentences.
 
-const BLANK =
-  /["'`]?(?: - |[ \t]{1,4}-Value[ \t]{1,4}|[ \t]{1,4}(?:for [\w.-]{1,24} (?=\S{4,64}$))?|\((?=\S{4,64}\)))["'`*]{0,3}/y;
+const BLANK = new RegExp(
+  `["'\`]?(?: - |[ \\t]{1,4}-Value[ \\t]{1,4}|${ADVERBS}[ \\t]{1,4}(?:for (?!(?:an?|the|my|our|your|each|every|all|any|this|that|its|their) )[\\w.-]{1,24} (?=\\S{4,64}$))?|\\((?=\\S{4,64}\\)))["'\`*]{0,3}`,
+  'y',
+);
 const BLANK_VALUE = /[^\s"'`\\<>[\]{}]{4,80}/y;
 const ENDS_CLAUSE =
-  /^["'`*]{0,3}(?:[ \t]{0,4}(?:$|\r?\n)|[.,;!)](?:\s|$)| (?:to|for|and|or|on|in|at|as|when|please|if|instead|und|für|um|auf|et|pour|y|para|e|per)\b| (?:#|\()| (?:everywhere|now|today|again|here|yesterday|instead)\b)/;
+  /^["'`*]{0,3}(?:[ \t]{0,4}(?:$|\r?\n)|[.,;!)](?:\s|$)| (?:to|for|and|or|on|in|at|as|when|please|if|instead|und|für|um|auf|et|pour|y|para|e|per|not|nicht|I|we|you|ich|wir|komm\w{1,3}|je|works?|geht|funktioniert)\b| (?:#|\()| (?:everywhere|now|today|again|here|yesterday|instead)\b)/;
 /** Matches words before the name after which a value follows: "use the password X". */
 const LEADS =
-  /(?:\b(?:the|with|using|use|and|mit|und|dem|das|le|la|el|con|avec|type|enter|try|via|by|my|our|as|vault|wifi|root|admin|db|database|server|router|master|user(?:name)?|login)\b[^\n]{0,24}|[,/|(+&] ?)$/i;
+  /(?:\b(?:the|with|using|use|and|mit|und|dem|das|le|la|el|il|con|com|avec|als|comme|como|come|type|enter|try|via|by|my|our|as|vault|wifi|root|admin|db|database|server|router|master|user(?:name)?|login)\b[^\n]{0,24}|[,/|(+&] ?)$/i;
+
+/** Matches articles and conjunctions in front of a name that is not English. */
+const FOREIGN_LEADS = /(?<![\p{L}\d])(?:a|o|y|e|et|und)\b[^\n]{0,24}$/iu;
+const IS_FOREIGN = new RegExp(`^(?:${FOREIGN_NAMES}|mdp)`, 'i');
 
 function readBehindBlank(named: Named): Stretch | undefined {
   const { text, nameEnd, before, name } = named;
@@ -409,23 +439,25 @@ function readBehindBlank(named: Named): Stretch | undefined {
       ? bare
       : undefined;
   }
-  if (!isChosenWord(value)) return undefined;
+  if (!isChosenWord(value.replace(/[?!]+$/, '')) || describesSecret(value, `${name} `))
+    return undefined;
   const isSet =
     /^[ \t]{0,8}(?:[$%#>] )?(?:set(?: -{1,2}\w{1,8}){1,3}|ENV|setenv|setx|export|fastcgi_param) {1,4}\w{0,40}$/.test(
       before,
     );
   if (isSet && /^[A-Z\d_]+$/.test(named.whole) && /^["'`]?[ \t]{0,4}(?:;|\r?\n|$)/.test(rest))
     return bare;
+  const isOrder =
+    /^[ \t]{0,8}(?:(?:set|neighbor \S{1,40}|peer \S{1,40})[ ][\w-]{0,24}|set [\w .:/-]{1,100}-)$|\bconfig(?:ure)?(?: set)?(?: --\w{1,12})? [\w/.:-]{0,60}$/.test(
+      before,
+    ) && /^["'`]?[ \t]{0,4}(?:\r?\n|$)/.test(rest);
+  if (isOrder && (named.isPassword || isAssignedKey(named.whole))) return bare;
   if (!named.isPassword) return undefined;
   const isDirective =
     /^[ \t]{0,12}(?:[$#] )?[\w.-]{0,40}$/.test(before) &&
     /[_.-]|^(?:rootpw|bindpw)$/.test(`${/[\w.-]*$/.exec(before)?.[0] ?? ''}${name}`) &&
     /^["'`]?[ \t]{0,4}(?:\r?\n|$)/.test(rest);
-  const isOrder =
-    /^[ \t]{0,8}(?:set|neighbor \S{1,40}|peer \S{1,40})[ ][\w-]{0,24}$|\bconfig(?: set)? [\w/.:-]{0,60}$/.test(
-      before,
-    ) && /^["'`]?[ \t]{0,4}(?:\r?\n|$)/.test(rest);
-  if (isDirective || isOrder) return bare;
+  if (isDirective) return bare;
   const isFlag =
     /(?:^|\s)--?[\w-]{0,30}$/.test(before) &&
     text.charAt(nameEnd) === ' ' &&
@@ -443,7 +475,8 @@ function readBehindBlank(named: Named): Stretch | undefined {
   if (isComplained && text.charAt(bare.end) === text.charAt(start - 1)) return bare;
   // The last part of a path has no value behind it: `/etc/backup/pw nightly`.
   const isPath = /\/[\w.-]*\/$|(?:^|\s)[~.]{0,2}\/$/.test(before);
-  const isSpoken = LEADS.test(before) && SPOKEN.test(name) && !isPath && !/[\w$.-]$/.test(before);
+  const isLed = LEADS.test(before) || (IS_FOREIGN.test(name) && FOREIGN_LEADS.test(before));
+  const isSpoken = isLed && SPOKEN.test(name) && !isPath && !/[\w$.-]$/.test(before);
   return isSpoken && ENDS_CLAUSE.test(rest) ? bare : undefined;
 }
 
@@ -480,11 +513,17 @@ const GIVEN_BY_VERB =
   /(?: [\w. -]{1,32}?)?(?: (?:was|has been|is|got|wurde))?(?: (?:changed|set|reset|updated|rotated|geändert|gesetzt))?(?: from \S{1,64})?(?: to|,? (?:then |and |just |please )?(?:type|enter|use|try|say|give|send|answer|write)(?: in)?:?) ["'`*]{0,3}/y;
 /** Matches "habe ich auf", "cambiada a" and the like in front of a value in quotes. */
 const PUT_TO =
-  /(?: [\p{L}\d.-]{1,24}){0,4} (?:auf|en|a|à|par|på|til|naar|na|на) ["'`](?=[^\s"'`]{4,80}["'`])/uy;
+  /(?: [\p{L}\d.-]{1,24}){0,4} (?:auf|zu|en|a|à|par|por|per|para|in|como|på|til|naar|na|на) (?:["'`](?=[^\s"'`]{4,80}["'`])|(?=\S{4,80} (?:geändert|gesetzt|gestellt|changé|cambiad[oa]|cambiata|alterad[oa]|mudad[oa])\b))/uy;
+const SET_TO =
+  /(?: \p{L}[\p{L}\d.'’-]{0,23}){0,4} (?:auf|en|a|à|par|por|para|in|como) (?=\S{4,80}(?:\s|$))/uy;
+const FORMER = / from (?=[^\s"'`]{4,64} to )/;
 const SETS =
   /\b(?:set|chang\w{1,3}|reset|updat\w{1,3}|rotat\w{1,3}|made|put|turn\w{0,2}) (?:\w{1,16} ){0,3}[\w.-]{0,24}$/i;
+/** The same verbs in other languages, whose prepositions are other words in English. */
+const PUTS =
+  /(?<![\p{L}\d])(?:änder\p{L}{0,2}|setze|stelle|changé|cambi\p{L}{1,4}|impost\p{L}{1,4}|mud[aeo]\p{L}{0,2}|altere\p{L}{0,2}|defin[aei]\p{L}{0,2}|modifi[cé]\p{L}{0,4}|mets|mettez|pon|puse|metti) (?:\p{L}{1,16} ){0,3}[\w.-]{0,24}$/iu;
 const IS = new RegExp(
-  `(?: \\([^()\\n]{1,24}\\))?(?: (?:I|we|you|they) \\w{1,12}(?: \\w{1,12})?)?${OF_PLACE} (?:(?:will|should|must) be|${VERB_IS})(?: now| jetzt| still)?:? ["'\`*]{0,3}`,
+  `(?: \\([^()\\n]{1,24}\\))?(?: (?:I|we|you|they) \\w{1,12}(?: \\w{1,12})?)?${OF_PLACE}(?: (?:(?:will|should|must) be|${VERB_IS})${ADVERBS}:?|[?,.]{1,3} (?:it(?:['’]s| is) (?:currently|now)|the (?:new|current|right|correct) one is|(?<=\\? )(?:(?:[Ii]t|[Tt]hat)(?:['’]s| is)|[Ee]s ist|[Cc]['’]est))${ADVERBS}:?) ["'\`*]{0,3}`,
   'y',
 );
 /** Matches a word of time after the value: "the password was … yesterday". */
@@ -493,14 +532,19 @@ const WHEN = /^["'`*]{0,3} (?:yesterday|today|tonight|now|last|this|again|heute|
 function readSentence(named: Named): Stretch | undefined {
   const { text, nameEnd, before, whole, isPassword } = named;
   if (isCode(before) || !(isPassword || isAssignedKey(whole))) return undefined;
+  const isSet = isPassword && SETS.test(before);
   const byVerb = isPassword ? endOfMatch(GIVEN_BY_VERB, text, nameEnd) : undefined;
   const given =
     byVerb !== undefined &&
-    (SETS.test(before) || !/^ (?:[\w. -]{1,32} )?to ["'`*]{0,3}$/.test(text.slice(nameEnd, byVerb)))
+    (isSet || !/^ (?:[\w. -]{1,32} )?to ["'`*]{0,3}$/.test(text.slice(nameEnd, byVerb)))
       ? byVerb
       : undefined;
   const put = isPassword ? endOfMatch(PUT_TO, text, nameEnd) : undefined;
-  const start = given ?? put ?? endOfMatch(IS, text, nameEnd);
+  const start =
+    given ??
+    put ??
+    (isPassword && PUTS.test(before) ? endOfMatch(SET_TO, text, nameEnd) : undefined) ??
+    endOfMatch(IS, text, nameEnd);
   if (start === undefined) return undefined;
   const end = endOfMatch(BLANK_VALUE, text, start);
   if (end === undefined || !isClosed(text, start, trimmed(text, start, end).end)) return undefined;
@@ -508,13 +552,16 @@ function readSentence(named: Named): Stretch | undefined {
   const value = text.slice(start, bare.end);
   const rest = text.slice(bare.end, bare.end + 14);
   const isEnd = start === put || ENDS_CLAUSE.test(rest) || WHEN.test(rest);
-  if (isReference(value) || !isEnd) return undefined;
+  const lead = text.slice(nameEnd, start);
+  if (isReference(value) || !isEnd || describesSecret(value, lead)) return undefined;
   const isWord =
     (start === put ? isChosen(value) : isChosenWord(value)) && !SAID_OF_TOKENS.test(value);
-  if (/ be /.test(text.slice(nameEnd, start)) && !isSimpleBare(value)) return undefined;
-  return isWord || (isPassword && isSimpleBare(value) && !isIdentifierWithMarks(value))
-    ? bare
-    : undefined;
+  if (/ be /.test(lead) && !isSimpleBare(value)) return undefined;
+  if (!isWord && !(isPassword && isSimpleBare(value) && !isIdentifierWithMarks(value)))
+    return undefined;
+  // "changed from … to …": both are secrets, and one mask covers them.
+  const former = start === given ? FORMER.exec(lead) : null;
+  return former === null ? bare : { start: nameEnd + former.index + 6, end: bare.end };
 }
 
 /** Matches words that say something of a token and are no value: "the token is missing". */
@@ -525,7 +572,11 @@ const SAID_OF_TOKENS =
 
 const AFTER_NAME = /^["'`*]{0,2}(?:[ \t]{0,2}(?:$|\n)|[.,;!)]| for | of )/;
 const VALUE_BEFORE =
-  /(?<value>["'`][^\s"'`[\]]{4,64}["'`]|(?<![\w"'`.-])[^\s"'`<>[\](){}]{4,64}) (?:(?:is|was|as|ist|est|es|è|é) (?:now )?(?:the|my|our|its|a|your|das|mein|le|la|el) (?:\w{1,16} ){0,2}|as |\(the )$/;
+  /(?<value>["'`][^\s"'`[\]]{4,64}["'`]|(?<![\w"'`.-])[^\s"'`<>[\](){}]{3,63}[^\s"'`<>[\](){},;:]),? (?:(?:(?:that|this|which|it|das|c|ce) )?(?:is|was|as|ist|war|als|est|était|comme|es|era|como|è|come|é) (?:now )?(?:the|my|our|its|a|your|das|mein|le|la|el|o|il) (?:\w{1,16} ){0,2}|(?:as|als|comme|como|come) |\(the )$/;
+
+/** Matches "type … when it asks for the ". */
+const TYPED_BEFORE =
+  /\b(?:type|enter|use|try|give|say|gib|tape|escribe|digita|digite) (?<value>["'`]?[^\s"'`<>[\](){},;:]{4,64}["'`]?) (?:when|if|where|wenn|quand|cuando|quando) [^.\n]{1,32}$/i;
 
 /** Matches `"…".equals(password)` and `"…" == password`. */
 const COMPARED_BEFORE =
@@ -543,15 +594,15 @@ function readBefore(named: Named): Stretch | undefined {
   if (
     !named.isPassword ||
     !SPOKEN.test(named.name) ||
-    !AFTER_NAME.test(text.slice(nameEnd, nameEnd + 4))
+    !AFTER_NAME.test(text.slice(nameEnd, nameEnd + 5))
   )
     return undefined;
-  const found = VALUE_BEFORE.exec(before);
+  const found = VALUE_BEFORE.exec(before) ?? TYPED_BEFORE.exec(before);
   const value = found?.groups?.['value'];
   if (found === null || value === undefined) return undefined;
   const isInQuotes = /^["'`]/.test(value);
   const secret = isInQuotes ? value.slice(1, -1) : value;
-  const start = at - before.length + found.index + (isInQuotes ? 1 : 0);
+  const start = at - before.length + before.indexOf(value, found.index) + (isInQuotes ? 1 : 0);
   const isSecret = isInQuotes
     ? isChosen(secret) || isSimplePassword(secret)
     : isSimpleBare(secret) ||

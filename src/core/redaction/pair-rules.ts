@@ -21,7 +21,7 @@ const USER = '["\'`]?[\\w.@+-]{2,64}["\'`]?';
 const BARE_VALUE = '[^\\s"\'`\\\\<>[\\](){},;]{4,80}';
 /** Words for a pair of a name and its secret. */
 const LOGIN_WORDS =
-  '(?:basic[ _-]?auth(?:entication)?|http[ _-]?auth|stats auth|auth(?:entication)?|creds?|credentials?|logins?|log ?in(?: (?:with|as))?|sign(?:ed)?[ -]?in(?: (?:with|as))?|account|zugang(?:sdaten)?|anmeldung|identifiants|credenciales|accesso|ログイン|로그인|登录|логин)';
+  '(?:basic[ _-]?auth(?:entication)?|http[ _-]?auth|stats auth|auth(?:entication)?|creds?|credentials?|logins?|log ?in(?: (?:with|as))?|sign(?:ed)?[ -]?in(?: (?:with|as))?|account|zugang(?:sdaten)?|anmeldung|melde (?:dich|mich)|identifiants|connecte-toi|credenciales|accesso|accedi|entr[ae]r?|ログイン|로그인|登录|логин)';
 const USER_WORDS =
   '(?:id|user(?:[ _-]?(?:name|id))?|login|account|benutzer(?:name)?|계정|아이디|email|e-mail|mail)';
 const SECRET_WORDS = '(?:pw|pwd|pass(?:w(?:or)?d|wort|code|phrase)?|kennwort|비번|비밀번호)';
@@ -32,10 +32,10 @@ export const PAIR_RULES: readonly SecretRule[] = [
   atKeyword('A login as two words: "creds: ops:…", "login ops / …", "stats auth ops:…"', {
     keywords: (
       'basic;http auth;http_auth;http-auth;stats auth;auth;cred;login;log in;sign;account;zugang;' +
-      'anmeldung;identifiants;accesso;ログイン;로그인;логин'
+      'anmeldung;melde ;identifiants;connecte;accesso;accedi;entra ;entre ;entrar ;ログイン;로그인;логин'
     ).split(';'),
     pattern: new RegExp(
-      `(?<keep>(?<![\\w.$/@-])${LOGIN_WORDS}(?: (?:is|are|with|as|sind|for|on)(?: \\w{1,16}){0,3}?)?(?:[ ]?[:=→]|[ ]->)?[ ]{1,2}(?!\\w{1,12}://)${USER}(?: ?[:/] ?| // | (?:and|with|und|mit) (?=[^\\s]{0,60}\\d))["'\`]?)${BARE_VALUE}${CLAUSE_END}`,
+      `(?<keep>(?<![\\w.$/@-])${LOGIN_WORDS}(?: (?:is|are|with|as|sind|for|on|mit|als|avec|con|come?|como?|com)(?: \\w{1,16}){0,3}?)?(?:[ ]?[:=→]|[ ]->)?[ ]{1,2}(?!\\w{1,12}://)${USER}(?: ?[:/] ?| // | (?:and|with|und|mit) (?=[^\\s]{0,60}\\d))["'\`]?)${BARE_VALUE}${CLAUSE_END}`,
       'iy',
     ),
     accepts: isPairSecret,
@@ -53,6 +53,14 @@ export const PAIR_RULES: readonly SecretRule[] = [
       isPairSecret(candidate) &&
       (/(?:[/:,|(] ?|\/\/ | and )["'`]?$/.test(candidate.context) ||
         isSimplePassword(candidate.secret)),
+  }),
+  atKeyword('A login in parentheses: "log into the router (admin/…)"', {
+    keywords: ['log', 'sign', 'ssh', 'einlog', 'anmeld', 'connect', 'conect'],
+    pattern: new RegExp(
+      `(?<keep>\\b(?:log(?:ged|ging)?[ -]?in(?:to)?|logins?|sign[ -]?in|ssh|einlogg\\w{1,4}|anmelde\\w{0,3}|connect\\w{0,3}|conect\\w{1,4})\\b[^\\n()[\\]]{0,60}\\((?:admin\\w{0,10}|root|user|test|demo|guest|sa|pi|postgres)(?:[:/,]| / | : |, ))${BARE_VALUE}(?=\\))`,
+      'iy',
+    ),
+    accepts: isPairSecret,
   }),
   atKeyword('A login in two letters: "u: ops p: …"', {
     keywords: ['u: '],
@@ -107,7 +115,7 @@ export const PAIR_RULES: readonly SecretRule[] = [
   pair('Postfix: a host and a login on one line of sasl_passwd', {
     keywords: [':'],
     pattern: new RegExp(
-      `(?<keep>:(?<=(?:^|\\n)\\[?[\\w.-]{3,64}\\]?:)(?:\\d{2,5}|smtps?|submissions?)[ \\t]{1,8}[\\w.@+-]{2,64}:)${BARE_VALUE}(?=[ \\t]{0,4}(?:\\r?\\n|$))`,
+      `(?<keep>:(?<=(?:^|\\n)\\[?[\\w.-]{3,64}\\]?:)(?:\\d{2,5}|smtps?|submissions?)[ \\t]{1,8}[\\w.@+-]{2,64}:)${BARE_VALUE}(?=[ \\t]{0,4}(?:\\r?\\n|$|#))`,
       'g',
     ),
     accepts: isOfFile,
@@ -181,10 +189,10 @@ export const PAIR_RULES: readonly SecretRule[] = [
     keywords: (
       'bcrypt;argon;scrypt;passlib;pwd_context;hasher;crypt;ph.;password_hash;password_verify;hashpw;' +
       'checkpw;generate_password_hash;make_password;check_password_hash;pbkdf2;authenticate;hash;' +
-      'pgp_sym;createhmac;sensitive;secret;redacted;securestring;jwt.;pragma'
+      'pgp_sym;createhmac;sensitive;secret;redacted;securestring;jwt.;pragma;password.;password::;redis;jedis;client;conn'
     ).split(';'),
     pattern:
-      /(?<keep>\b(?:(?:bcrypt|bcryptjs|argon2\w{0,2}|argon|scrypt|passlib|pwd_context|hasher|crypt|ph)\w{0,8}(?:\.|::|->)\w{0,12}(?:hash|compare|verify|check)\w{0,12}|(?:password_hash|password_verify|hashpw|checkpw|generate_password_hash|make_password|check_password_hash|scryptSync|pbkdf2Sync|pbkdf2_hmac|crypt|authenticate)|hash_?[pP]assword|pgp_sym_(?:en|de)crypt|createHmac|(?:Sensitive|Secret(?:Str|String|Box|Text)?(?:::new|\.make|\.of)|SecretStr|SecretString|Redacted\.make|SecureString::from)|jwt\.(?:sign|verify|encode|decode))\((?:[\w.$ ]{1,40}, {0,2}|["'][^"'\n[\]]{1,64}["'], {0,2}|\{[^{}\n]{0,120}\}, {0,2}){0,1}[bru]?["'`]|pragma (?:re)?key ?= ?["'])[^"'`\n\\<>[\]]{4,120}(?=["'`])/iy,
+      /(?<keep>\b(?:(?:bcrypt|bcryptjs|argon2\w{0,2}|argon|scrypt|passlib|pwd_context|hasher|crypt|ph)\w{0,8}(?:\.|::|->)\w{0,12}(?:hash|compare|verify|check)\w{0,12}|(?:password_hash|password_verify|hashpw|checkpw|generate_password_hash|make_password|check_password_hash|scryptSync|pbkdf2Sync|pbkdf2_hmac|crypt|authenticate)|hash_?[pP]assword|pgp_sym_(?:en|de)crypt|createHmac|(?:Sensitive|Secret(?:Str|String|Box|Text)?(?:::new|\.make|\.of)|SecretStr|SecretString|Redacted\.make|SecureString::from)|jwt\.(?:sign|verify|encode|decode)|Password(?:\.of|\.from|::new)|(?:redis|jedis|client|conn|connection)\w{0,8}\.auth)\((?:[\w.$ ]{1,40}, {0,2}|["'][^"'\n[\]]{1,64}["'], {0,2}|\{[^{}\n]{0,120}\}, {0,2}){0,1}[bru]?["'`]|pragma (?:re)?key ?= ?["'])[^"'`\n\\<>[\]]{4,120}(?=["'`])/iy,
     accepts: ({ context, secret }) =>
       isLiteral(secret) &&
       !/(?:createHmac|authenticate)\([bru]?["'`]$|jwt\.\w+\([bru]?["'`]$/i.test(context),
@@ -218,7 +226,7 @@ function isOfFile({ secret }: Candidate): boolean {
 
 /** Matches other words that follow a slash or colon after a word for a login. */
 const NOT_A_SECRET =
-  /^(?:log(?:out|off|in)|sign(?:up|out|in|off|-up|-out)|register|registration|session\w*|cookie\w*|profile\w*|callback|account\w*|billing|settings?|user\w*|admin\w*|role\w*|group\w*|token\w*|failed|success\w*|error\w*|denied|security|access|authori[sz]\w+|permission\w*|member\w*|service\w*|server\w*|client\w*|provider\w*|module\w*|handler\w*|index|router?|routes?|middleware|controller|github|gitlab|google|oauth\w*|basic|bearer|digest|email|phone|website|platform|device|browser|payment|contact|subscription|\w+\.(?:[jt]sx?|py|go|rb|php|md|html?|json|ya?ml))$/i;
+  /^(?:log(?:out|off|in)|sign(?:up|out|in|off|-up|-out)|register|registration|session\w*|cookie\w*|profile\w*|callback|account\w*|billing|settings?|user\w*|admin\w*|role\w*|group\w*|token\w*|editors?|viewers?|owners?|writers?|readers?|manager|failed|success\w*|error\w*|denied|security|access|authori[sz]\w+|permission\w*|member\w*|service\w*|server\w*|client\w*|provider\w*|module\w*|handler\w*|index|router?|routes?|middleware|controller|github|gitlab|google|oauth\w*|basic|bearer|digest|email|phone|website|platform|device|browser|payment|contact|subscription|\w+\.(?:[jt]sx?|py|go|rb|php|md|html?|json|ya?ml))$/i;
 
 function isLiteral(secret: string): boolean {
   if (/\$\{|\{\{|^\$/.test(secret) || isPlaceholder(secret)) return false;

@@ -161,7 +161,7 @@ const NAMING_WORD =
  * Matches participles and adjectives that describe a password: "the password is mandatory, encrypted, changeable".
  */
 const DESCRIBING_WORD =
-  /^(?:(?:non|un|over|multi|pre|self|case|read|write|lower|upper|soft|well|base|zero|one|two|short|long)-[a-z]+|[a-z]+(?:ed|ing|able|ible|ive|ory|ary|ous|ful|less|ant|ent|lich|isch)|[a-z]+(?<!f)ly|written|chosen|broken|stolen|forgotten|overwritten|(?:ab|an|auf|aus|ein|um|weg|zu)?ge[a-z]+(?:t|en)|ver[a-zäöüß]{3,10}(?:en|t|d))$/;
+  /^(?:(?:non|un|over|multi|pre|self|case|read|write|lower|upper|soft|well|base|zero|one|two|short|long)-[a-z]+|[a-z]+(?:ed|ing|able|ible|ive|ory|ary|ous|ful|less|ant|ent|lich|isch)|[a-z]+(?<!f)ly|[a-z]+t[oó]ri[oa]s?|written|chosen|broken|stolen|forgotten|overwritten|(?:ab|an|auf|aus|ein|um|weg|zu)?ge[a-z]+(?:t|en)|ver[a-zäöüß]{3,10}(?:en|t|d))$/;
 
 /** Says whether an unquoted value is a password that a person chose, and no word of a sentence or of code. */
 export function isBareChosen(secret: string): boolean {
@@ -171,6 +171,25 @@ export function isBareChosen(secret: string): boolean {
     !DESCRIBING_WORD.test(bare) &&
     !BARE_PRIMITIVE.test(bare) &&
     !/^[a-z_$]\w{0,40}(?:[?!]?\.[A-Za-z_$]{1,40}\d?){1,8}$/.test(bare)
+  );
+}
+
+/**
+ * Matches adjectives and participles of Romance languages, and verbs and adjectives of German: they say something of a password
+ * ("la contraseña es compartida", "das Passwort zurücksetzen").
+ */
+const ROMANCE_WORD =
+  /^\p{Ll}{2,20}(?:[aiu][dt][oa]s?|ée?s?|ect[oa]s?|ari[oa]s?|ferente|uel(?:le)?|[ou]al|[ai]bles?|tiv[oa]s?|vel)$/u;
+const GERMAN_VERB = /^\p{Ll}{2,20}(?:en|ern|eln|iert|ig|lich|isch|bar|ück)$/u;
+const ROMANCE_LEAD =
+  /(?: |['’])(?:est|sera|es|era|será|è|sarà|é):?\s["'`*]{0,3}$|(?:passe|mdp|contrase[ñn]a|clave|senha) $/i;
+const GERMAN_LEAD = /(?:wort|ist|war|lautet|einfach|jetzt)\s["'`*]{0,3}$/i;
+
+/** Says whether a word in a sentence says something of the secret. `lead`: what precedes the word. */
+export function describesSecret(word: string, lead: string): boolean {
+  return (
+    (ROMANCE_WORD.test(word) && ROMANCE_LEAD.test(lead)) ||
+    (GERMAN_VERB.test(word) && GERMAN_LEAD.test(lead))
   );
 }
 

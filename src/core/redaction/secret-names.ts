@@ -5,17 +5,26 @@
 
 /** Words for a password in other languages, which people use in notes and not in code. */
 export const FOREIGN_NAMES =
-  'passwort|passord|kennwort|mot[ _-]?de[ _-]?passe|contrase[ñn]a|clave(?=:| =| es | de acceso)|senha|palavra-passe|wachtwoord|has[łl]o(?![a-z])|' +
+  'passwort|passord|kennwort|mot[ _-]?de[ _-]?passe|contrase[ñn]a|clave(?=:| =| es | (?:de(?:l| la)? )?(?:acceso|wi-?fi|root|admin|servidor|usuario|correo|router|red)(?![\\w-]))|senha|palavra-passe|wachtwoord|has[łl]o(?![a-z])|' +
   'heslo|l[öo]senord|adgangskode|salasana|parola|[şs]ifre(?![a-z])|jelsz[óo]|lozinka|κωδικός|пароль|密[码碼]|口令|' +
   'パスワード|暗証番号|비밀번호|비번|암호|패스워드';
 export const SPOKEN_NAMES = `pass(?:wor[dt]|wd|[ -]?phrase|code)|(?:unlock|key)[ -]phrase|passw|${FOREIGN_NAMES}`;
 /** Characters of words in the languages of `SPOKEN_NAMES`, for a class of characters. */
 const LETTERS = '\\w\\u00c0-\\u024f\\u0400-\\u04ff';
-/** Matches "for the staging database". */
-export const OF_PLACE = `(?: (?:for|of|on|at|für|von|vom|zum|der|des|auf|pour|de|du|des|del|para|da|do|della?|dello|voor|van|till|til|от|для|к) [${LETTERS}. @-]{1,32}?)?`;
+/** Prepositions, with their articles, in front of what a secret is for. */
+const FOR =
+  '(?:for|of|on|at|in|für|von|vom|zum|zur|der|des|auf|im|am|beim|pour|du|des|del?|au|aux|sur|para|en|di|d[aeo]l(?:l[aeo])?|per|sul|d[aeo]|no|na|em|voor|van|till?|от|для|к)';
+/**
+ * Matches "for the staging database (read only)". In Romance languages the words for it may follow without a preposition:
+ * "mot de passe root".
+ */
+export const OF_PLACE = `(?: (?:${FOR} |d(?:ell)?['’])[${LETTERS}. @/'’-]{1,40}?(?: \\([^()\\n]{1,30}\\))?|(?<=passe|mdp|contrase[ñn]a|clave|senha)(?: [${LETTERS}-]{2,16}){1,2}?)?`;
 /** The verb between a name and its value in a sentence, in the languages of `SPOKEN_NAMES`. */
 export const VERB_IS =
-  "(?:is|was|ist|war|lautet|est|c['’]est|es|è|é|jest|är|er|este|(?<=has[łl]o )to|(?<=salasana )on|(?<=heslo )je)";
+  "(?:is|was|ist|war|lautet|heißt|heisst|est|sera|c['’]est|es|era|será|è|sarà|é|jest|är|er|este|(?<=has[łl]o )to|(?<=salasana )on|(?<=heslo )je)";
+/** Adverbs that may stand between that verb, or a name, and the value. */
+export const ADVERBS =
+  '(?: (?:now|still|currently|simply|just|again|only|jetzt|nun|noch|immer|weiterhin|einfach|maintenant|toujours|encore|désormais|simplement|ahora|todavía|aún|simplemente|ora|adesso|ancora|semplicemente|agora|ainda|simplesmente)){0,2}';
 /** Names of passwords. `pass` alone is also a verb, so it needs a setting's word or a sign beside it. */
 export const PASSWORDS =
   `${SPOKEN_NAMES}|pwd|(?<=[a-z0-9][_-])pass(?![a-z])|(?<![\\w-])pass(?=["'>]|(?<=[\\s({]:pass) ["']|</key>|[ ]{0,4}:?=|: |:(?=[^\\s:/"'\`]{5})| (?:<-|->|→) |\\s{1,40}value:)|` +
