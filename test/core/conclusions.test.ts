@@ -162,6 +162,7 @@ test('neither a question nor an order is quoted beside its answer, and a stateme
     'Check whatever the harbour depot says about boats.',
     'Check the boats of `depot.ts`.',
     'Check the stream of the harbour depot.',
+    'Wondering: the stream of the harbour depot may be late.',
     'The boats leave at six. The harbour depot is closed then.',
   ]) {
     expect(quotesOf(text)).toEqual([answer]);

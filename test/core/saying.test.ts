@@ -36,6 +36,14 @@ const EMPTY = {
     'The review is still pending before the merge.',
     'Spawned another worker for the docs of the quay.',
     'The agents are making progress.',
+    'The design agent is working on the mockups of the quay.',
+    '8 pending todos remain.',
+    '25 commits covering the whole harbour.',
+    'Moved the todo to `done/` and committed.',
+    'Todo for TIDE-02 committed as `1b3df75`.',
+    'The list of boats was written to: /home/marta/quay/boats.json',
+    'Verification: 230/230 crane tests pass, web build clean, desktop build clean.',
+    "I've successfully fixed the issue and added tests.",
     'The plan is solid for the common tide.',
     'The current approach is fine as it documents intent.',
     'Good, the JSON output works.',
@@ -157,6 +165,11 @@ const TELLING = [
   'In this case the planner needs DOCKER=1.',
   'Notify me is the name of the button.',
   'Committed sessions stay in the shadow branch.',
+  'The boats are staged, weighed and committed to the depot of Bergen.',
+  '12 tests fail without DOCKER=1.',
+  'The log of the quay is written to `logs/quay.log`.',
+  "I've added `--harbour` to the planner.",
+  'The gate is green, and boats wait.',
   'Der Zwischenspeicher wird beim Start geleert.',
   'Il faut vider le cache avant le démarrage.',
   'El servidor escucha en el puerto 6543.',
@@ -218,9 +231,18 @@ test.each([
   'The quay reads ALL files, because #1234 asked for it.',
   'Session A keeps the lock of the quay until session B asks for it.',
   'Load tests of the quay are slow.',
+  'Tests: the quay needs DOCKER=1.',
   'Print jobs of the quay run at night.',
 ])('a line that says something alone: %s', (line) => {
   expect(isWeak(line)).toBe(false);
+});
+
+test.each([
+  '`TestQuay_MovesBoats` - verifies that the crane moves all boats',
+  '`quay/crane_test.go`: Updated to use the new crane',
+  'crane.spec.ts (11): removed redundant mocks',
+])('a line about a test needs its file: %s', (line) => {
+  expect(isWeak(line)).toBe(true);
 });
 
 test('a line of little use alone is not quoted', () => {

@@ -8,7 +8,9 @@ import {
   isMasked,
   isWeak,
   NO_STATEMENT,
+  objectPointsBack,
   pointsBack,
+  requestPointsBack,
   sayingPart,
   withoutTicks,
 } from './saying.ts';
@@ -435,7 +437,7 @@ function requestSentence(
   for (const [at, whole] of sentences.entries()) {
     const text = withoutPoliteness(plainLine(whole));
     if (isReply(text) || isNoRequest(text) || isMasked(text)) continue;
-    if (!isStatement(text) || (pointsBack(text) && !hasValue(text))) continue;
+    if (!isStatement(text) || (isBack(text) && !hasValue(text))) continue;
     const match = matchOf(text, values);
     // What shares no word with the question is about something else, unless it is all that the user said.
     if (match === 0 && !isOnly) continue;
@@ -449,6 +451,10 @@ function requestSentence(
     if ((best === undefined || score > best.score) && !said.has(text)) best = { text, score };
   }
   return best;
+}
+
+function isBack(request: string): boolean {
+  return requestPointsBack(request) || objectPointsBack(request);
 }
 
 /** Penalty of a sentence whose subject was named before it: more than any match with the prompt adds. */

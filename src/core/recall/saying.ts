@@ -41,9 +41,9 @@ const ANNOUNCES = [
   /^(?:では|次に|まず|それでは|これから)[、,]?.*(?:ます|しましょう)[。]?$/u,
 ];
 
-/** Matches sentences that say what the agent looked at, but not what it saw. */
+/** Matches sentences that say what the agent looked at or worked on, but not what it saw or changed. */
 const NARRATES = new RegExp(
-  `^${LEAD}(?:i (?:can )?(?:see|found|understand|notice)|i['’]ve (?:found|launched|read|reviewed|started)|found (?:it|another|the)|here (?:is|are)|here['’]s)\\b`,
+  `^${LEAD}(?:i (?:can )?(?:see|found|understand|notice)|i['’]ve (?:(?:already|also|just|now|successfully) )?(?:added|addressed|completed|created|fixed|found|implemented|launched|read|removed|reviewed|started|updated)|found (?:it|another|the)|here (?:is|are)|here['’]s)\\b`,
   'i',
 );
 
@@ -114,6 +114,11 @@ const IS_DONE = [
   /^(?:the|my|our|your) (?:\S+ ){1,10}?(?:is|are|was|were|has been|have been) (?:already |just |now )?(?:added|applied|clean(?:ed)?|closed|committed|completed?|created|done|finished|gone|green|loaded|merged|posted|pushed|removed|updated)(?: and \w+| now)?[.!]$/i,
   /^(?:all|both)(?: [\w-]+){1,5} (?:are|were|have been) (?:now |already )?(?:addressed|applied|completed|done|fixed|implemented|resolved|updated)\b(?!.*`)/i,
   /\b(?:builds?|checks?|ci|jobs?|reviews?|pipelines?|tests?|workflows?) (?:(?:is|are) )?(?:still (?:pending|queued|running)|in progress|pending|progressing|underway)\b/i,
+  // "The crew is working on the mockups", "8 todos remain.", "Moved the todo to `done/` and committed."
+  /\b(?:is|are) (?:\w+ )?working on\b|^\d+ (?:(?:more|new|open|pending|remaining) )?(?:commits?|tests?|todos?)\b(?! (?:fail|need|only))/i,
+  /^\p{Lu}\p{Ll}+ed\b.{0,200}\band (?:committed|pushed)[.!]?$|\bcommitted as `?[\da-f]{7,40}\b|\b(?:saved|written) to:? [/~]\S+$/u,
+  // "Verification: 12 tests pass, the build is clean"
+  /^(?:[^,;]{1,100}\b(?:pass(?:es|ed|ing)?|clean|green|succeed(?:s|ed)?)(?:[,;] (?:and )?|[.!]?$)){2,}$/i,
   /^(?:dispatched|launched|spawned|started) (?:\S+ ){1,4}(?:sub-?)?(?:agents?|workers?)\b|\b(?:sub-?)?(?:agents?|workers?) (?:is|are) (?:active|back|making progress|still (?:going|running|working))\b/i,
 ];
 /** Matches a verdict on work without a finding: "Strong test coverage - the new code is well tested." */
@@ -248,6 +253,9 @@ export function isStepOfExample(sentence: string): boolean {
 /** Matches a place in the code without a statement about it. */
 const POINTS_TO_CODE =
   /^`[\w./-]+\.\w{1,4}(?::[^`]*)?`:? (?:[–—-] )?(?:used|called|defined|during|in|at|where|when|for)\b/i;
+/** Matches a line about one test, "`TestQuay` - verifies the lock": the file of the test says what it verifies. */
+const NAMES_TEST =
+  /^`?(?:Test[A-Z]\w+|[\w./-]*(?:_test\.\w{1,4}|\.(?:spec|test)\.\w{1,4}))(?::\d+)?`?\s*(?:[–—:-]\s|\()/u;
 /** Matches a count of written lines, which the file shows too. */
 const COUNTS_LINES = /\(~?\d+ (?:LOC|lines)\b/i;
 
@@ -259,6 +267,7 @@ export function isWeak(line: string): boolean {
     NAMES_ABSENT.test(line) ||
     isStepOfExample(line) ||
     POINTS_TO_CODE.test(line) ||
+    NAMES_TEST.test(line) ||
     COUNTS_LINES.test(line)
   );
 }
