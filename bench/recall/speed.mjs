@@ -14,7 +14,7 @@ const SPACE = 'project/bench';
 const FIRST_PROMPT = { conversation: 'of none', branch: '', quietShare: 0, briefTokensMax: 125 };
 
 /** `words`: how many different ones; `power`: how unevenly they are used; `agent`: who asks, a chat unless told. */
-const KINDS = {
+export const KINDS = {
   agent: { words: 30_000, power: 1, asked: 60, answered: 80, agent: FIRST_PROMPT },
   ordinary: { words: 30_000, power: 1, asked: 12, answered: 0 },
   'long prompt': { words: 30_000, power: 1, asked: 60, answered: 80 },
@@ -106,7 +106,7 @@ async function keep({ memory, outbox }, texts) {
   return { kept50: percentile(times, 0.5), keptMost: Math.max(...times) };
 }
 
-class Texts {
+export class Texts {
   #seed = 0x2545f491;
   #kind;
   #made = 0;

@@ -3,8 +3,12 @@ import { SaidLines } from '../../src/core/recall/said-lines.ts';
 import * as brief from '../../src/core/recall/session-brief.ts';
 
 const VALUES = new Map([['quai', 3]]);
-const titleOf = (...given: Parameters<typeof brief.titleOf>): string =>
-  brief.titleOf(...given)?.title ?? '';
+const titleOf = (
+  exchanges: readonly brief.TitledExchange[],
+  values: ReadonlyMap<string, number>,
+  said = new SaidLines(''),
+  tokensMax?: number,
+): string => brief.titlesOf(exchanges, values)(said, tokensMax)?.title ?? '';
 const asked = (text: string) => [{ asked: text, answered: '' }];
 
 test('a statement of one sentence is a title whole, with its value at the end', () => {
@@ -129,7 +133,7 @@ const MOVED = 'Moved `tide_planner.ts` to the depot of Bergen.';
 const session = (text: string, answered: string, branch = '') => ({
   branch,
   titleWithin: (tokensMax: number) =>
-    brief.titleOf([{ asked: text, answered }], VALUES, new SaidLines(''), tokensMax),
+    brief.titlesOf([{ asked: text, answered }], VALUES)(new SaidLines(''), tokensMax),
 });
 const titlesOf = (sessions: readonly ReturnType<typeof session>[], briefTokensMax = 125) =>
   brief.shareTitles(sessions, { briefTokensMax, days: 1 }).map((one) => one?.title);

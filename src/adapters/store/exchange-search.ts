@@ -48,7 +48,8 @@ import {
   likeliestSessions,
   SESSIONS_MAX,
   shareTitles,
-  titleOf,
+  titlesOf,
+  type TitleWithin,
 } from '../../core/recall/session-brief.ts';
 import { Vocabulary } from '../../core/recall/vocabulary.ts';
 import { filesFrom } from './provenance.ts';
@@ -412,8 +413,13 @@ const CLOSING_MAX = 3;
 const END_PASSAGES = 16;
 /** Bound on further exchanges of a session, which share most words with the prompt. */
 const LIKE_MAX = 2;
-/** Bound on the passages that are read for each word of the prompt, newest first. */
+/**
+ * Bounds on the passages that are read for each word of the prompt, newest first, and on the newest passages of a
+ * project among which they are: about those of RECORDS_MAX records. Without the second a recall from 100,000 memories
+ * took 20 ms more, for sessions that are too old to be listed.
+ */
 const HOLDERS_MAX = 200;
+const HOLDERS_AMONG = 4096;
 
 const DAY_MS = 86_400_000;
 
@@ -477,24 +483,26 @@ class SessionSearch {
     });
     const likeliest = likeliestSessions(sessions, now);
     const said = new SaidLines(question.prompt);
-    const found: { at: number; branch: string; texts: ExchangeTexts[] }[] = [];
+    const found: { at: number; branch: string; titleWithin: TitleWithin<ExchangeTexts> }[] = [];
     for (let at = 0; at < likeliest.length && found.length < SESSIONS_MAX; at += SESSIONS_MAX) {
       const some = likeliest.slice(at, at + SESSIONS_MAX);
       const read = yield* together(some.map((one) => this.#textsOf(one.conversation, question)));
       for (const [place, texts] of read.entries()) {
-        const title = found.length === SESSIONS_MAX ? undefined : titleOf(texts, values, said);
+        if (found.length === SESSIONS_MAX) break;
+        const titleWithin = titlesOf(texts, values);
+        const title = titleWithin(said);
         if (title === undefined) continue;
         said.add(partsOf(title.title).join('\n'));
-        found.push({ at: some[place]?.at ?? 0, branch: some[place]?.branch ?? '', texts });
+        found.push({ at: some[place]?.at ?? 0, branch: some[place]?.branch ?? '', titleWithin });
       }
     }
     const others = new SaidLines(question.prompt);
     const days = new Set(found.map(({ at }) => Math.floor(at / DAY_MS))).size;
     const { briefTokensMax } = agent;
     const titles = shareTitles(
-      found.map(({ branch, texts }) => ({
+      found.map(({ branch, titleWithin }) => ({
         branch,
-        titleWithin: (tokensMax: number) => titleOf(texts, values, others, tokensMax),
+        titleWithin: (tokensMax: number) => titleWithin(others, tokensMax),
       })),
       { briefTokensMax, days },
     );
@@ -527,9 +535,13 @@ class SessionSearch {
 
   /** Returns for each term the conversations of the newest passages that have it. */
   *#holders(spaces: readonly Space[], terms: readonly string[]): Steps<Map<string, Set<number>>> {
-    const most = Math.ceil(HOLDERS_MAX / Math.max(1, spaces.length));
+    const count = Math.max(1, spaces.length);
+    const limits = {
+      most: Math.ceil(HOLDERS_MAX / count),
+      among: Math.ceil(HOLDERS_AMONG / count),
+    };
     const holders = new Map(terms.map((term) => [term, new Set<number>()]));
-    const all = yield* together(spaces.map((space) => this.#source.holders(space, terms, most)));
+    const all = yield* together(spaces.map((space) => this.#source.holders(space, terms, limits)));
     for (const held of all) {
       for (const [key, conversations] of held.entries()) {
         const found = holders.get(terms[key] ?? '');

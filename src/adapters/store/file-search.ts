@@ -216,11 +216,12 @@ class SqliteSource implements RecallSource {
   holders(
     space: Space,
     terms: readonly string[],
-    most: number,
+    { most, among }: { readonly most: number; readonly among: number },
   ): Steps<readonly (readonly number[])[]> {
     const { first, last } = rangeOf(space);
+    const from = Math.max(first, last - among);
     const values = JSON.stringify(terms.map(quoted));
-    const rows = this.#database.all<HolderRow>(HOLDERS, first, last, values, most);
+    const rows = this.#database.all<HolderRow>(HOLDERS, from, last, values, most);
     const holders = terms.map((): readonly number[] => []);
     for (const { key, held } of rows) holders[key] = held?.split(',').map(Number) ?? [];
     return done(holders);

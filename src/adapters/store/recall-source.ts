@@ -41,11 +41,14 @@ export interface RecallSource {
   readRecords(records: readonly number[]): Steps<readonly SpokenText[]>;
   /** Returns the sessions that have the newest `most` records, newest first, at most `sessionsMost`. */
   sessions(space: Space, most: number, sessionsMost: number): Steps<readonly Session[]>;
-  /** Returns for each term, in order, the conversations of its newest `most` passages. */
+  /**
+   * Returns for each term, in order, the conversations of its newest `most` passages. Only the newest `among` passages of
+   * the space count.
+   */
   holders(
     space: Space,
     terms: readonly string[],
-    most: number,
+    limits: { readonly most: number; readonly among: number },
   ): Steps<readonly (readonly number[])[]>;
   /** Returns ids of the first passages of a conversation, at most `most`. */
   opening(conversation: number, most: number): Steps<readonly number[]>;

@@ -122,27 +122,33 @@ export function shareTitles<Kind>(
   });
 }
 
+/** Returns a session's title within a token limit, which repeats none of the lines in `said`. */
+export type TitleWithin<Kind> = (
+  said: Pick<SaidLines, 'has'>,
+  tokensMax?: number,
+) => Titled<Kind> | undefined;
+
 /**
  * Describes a session in one line: what an answer concluded about the things that the user asked for, after the
  * request if both fit. If no answer concluded anything, it is a request whose words the answer took up. Undefined if
- * there is neither, or if everything is already quoted.
+ * there is neither, or if everything is already quoted. The exchanges are read once, for all titles.
  */
-export function titleOf<Kind extends TitledExchange>(
+export function titlesOf<Kind extends TitledExchange>(
   exchanges: readonly Kind[],
   values: TermValues,
-  said: Pick<SaidLines, 'has'> = new SaidLines(''),
-  tokensMax = TITLE_TOKENS_MAX,
-): Titled<Kind> | undefined {
+): TitleWithin<Kind> {
   const asked = namingIn(exchanges.map((one) => ownWordsOf(one.asked)).join('\n'));
-  const question = { values, said, tokensMax, asked };
-  let best: (Titled<Kind> & Scored) | undefined;
-  for (const exchange of exchanges) {
-    const one = lineFor(exchange, question);
-    if (one !== undefined && one.score > (best?.score ?? Number.NEGATIVE_INFINITY)) {
-      best = { exchange, ...one };
+  const read = exchanges.map((exchange) => ({ exchange, lines: linesOf(exchange, values, asked) }));
+  return (said, tokensMax = TITLE_TOKENS_MAX) => {
+    let best: (Titled<Kind> & Scored) | undefined;
+    for (const { exchange, lines } of read) {
+      const one = lineFrom(lines, { said, tokensMax });
+      if (one !== undefined && one.score > (best?.score ?? Number.NEGATIVE_INFINITY)) {
+        best = { exchange, ...one };
+      }
     }
-  }
-  return best && { exchange: best.exchange, title: best.title };
+    return best && { exchange: best.exchange, title: best.title };
+  };
 }
 
 /** What adds to a title's score, or subtracts from it. */
@@ -173,63 +179,90 @@ interface Scored {
   readonly score: number;
 }
 
-interface TitleQuestion {
-  readonly values: TermValues;
-  readonly said: Pick<SaidLines, 'has'>;
-  readonly tokensMax: number;
-  /** The words of the session's requests that name something. */
-  readonly asked: ReadonlySet<string>;
+/** A sentence that can be a part of a title. */
+interface Candidate extends Scored {
+  /** As the exchange has it. */
+  readonly sentence: string;
+  readonly tokens: number;
 }
 
-function lineFor(exchange: TitledExchange, question: TitleQuestion): Scored | undefined {
+/** What an exchange can add to a title. */
+interface ExchangeLines {
+  readonly told: readonly Candidate[];
+  readonly requests: readonly Candidate[];
+  /** True if the request is the session's subject, so that it is a title without a conclusion. */
+  isSubject(request: string): boolean;
+}
+
+/** `asked`: the words of the session's requests that name something. */
+function linesOf(
+  exchange: TitledExchange,
+  values: TermValues,
+  asked: ReadonlySet<string>,
+): ExchangeLines {
   const lines = firstTold(exchange, (part, isTold) => soleSentences(part).filter(isTold));
-  const told = bestOf(
-    lines,
-    { ...question, tokensMax: question.tokensMax - MARK_TOKENS },
-    scoreTold,
-  );
-  const left = told && question.tokensMax - ARROW_TOKENS - estimateTextTokens(told.title);
   const sentences = sentencesAsked(exchange.asked);
-  const request = bestOf(
-    sentences,
-    { ...question, tokensMax: left ?? question.tokensMax },
-    scoreAsked,
-  );
+  return {
+    told: candidatesIn(lines, values, (title, naming) => scoreTold(title, naming, asked)),
+    requests: candidatesIn(sentences, values, scoreAsked),
+    isSubject: (request) => {
+      if (exchange.answered === '' || isOneStatement(sentences)) return true;
+      const answered = namingIn(exchange.answered);
+      return [...namingIn(request)].filter((term) => answered.has(term)).length >= TAKEN_MIN;
+    },
+  };
+}
+
+interface TitleLimits {
+  readonly said: Pick<SaidLines, 'has'>;
+  readonly tokensMax: number;
+}
+
+function lineFrom(lines: ExchangeLines, { said, tokensMax }: TitleLimits): Scored | undefined {
+  const told = bestOf(lines.told, { said, tokensMax: tokensMax - MARK_TOKENS });
+  const left = told === undefined ? tokensMax : tokensMax - ARROW_TOKENS - told.tokens;
+  const request = bestOf(lines.requests, { said, tokensMax: left });
   if (told !== undefined) {
-    const title = `${ANSWER_MARK}${told.title}`;
     return request === undefined
-      ? { ...told, title }
+      ? { title: `${ANSWER_MARK}${told.title}`, score: told.score }
       : { title: `${request.title}${TITLE_ARROW}${told.title}`, score: told.score + VALUE.asked };
   }
-  if (request === undefined) return undefined;
-  const answered = namingIn(exchange.answered);
-  const taken = [...namingIn(request.title)].filter((term) => answered.has(term)).length;
-  const isSubject = taken >= TAKEN_MIN || exchange.answered === '' || isOneStatement(sentences);
-  return isSubject ? { ...request, score: request.score + VALUE.untold } : undefined;
+  if (request === undefined || !lines.isSubject(request.title)) return undefined;
+  return { title: request.title, score: request.score + VALUE.untold };
 }
 
 function bestOf(
+  candidates: readonly Candidate[],
+  { said, tokensMax }: TitleLimits,
+): Candidate | undefined {
+  let best: Candidate | undefined;
+  for (const one of candidates) {
+    if (one.tokens > tokensMax || one.score <= (best?.score ?? Number.NEGATIVE_INFINITY)) continue;
+    if (!said.has(one.sentence)) best = one;
+  }
+  return best;
+}
+
+function candidatesIn(
   sentences: readonly string[],
-  question: TitleQuestion,
-  valueOf: (title: string, naming: ReadonlySet<string>, question: TitleQuestion) => number,
-): Scored | undefined {
-  const { values, said, tokensMax } = question;
-  let best: Scored | undefined;
-  for (const [at, sentence] of sentences.entries()) {
-    if (isReply(sentence) || said.has(sentence)) continue;
+  values: TermValues,
+  valueOf: (title: string, naming: ReadonlySet<string>) => number,
+): Candidate[] {
+  return sentences.flatMap((sentence, at) => {
     const title = withoutPoliteness(plainLine(sentence));
+    const tokens = estimateTextTokens(title);
+    if (tokens > TITLE_TOKENS_MAX || isReply(sentence)) return [];
     // A question would look unanswered.
-    if (estimateTextTokens(title) > tokensMax || kindOf(title) === 'question') continue;
-    if (requestPointsBack(title) || isNoRequest(title) || isStepOfExample(title)) continue;
-    if (objectPointsBack(title) && !hasValue(title)) continue;
+    if (kindOf(title) === 'question') return [];
+    if (requestPointsBack(title) || isNoRequest(title) || isStepOfExample(title)) return [];
+    if (objectPointsBack(title) && !hasValue(title)) return [];
     const naming = namingIn(title);
     let shared = 0;
     for (const term of termsOf(title)) shared += values.get(term) ?? 0;
-    if (naming.size < (shared > 0 || hasValue(title) ? NAMING_SHARED_MIN : NAMING_MIN)) continue;
-    const score = shared + valueOf(title, naming, question) + VALUE.later * at;
-    if (score > (best?.score ?? Number.NEGATIVE_INFINITY)) best = { title, score };
-  }
-  return best;
+    if (naming.size < (shared > 0 || hasValue(title) ? NAMING_SHARED_MIN : NAMING_MIN)) return [];
+    const score = shared + valueOf(title, naming) + VALUE.later * at;
+    return [{ sentence, title, tokens, score }];
+  });
 }
 
 function scoreAsked(title: string, naming: ReadonlySet<string>): number {
@@ -239,7 +272,7 @@ function scoreAsked(title: string, naming: ReadonlySet<string>): number {
 }
 
 /** Scores a line of an answer; one that concludes nothing about what the user asked for is never chosen. */
-function scoreTold(title: string, naming: ReadonlySet<string>, { asked }: TitleQuestion): number {
+function scoreTold(title: string, naming: ReadonlySet<string>, asked: ReadonlySet<string>): number {
   const about = [...naming].filter((term) => asked.has(term)).length;
   const isFinding = concludes(title);
   const isAbout = about > 0 || asked.size < ASKED_MIN;

@@ -193,10 +193,10 @@ export class PostgresSource implements RecallSource {
   holders(
     space: Space,
     terms: readonly string[],
-    most: number,
+    limits: { readonly most: number; readonly among: number },
   ): Steps<readonly (readonly number[])[]> {
     if (terms.length === 0) return done([]);
-    return waitFor(this.#holders(space, terms, most));
+    return waitFor(this.#holders(space, terms, limits));
   }
 
   opening(conversation: number, most: number): Steps<readonly number[]> {
@@ -351,12 +351,17 @@ export class PostgresSource implements RecallSource {
     });
   }
 
-  async #holders(space: Space, terms: readonly string[], most: number): Promise<number[][]> {
+  async #holders(
+    space: Space,
+    terms: readonly string[],
+    { most, among }: { readonly most: number; readonly among: number },
+  ): Promise<number[][]> {
     const rows = await this.#all<{ place: number; held: string | null }>(
       RECALL.holders,
       space.id,
       this.#keys.keysOf(space.id, terms),
       most,
+      space.next - among,
     );
     const holders = terms.map((): number[] => []);
     for (const { place, held } of rows) {
