@@ -11,7 +11,7 @@ import {
 } from './conclusions.ts';
 import { isReply, isTelling, ownWordsOf, sentencesAsked } from './own-words.ts';
 import { ANSWER_MARK, TITLE_ARROW } from './recall-block.ts';
-import { SaidLines } from './said-lines.ts';
+import type { SaidLines } from './said-lines.ts';
 import { isStepOfExample, objectPointsBack, requestPointsBack } from './saying.ts';
 import { hasValue, isNoRequest, kindOf, SPECIFIC } from './sentences.ts';
 import { termsOf } from './terms.ts';
