@@ -35,7 +35,7 @@ export const QUOTES = [
   {
     name: 'a session is named by words that name nothing',
     file: 'src/core/recall/session-brief.ts',
-    from: 'if (naming.size < (shared > 0 || hasValue(title) ? NAMING_SHARED_MIN : NAMING_MIN)) continue;',
+    from: 'if (naming.size < (shared > 0 || hasValue(title) ? NAMING_SHARED_MIN : NAMING_MIN)) return [];',
     to: '',
     test: BRIEF,
   },
@@ -49,8 +49,8 @@ export const QUOTES = [
   {
     name: 'a title in the assistant’s words passes for the person’s',
     file: 'src/core/recall/session-brief.ts',
-    from: 'const title = `${ANSWER_MARK}${told.title}`;',
-    to: 'const title = told.title;',
+    from: '? { title: `${ANSWER_MARK}${told.title}`, score',
+    to: '? { title: told.title, score',
     test: BRIEF,
   },
   {
