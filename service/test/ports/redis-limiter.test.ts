@@ -112,6 +112,31 @@ describe.skipIf(missing !== undefined)('a limiter on Redis', () => {
     expect(reads).toHaveLength(4);
   });
 
+  test('running calls take their places again after the loss of all counts', async () => {
+    const own = await startRedis();
+    const port = Number(new URL(own.url).port);
+    const limiter = new RedisLimiter({ url: own.url, report: () => undefined });
+    onTestFinished(() => limiter.close());
+    const running = ['a', 'b'].map((id) => leaseAsk(id, { max: 2, ttlMs: 60_000 }));
+    for (const lease of running) {
+      // oxlint-disable-next-line no-await-in-loop
+      expect((await limiter.take([lease], patience())).refusedBy).toBeUndefined();
+    }
+    await own.stop();
+    const again = await startRedis(port);
+    onTestFinished(() => again.stop());
+    const renew = () =>
+      limiter.renew(running, patience()).then(
+        () => 'renewed',
+        () => 'away',
+      );
+    await expect.poll(renew, { timeout: 20_000 }).toBe('renewed');
+    const third = leaseAsk('c', { max: 2, ttlMs: 60_000 });
+    expect((await limiter.take([third], patience())).refusedBy).toBe('places');
+    await limiter.settle({ leases: running.slice(0, 1), changes: [] }, patience());
+    expect((await limiter.take([third], patience())).refusedBy).toBeUndefined();
+  });
+
   test('a limiter that is away rejects within its deadline, says so once, and comes back', async () => {
     const own = await startRedis();
     const port = Number(new URL(own.url).port);

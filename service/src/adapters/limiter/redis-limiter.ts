@@ -175,7 +175,7 @@ if #counted > 0 then
   for at, value in ipairs(call('MGET', unpack(counted))) do held[places[at]] = tonumber(value or nil) end
 end
 
-local values, ends, uncounted, floors = {}, {}, {}, {}
+local values, ends, uncounted, floors, lost = {}, {}, {}, {}, {}
 for at, key in ipairs(KEYS) do
   local from = at * 5 - 2
   local kind, cost = ARGV[from], ARGV[from + 1]
@@ -213,8 +213,11 @@ for at, key in ipairs(KEYS) do
   elseif operation == 'settle' then
     call('ZREM', key, cost)
   else
+    -- A server that was restarted has lost the places of running calls: each takes its place again.
+    if lost[key] == nil then lost[key] = call('EXISTS', key) == 0 end
     local standing = call('ZSCORE', key, cost)
-    if standing and tonumber(standing) > now then place(key, 'XX', cost, ARGV[from + 3]) end
+    if lost[key] then place(key, 'NX', cost, ARGV[from + 3])
+    elseif standing and tonumber(standing) > now then place(key, 'XX', cost, ARGV[from + 3]) end
   end
 end
 if #uncounted > 0 then return { '0', '0', unpack(uncounted) } end
