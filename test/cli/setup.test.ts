@@ -8,8 +8,9 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { type CliOptions, runCli, runHere, tempFolder } from '../support/cli.ts';
+import { freePort } from '../support/free-port.ts';
 import { LOCAL_TOKEN, PROVIDER_KEY, validConfig } from '../support/config.ts';
 import { homeWith } from '../support/home.ts';
 
@@ -404,4 +405,22 @@ test('a hosted memory is set by flags, its key by a variable or from stdin, and 
   expect((await setup(['--memory', 'embedded'], { home })).code).toBe(0);
   expect(configIn(home)['memory']).toEqual({ kind: 'embedded' });
   expect((await setup(['--memory-url', 'https://x.example.com'], { home })).code).toBe(2);
+});
+
+test('a change that a running proxy uses only after a restart says so, and no other change does', async () => {
+  const home = homeWith({ ...validConfig(), proxy: { port: await freePort() } });
+  const place = ['--memory', 'hosted', '--memory-url', 'https://memory.example.com'];
+  const key = ['--service-key-stdin'];
+  const restart = 'svc stop && svc start --detach';
+  const alone = await setup([...place, ...key], { home, input: 'CANARY-one\n' });
+  expect([alone.code, alone.stderr]).toEqual([0, expect.not.stringContaining(restart)]);
+  await setup(['--memory', 'embedded'], { home });
+  expect(await runCli(['start', '--detach'], { home })).toMatchObject({ code: 0 });
+  onTestFinished(async () => void (await runCli(['stop'], { home })));
+  const moved = await setup([...place, ...key], { home, input: 'CANARY-one\n' });
+  expect([moved.code, moved.stderr]).toEqual([0, expect.stringContaining(restart)]);
+  const renewed = await setup(key, { home, input: 'CANARY-two\n' });
+  expect([renewed.code, renewed.stderr]).toEqual([0, expect.stringContaining(restart)]);
+  const mode = await setup(['--memory-mode', 'read'], { home });
+  expect([mode.code, mode.stderr]).toEqual([0, expect.not.stringContaining(restart)]);
 });

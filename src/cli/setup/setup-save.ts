@@ -1,5 +1,5 @@
 import { type ConfigFile, configPath } from '../../adapters/files/config-file.ts';
-import { configFolder } from '../../adapters/files/own-folders.ts';
+import { configFolder, dataFolder } from '../../adapters/files/own-folders.ts';
 import { updateConfigFile } from '../../adapters/files/config-writer.ts';
 import { createLocalToken } from '../../adapters/processes/local-token.ts';
 import {
@@ -18,6 +18,7 @@ import { type Problem, problemText } from '../../core/settings/config-values.ts'
 import { isRecord } from '../../core/bytes/json-fields.ts';
 import { withoutSettings } from '../../core/settings/config-proxy.ts';
 import { CliError } from '../cli-error.ts';
+import { findByFiles } from '../proxy/own-proxies.ts';
 import type { CommandContext } from '../context.ts';
 import { configError, warnOf } from './load-config.ts';
 import type { Terminal } from '../terminal.ts';
@@ -43,17 +44,35 @@ export interface Changes {
 export async function saveConfig(changes: Changes, context: CommandContext): Promise<Draft> {
   const folder = configFolder(context.environment);
   let saved: Draft = {};
+  let before: Draft = {};
   await updateConfigFile(folder, (old) => {
     refuseUnusable(old);
     const current = isRecord(old?.value) ? old.value : newDraft(createLocalToken());
     const next = changed(withToken(current), changes);
     const { hooksAlone } = changes;
     judge(next, { path: configPath(folder), before: current, hooksAlone }, context);
+    before = current;
     saved = next;
     return next;
   });
   context.terminal.note(`Saved: ${configPath(folder)}`);
+  if (needsRestart(before, saved)) {
+    const { own } = await findByFiles(dataFolder(context.environment));
+    if (own.length > 0) context.terminal.warn(RESTART);
+  }
   return saved;
+}
+
+const RESTART =
+  'svc is running, and uses the changed memory or address after a restart: svc stop && svc start --detach';
+
+/** Says whether a running proxy keeps an old value: all others it reads again at once. */
+function needsRestart(before: Draft, after: Draft): boolean {
+  const [old, now] = [before, after].map(({ memory, proxy }) => {
+    const { host, port } = isRecord(proxy) ? proxy : {};
+    return JSON.stringify([memory, host, port]);
+  });
+  return old !== now;
 }
 
 /** A client whose own settings file now has the settings for svc. */
