@@ -781,6 +781,12 @@ const BITLOCKER: BlindForms = {
 const RELATED: BlindForms = {
   values: ['marmalade', 'lighthouse', 'g0ldfish!', 'Kestrel77'],
   forms: [
+    'redis-benchmark -a %s -n 10',
+    'samba-tool user create ana %s',
+    'wifi: Harbour / %s',
+    "you'll need the password, which is %s",
+    'I use %s as my password everywhere',
+    'das Passwort war früher %s',
     'curl -H "X-Api-Key: %s" https://api.internal/v2/items',
     'helm upgrade app ./chart --set postgresql.auth.password=%s',
     'npm config set //registry.internal/:_authToken %s',
@@ -870,6 +876,9 @@ export const BLIND_FORMS: readonly BlindForms[] = [
 ];
 
 export const BLIND_NEGATIVES: readonly string[] = [
+  'I use the same password everywhere',
+  'la contraseña es temporal',
+  'a senha é temporária',
   'la password è obbligatoria',
   'a senha é obrigatória',
   'mit dem Passwort anmelden',

@@ -27,7 +27,7 @@ const OPTIONS: readonly (readonly [
     '(?:docker|podman|helm|az|skopeo|buildah|oc|nerdctl)\\b[^\\n|;&[\\]]{0,40} login',
     '-p[= ]',
   ],
-  [['redis-cli'], 'redis-cli', '(?:-a|--pass)[= ]'],
+  [['redis-'], 'redis-(?:cli|benchmark)', '(?:-a|--pass)[= ]'],
   [['ldap'], 'ld(?:ap)\\w{3,8}', '-w ?'],
   [['mongo'], 'mongo(?:sh|dump|restore|export|import)?', '-p[= ]?'],
   [['lftp'], 'lftp', '-u ["\']?[\\w.@-]{1,64},'],
@@ -116,6 +116,7 @@ const PLACES: readonly (readonly [keywords: readonly string[], before: string])[
     ['send', 'sendline'],
     '(?:assword|assphrase)[^"\'\\n]{0,8}["\'][);]{0,2}\\s{1,8}(?:\\w{1,12}\\.)?(?:send(?:line)?|exp_send)[ (](?:-- )?(?=["\'])',
   ],
+  [['samba-tool'], '\\bsamba-tool user (?:create|add) [\\w.-]{1,64} (?!-)'],
   [['auth-pass'], '\\bauth-pass [\\w.-]{1,64} '],
   [['http-basic'], '\\bhttp-basic\\.[\\w.-]{1,80} [\\w.@-]{1,64} '],
   [['nmcli'], `\\bnmcli ${ARGUMENTS} password `],
@@ -213,7 +214,7 @@ export const COMMAND_RULES: readonly SecretRule[] = [
     { rest: NO_REST, source: 'A password that a command reads from a pipe' },
   ),
   command(
-    /(?<keep>(?:-file[= ]|\b(?:key|pass\w{0,10}|secret|psk|token) |\b(?:\w{0,12}pass\w{0,10}|wrangler|secret|kinit|sudo|cryptsetup|gpg|openssl|docker|restic|borg|secret-tool|pass|keyring)\b[^\n|;&<[\]]{0,200} )<(?:<<|\((?:echo|printf)(?: -n)?) ?["']?)[^\s"'`\\<>[\]()]{4}/g,
+    /(?<keep>(?:-file[= ]|\b(?:key|pass\w{0,10}|secret|psk|token) |\b(?:\w{0,12}pass\w{0,10}|wrangler|secret|kinit|sudo|cryptsetup|gpg|openssl|docker|restic|borg|secret-tool|pass|keyring)\b[^\n|;&<[\]]{0,200} )<(?:<<|\((?:echo|printf)(?: -n)?) ?\$?["']?)[^\s"'`\\<>[\]()]{4}/g,
     ['<<<', '<(echo', '<(printf'],
     {
       rest: /[^\s"'`\\<>[\]()]*/y,

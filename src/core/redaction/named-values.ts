@@ -523,7 +523,7 @@ const SETS =
 const PUTS =
   /(?<![\p{L}\d])(?:änder\p{L}{0,2}|setze|stelle|changé|cambi\p{L}{1,4}|impost\p{L}{1,4}|mud[aeo]\p{L}{0,2}|altere\p{L}{0,2}|defin[aei]\p{L}{0,2}|modifi[cé]\p{L}{0,4}|mets|mettez|pon|puse|metti) (?:\p{L}{1,16} ){0,3}[\w.-]{0,24}$/iu;
 const IS = new RegExp(
-  `(?: \\([^()\\n]{1,24}\\))?(?: (?:I|we|you|they) \\w{1,12}(?: \\w{1,12})?)?${OF_PLACE}(?: (?:(?:will|should|must) be|${VERB_IS})${ADVERBS}:?|[?,.]{1,3} (?:it(?:['’]s| is) (?:currently|now)|the (?:new|current|right|correct) one is|(?<=\\? )(?:(?:[Ii]t|[Tt]hat)(?:['’]s| is)|[Ee]s ist|[Cc]['’]est))${ADVERBS}:?) ["'\`*]{0,3}`,
+  `(?: \\([^()\\n]{1,24}\\))?(?: (?:I|we|you|they) \\w{1,12}(?: \\w{1,12})?)?${OF_PLACE}(?: (?:(?:will|should|must) be|${VERB_IS})${ADVERBS}:?|[?,.]{0,3} (?:which (?:is|was)|it(?:['’]s| is) (?:currently|now)|the (?:new|current|right|correct) one is|(?<=\\? )(?:(?:[Ii]t|[Tt]hat)(?:['’]s| is)|[Ee]s ist|[Cc]['’]est))${ADVERBS}:?) ["'\`*]{0,3}`,
   'y',
 );
 /** Matches a word of time after the value: "the password was … yesterday". */
@@ -570,7 +570,8 @@ const SAID_OF_TOKENS =
 
 // A value in front of its name.
 
-const AFTER_NAME = /^["'`*]{0,2}(?:[ \t]{0,2}(?:$|\n)|[.,;!)]| for | of )/;
+const AFTER_NAME =
+  /^["'`*]{0,2}(?:[ \t]{0,2}(?:$|\n)|[.,;!)]| (?:for|of|everywhere|anywhere)(?: |$|[.,;!)]))/;
 const VALUE_BEFORE =
   /(?<value>["'`][^\s"'`[\]]{4,64}["'`]|(?<![\w"'`.-])[^\s"'`<>[\](){}]{3,63}[^\s"'`<>[\](){},;:]),? (?:(?:(?:that|this|which|it|das|c|ce) )?(?:is|was|as|ist|war|als|est|était|comme|es|era|como|è|come|é) (?:now )?(?:the|my|our|its|a|your|das|mein|le|la|el|o|il) (?:\w{1,16} ){0,2}|(?:as|als|comme|como|come) |\(the )$/;
 
@@ -594,7 +595,7 @@ function readBefore(named: Named): Stretch | undefined {
   if (
     !named.isPassword ||
     !SPOKEN.test(named.name) ||
-    !AFTER_NAME.test(text.slice(nameEnd, nameEnd + 5))
+    !AFTER_NAME.test(text.slice(nameEnd, nameEnd + 16))
   )
     return undefined;
   const found = VALUE_BEFORE.exec(before) ?? TYPED_BEFORE.exec(before);

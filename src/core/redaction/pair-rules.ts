@@ -83,9 +83,9 @@ export const PAIR_RULES: readonly SecretRule[] = [
       isArgument(secret),
   }),
   atKeyword('A login at a machine: "ssh: ops/…", "vpn: ops / …"', {
-    keywords: ['ssh', 'sftp', 'rdp', 'vnc', 'vpn', 'telnet'],
+    keywords: ['ssh', 'sftp', 'rdp', 'vnc', 'vpn', 'telnet', 'wifi', 'wi-fi', 'wlan'],
     pattern: new RegExp(
-      `(?<keep>(?<![\\w.$/@-])(?:ssh|sftp|rdp|vnc|vpn|telnet)(?:[ ]?[:=→]|[ ]->)[ ]{1,2}["'\`]?[A-Za-z][\\w.@+-]{1,64}(?: / |/))${BARE_VALUE}${CLAUSE_END}`,
+      `(?<keep>(?<![\\w.$/@-])(?:ssh|sftp|rdp|vnc|vpn|telnet|wi-?fi|wlan)(?:[ ]?[:=→]|[ ]->)[ ]{1,2}["'\`]?[A-Za-z][\\w.@+-]{1,64}(?: / |/))${BARE_VALUE}${CLAUSE_END}`,
       'iy',
     ),
     // A word directly after a slash is the second part of a path.

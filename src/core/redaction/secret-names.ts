@@ -24,7 +24,7 @@ export const VERB_IS =
   "(?:is|was|ist|war|lautet|heißt|heisst|est|sera|c['’]est|es|era|será|è|sarà|é|jest|är|er|este|(?<=has[łl]o )to|(?<=salasana )on|(?<=heslo )je)";
 /** Adverbs that may stand between that verb, or a name, and the value. */
 export const ADVERBS =
-  '(?: (?:now|still|currently|simply|just|again|only|jetzt|nun|noch|immer|weiterhin|einfach|maintenant|toujours|encore|désormais|simplement|ahora|todavía|aún|simplemente|ora|adesso|ancora|semplicemente|agora|ainda|simplesmente)){0,2}';
+  '(?: (?:now|still|currently|previously|simply|just|again|only|jetzt|nun|noch|früher|bisher|immer|weiterhin|einfach|maintenant|toujours|encore|désormais|simplement|ahora|todavía|aún|simplemente|ora|adesso|ancora|semplicemente|agora|ainda|simplesmente)){0,2}';
 /** Names of passwords. `pass` alone is also a verb, so it needs a setting's word or a sign beside it. */
 export const PASSWORDS =
   `${SPOKEN_NAMES}|pwd|(?<=[a-z0-9][_-])pass(?![a-z])|(?<![\\w-])pass(?=["'>]|(?<=[\\s({]:pass) ["']|</key>|[ ]{0,4}:?=|: |:(?=[^\\s:/"'\`]{5})| (?:<-|->|→) |\\s{1,40}value:)|` +
