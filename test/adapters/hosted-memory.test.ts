@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { expect, onTestFinished, test } from 'vitest';
 import { openHostedMemory } from '../../src/adapters/memory-client/open-hosted-memory.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
+import { formatServiceKey } from '../../src/core/memory-api/service-key.ts';
 import { textProof } from '../../src/core/shortening/proofs.ts';
 import { writeRecallBlock } from '../../src/core/recall/recall-block.ts';
 import { referenceOf } from '../../src/core/memory/reference.ts';
@@ -102,6 +103,28 @@ test('a key that is revoked stops the memory at once, with one line, and nothing
   await hosted.watch();
   expect((await ask()).passages).toHaveLength(1);
 });
+
+test.each([
+  ['the same', 't_1', 1],
+  ['another', 't_2', 0],
+])(
+  'R27: what waits for a key that was revoked goes out with a key of %s tenant: %s',
+  async (_, tenant, delivered) => {
+    const { service, hosted, reopen } = await openHostedScene();
+    await hosted.watch();
+    service.key = formatServiceKey(new Uint8Array(8).fill(5), new Uint8Array(32).fill(5));
+    expect(hosted.outbox.keep([recordOf('The ferry leaves at nine.')])).toBe(true);
+    await hosted.outbox.flush(1_000);
+    expect(hosted.outbox.waiting).toBe(1);
+    await hosted.close();
+    service.alter = ({ path }, answer) =>
+      path.endsWith('/whoami') ? { ...answer, tenant_id: tenant } : answer;
+    const other = reopen({ settings: settingsFor(service) });
+    await other.watch();
+    await other.outbox.flush(30_000);
+    expect(await other.memory.list({ limit: 5 }, patience())).toHaveLength(delivered);
+  },
+);
 
 // spec: 3.1-scopes-read-write, 3.1-scopes-read, 3.1-scopes-write, 3.1-scopes-none
 test('the scopes of the key lower what the memory supports, from whoami and from a refusal', async () => {

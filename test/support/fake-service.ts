@@ -39,7 +39,8 @@ export interface FakeCall {
 type Json = Record<string, unknown>;
 
 export class FakeService {
-  readonly key = formatServiceKey(new Uint8Array(8).fill(7), new Uint8Array(32).fill(9));
+  /** The one key that it accepts. */
+  key = formatServiceKey(new Uint8Array(8).fill(7), new Uint8Array(32).fill(9));
   readonly operations = new FakeOperations();
   readonly seen: SeenRequest[] = [];
   /** Requests that the published document does not know. */

@@ -1,4 +1,4 @@
-import { ACKNOWLEDGED_TABLES } from '../state/state-file.ts';
+import { SERVICE_TABLES } from '../state/state-file.ts';
 import type { State } from '../state/state.ts';
 import { loadDriver, type SqlValue, Statements } from '../store/driver.ts';
 
@@ -59,7 +59,7 @@ export function tablesIn({ file, writer }: Pick<State, 'file' | 'writer'>): Ackn
 /** Makes tables in memory, for a command that ends soon. */
 export function tablesInMemory(): AcknowledgedTables {
   const rows = new Statements(loadDriver().open(':memory:'));
-  rows.exec(ACKNOWLEDGED_TABLES);
+  rows.exec(SERVICE_TABLES);
   return { read: (work) => work(rows), write: (work) => work(rows) };
 }
 

@@ -22,6 +22,8 @@ export interface KeyIdentityParts {
   report(line: string): void;
   /** Called after each answer of the service. It must not reject. */
   onHeard(signal: AbortSignal): Promise<void>;
+  /** Called with the tenant that the key belongs to, before onHeard(). */
+  onTenant(tenant: string): void;
 }
 
 export class KeyIdentity {
@@ -88,7 +90,8 @@ export class KeyIdentity {
     else if (isKeyRefused(error.code)) this.#denied();
   }
 
-  #heard({ key, features }: WhoAmI): void {
+  #heard({ tenant_id: tenant, key, features }: WhoAmI): void {
+    this.#parts.onTenant(tenant);
     this.#scopes = { read: key.scopes.includes('read'), write: key.scopes.includes('write') };
     this.#hasProofs = features.includes(PROOF_FEATURE);
     const { spaces } = key;

@@ -39,8 +39,14 @@ export interface OpenHostedMemory {
   close(): Promise<void>;
 }
 
-/** Opens the client and returns at once; nothing is sent before the first call. */
-export function openHostedMemory(options: HostedMemoryOptions): OpenHostedMemory {
+/**
+ * Opens the client and returns at once; nothing is sent before the first call. `onTenant` is called with the tenant that
+ * the key belongs to, when the service says so.
+ */
+export function openHostedMemory(
+  options: HostedMemoryOptions,
+  onTenant: (tenant: string) => void = () => undefined,
+): OpenHostedMemory {
   const { settings, state, mirror, trust } = options;
   const link = new ServiceLink({ ...settings, ...(trust === undefined ? {} : { trust }) });
   const gate = new ServiceGate(() => performance.now());
@@ -61,6 +67,7 @@ export function openHostedMemory(options: HostedMemoryOptions): OpenHostedMemory
     gate,
     report: options.report.bind(options),
     onHeard: (signal) => memory.lookAround(signal),
+    onTenant,
   });
   const memory: HostedMemory = new HostedMemory({
     link,
@@ -93,8 +100,11 @@ export interface HostedMemoryWithOutbox extends OpenHostedMemory {
 export function openHostedMemoryWithOutbox(
   options: HostedMemoryOptions & Required<Pick<HostedMemoryOptions, 'state'>>,
 ): HostedMemoryWithOutbox {
-  const hosted = openHostedMemory(options);
-  const outbox = options.state.outboxFor(nameOf('outbox', options.settings), hosted.memory);
+  const { settings, state } = options;
+  const onTenant = (tenant: string): void =>
+    outbox.belongsTo(hashOf(`${settings.baseUrl}\n${tenant}`));
+  const hosted = openHostedMemory(options, onTenant);
+  const outbox: StateOutbox = state.outboxFor(nameOf('outbox', settings), hosted.memory);
   const close = async (): Promise<void> => {
     await outbox.flush(CLOSE_FLUSH_MS);
     outbox.close();
@@ -109,6 +119,9 @@ export function openHostedMemoryWithOutbox(
  */
 function nameOf(what: string, { baseUrl, serviceKey }: HostedSettings): string {
   const key = parseServiceKey(serviceKey)?.publicId ?? serviceKey;
-  const hash = createHash('sha256').update(`${baseUrl}\n${key}`).digest('hex').slice(0, 16);
-  return `hosted_${what}_${hash}`;
+  return `hosted_${what}_${hashOf(`${baseUrl}\n${key}`)}`;
+}
+
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }

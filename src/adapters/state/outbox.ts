@@ -117,6 +117,24 @@ export class StateOutbox implements Outbox {
     return writer.isFailing && records.some((record) => this.#unwritten.has(captureKeyOf(record)));
   }
 
+  /**
+   * Notes the owner of the memory, and takes over what waits in other outboxes of this owner. It waits there if the user
+   * gave another key after the earlier one was revoked, with which it could never be delivered.
+   */
+  belongsTo(owner: string): void {
+    const { writer, name } = this.#options;
+    const take = (rows: Statements): void =>
+      rows.transaction(() => {
+        rows.run('INSERT OR REPLACE INTO outbox_owners (target, owner) VALUES (?, ?)', name, owner);
+        const others = 'SELECT target FROM outbox_owners WHERE owner = ?';
+        rows.run(`UPDATE outbox SET target = ? WHERE target IN (${others})`, name, owner);
+      });
+    writer.put(take, () => {
+      this.#areBytesCounted = false;
+      void this.#begin();
+    });
+  }
+
   async flush(withinMs: number): Promise<void> {
     const end = performance.now() + withinMs;
     if (!(await this.#options.writer.caughtUp(withinMs))) return;

@@ -55,9 +55,10 @@ CREATE TABLE quota (
 PRAGMA user_version = ${STATE_VERSION};
 `;
 
-// For a memory service: see memory-client/acknowledgements.ts. A text is acknowledged in one generation of its space only. The row of a space has the last generation whose change
-// was handled, so a change that a process did not live to handle is noticed again after a restart.
-export const ACKNOWLEDGED_TABLES = `
+// For a memory service: see memory-client/acknowledgements.ts. A text is acknowledged in one generation of its space
+// only. The row of a space has the last generation whose change was handled, so a change that a process did not live to
+// handle is noticed again after a restart. The owner of an outbox is the tenant that its key belongs to.
+export const SERVICE_TABLES = `
 CREATE TABLE IF NOT EXISTS acknowledged (
   n INTEGER PRIMARY KEY,
   target TEXT NOT NULL,
@@ -74,6 +75,10 @@ CREATE TABLE IF NOT EXISTS acknowledged_spaces (
   generation TEXT NOT NULL,
   sequence INTEGER NOT NULL,
   PRIMARY KEY (target, space)
+);
+CREATE TABLE IF NOT EXISTS outbox_owners (
+  target TEXT PRIMARY KEY,
+  owner TEXT NOT NULL
 );
 `;
 
@@ -344,11 +349,11 @@ function carry(rows: Statements, { outbox, ledger }: Carried): void {
 function createTables(rows: Statements): void {
   if (hasTables(rows)) {
     // A file of an earlier version lacks them.
-    rows.exec(ACKNOWLEDGED_TABLES);
+    rows.exec(SERVICE_TABLES);
     return;
   }
   rows.transaction(() => {
-    if (!hasTables(rows)) rows.exec(SCHEMA + ACKNOWLEDGED_TABLES);
+    if (!hasTables(rows)) rows.exec(SCHEMA + SERVICE_TABLES);
   });
 }
 
