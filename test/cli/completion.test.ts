@@ -19,6 +19,8 @@ async function place() {
   const data = join(home, 'data');
   const store = openEmbeddedStore({ folder: data, report: () => undefined });
   store.requestLog.add(requestRow({ at: Date.now(), space: 'project/shop-1' }));
+  // Bash would run this as a command.
+  store.requestLog.add(requestRow({ at: Date.now(), space: 'project/$(pwd)' }));
   await store.close();
   const bin = join(home, 'bin');
   mkdirSync(bin);

@@ -15,7 +15,7 @@ import type { Terminal } from '../terminal.ts';
 /**
  * Runs `svc completion`: prints a script with which a shell completes command lines of svc. At each completion the script
  * asks svc which words may follow, with `svc completion --after -- WORDS`, and chooses those with the right beginning. So
- * a script that was stored is never outdated. All words are svc's own and contain no blanks, so none needs quoting.
+ * a script that was stored is never outdated.
  */
 
 type Script = (names: {
@@ -114,8 +114,11 @@ export async function printNext(
     else command = command.commands.find((child) => child.name() === word) ?? command;
   }
   const words = valued === undefined ? wordsIn(command) : await valuesOf(valued, program, context);
-  for (const word of words) context.terminal.out(word);
+  for (const word of words) if (PLAIN_WORD.test(word)) context.terminal.out(word);
 }
+
+/** Matches a word that no shell expands. Bash would run a command that stands in a proposed word. */
+const PLAIN_WORD = /^[\p{L}\p{N}_./@:+,=%-]+$/u;
 
 async function valuesOf(
   option: string,
