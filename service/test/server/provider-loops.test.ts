@@ -79,6 +79,26 @@ test('a provider whose credential is a key of the service is not saved', async (
   expect((await ask('POST providers', { ...body, credential: keyText() })).status).toBe(201);
 });
 
+test('a provider at the address of the service is not saved, whatever its credential', async () => {
+  const { ask, addProvider } = await openModelService({
+    limits: { publicUrl: 'https://svc.example' },
+  });
+  await addProvider(DIALECT);
+  const body = {
+    name: 'own',
+    kind: 'custom',
+    api_style: DIALECT,
+    default_model: 'n',
+    allowed_models: ['n'],
+    credential: 'sk-1',
+  };
+  for (const base_url of ['https://svc.example/v1', 'https://SVC.example:443/']) {
+    // oxlint-disable-next-line no-await-in-loop
+    const refused = await ask('POST providers', { ...body, base_url });
+    expect([refused.status, refused.json.error.param]).toEqual([422, 'base_url']);
+  }
+});
+
 /** A service behind a front, and a provider whose address is that front. */
 async function openLoop({ isGateway }: { readonly isGateway: boolean }) {
   const [port, frontPort] = [await freePort(), await freePort()];

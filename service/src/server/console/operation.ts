@@ -307,7 +307,7 @@ export type ConsoleParts = Pick<
   ServingParts,
   'store' | 'pepper' | 'clock' | 'randomBytes' | 'vault' | 'signer' | 'listCatalog'
 > & {
-  readonly settings: Pick<ServiceLimits, 'egress'>;
+  readonly settings: Pick<ServiceLimits, 'egress' | 'publicUrl'>;
   /** The receipts of the serving process; undefined in any other process. */
   readonly receipts: Receipts | undefined;
   readonly links: ProviderLinks;

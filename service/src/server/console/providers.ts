@@ -421,6 +421,10 @@ async function placeOf(
   if (presetId !== undefined) throw wrong('preset_id', 'belongs to a preset');
   const read = readProviderBase(base ?? '', parts.settings.egress);
   if (!('url' in read)) throw wrong('base_url', read.problem);
+  const { publicUrl } = parts.settings;
+  if (publicUrl !== undefined && new URL(publicUrl).host === new URL(read.url).host) {
+    throw wrong('base_url', 'is the address of this service');
+  }
   return { baseUrl: read.url, auth: auth === 'default' ? defaultAuth(apiStyle) : auth };
 }
 
