@@ -113,9 +113,13 @@ export function isReplyPrompt(ownWords: string): boolean {
   return tellsLess(ownWords, ANSWERING.test(ownWords) ? ANSWER_WORDS_MIN : TELLING_WORDS_MIN);
 }
 
-/** Says whether a prompt answers the agent or steers it; "hello" and "continue" are replies that do neither. */
+/**
+ * Says whether a prompt answers the agent or steers it; "hello" and "continue" are replies that do neither. One word that
+ * may name a subject is enough for a prompt that does not begin as an answer: "What port does staging run on?"
+ */
 export function isAnswer(ownWords: string): boolean {
-  return isReplyPrompt(ownWords) && (ANSWERING.test(ownWords) || termsOf(ownWords).some(steers));
+  if (ANSWERING.test(ownWords)) return tellsLess(ownWords, ANSWER_WORDS_MIN);
+  return tellsLess(ownWords, 1) && termsOf(ownWords).some(steers);
 }
 
 /** Says whether a term may name a subject: it is no word of everyday work and does not steer the session. */
