@@ -162,6 +162,6 @@ async function teachAbout(
   );
   const records = [...new Set(texts)]
     .filter((text) => text !== '')
-    .map((text) => recordOf(`We spoke of this before: ${text}`, { space: 'global' }));
+    .map((text) => recordOf(`The harbour crew wrote: ${text}`, { space: 'global' }));
   await story.memory.capture(records, AbortSignal.timeout(30_000));
 }

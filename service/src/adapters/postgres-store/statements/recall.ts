@@ -156,7 +156,7 @@ export const RECALL = {
     ORDER BY at DESC, v.id DESC LIMIT $4`,
   holders: `SELECT e.place, (SELECT string_agg(DISTINCT held.conversation_id::text, ',')
       FROM (SELECT p.n, p.text_n, p.conversation_id FROM passages p
-        WHERE p.tenant_id = $1 AND ${WITH_WORD} AND p.n >= $5
+        WHERE p.tenant_id = $1 AND ${WITH_WORD} AND p.n + 0 >= $5
         ORDER BY p.n DESC LIMIT $4) held
       JOIN texts t ON t.tenant_id = $1 AND t.space_id = $2 AND t.n = held.text_n
         AND t.source IS NULL) AS held
