@@ -15,7 +15,7 @@ const FIRST_PROMPT = { conversation: 'of none', branch: '', quietShare: 0, brief
 
 /** `words`: how many different ones; `power`: how unevenly they are used; `agent`: who asks, a chat unless told. */
 export const KINDS = {
-  agent: { words: 30_000, power: 1, asked: 60, answered: 80, agent: FIRST_PROMPT },
+  agent: { words: 30_000, power: 1, asked: 60, answered: 0, agent: FIRST_PROMPT },
   ordinary: { words: 30_000, power: 1, asked: 12, answered: 0 },
   'long prompt': { words: 30_000, power: 1, asked: 60, answered: 80 },
   'few words': { words: 150, power: 0, asked: 60, answered: 80 },
