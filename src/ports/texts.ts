@@ -28,8 +28,8 @@ export interface Texts {
   /** Computes the digests under which the memory stores an exchange. `blocks`: svc's blocks in the request. */
   heldDigests(clean: CleanExchange, blocks: readonly string[]): readonly string[];
   /**
-   * Writes the block that quotes the memory's answer, within the limits and in svc's fence; the block is '' if nothing
-   * fits. `told`: the blocks that the prompt already contains; their lines are not repeated.
+   * Writes the block that quotes the memory's answer, between svc's opening and closing tags. It keeps to the limits,
+   * and is '' if nothing fits. `told`: the blocks that the prompt already contains, whose lines are not repeated.
    */
   writeBlock(answer: QuotedAnswer, limits: AgentLimits, told: readonly string[]): WrittenBlock;
   /** Returns the memory's answer with only the passages about the action. */

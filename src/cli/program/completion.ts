@@ -40,7 +40,8 @@ if [ "$funcstack[1]" = ${id} ]; then ${id} "$@"; else
   (( $+functions[compdef] )) || { autoload -Uz compinit && compinit -i -D; }
   compdef ${id} ${names}
 fi`,
-  // The condition asks svc. If it proposes nothing, fish proposes files.
+  // fish calls the function of `-n` before it proposes the words of `-a`. It proposes files if that function fails, which
+  // it does if svc prints no word.
   fish: ({ name, id }) => `function ${id}
   set -g ${id}_words (${name} completion --after -- (commandline -opc)[2..-1] 2>/dev/null)
   set -q ${id}_words[1]

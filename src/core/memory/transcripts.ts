@@ -216,7 +216,7 @@ export class TranscriptReader {
     }
   }
 
-  /** Notes that the model no longer reads what came before. */
+  /** Notes a compaction: the model no longer reads the messages and blocks before it. */
   #compact(): void {
     if (this.#entries.length === 0) this.#openingBlocks.length = 0;
     this.#addToLast({ isCompacted: true });

@@ -101,7 +101,7 @@ export function readExchangeTexts(
   return isWhole && human !== undefined && assistant !== undefined ? [human, assistant] : undefined;
 }
 
-/** The functions that make the records of the two texts of an exchange. */
+/** Makes the records of the user's text and of the assistant's, as they are stored as memories. */
 interface Captures {
   captureHuman(this: void, text: string): RecordText | undefined;
   captureAssistant(this: void, text: string): RecordText | undefined;
