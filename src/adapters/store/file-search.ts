@@ -10,6 +10,7 @@ import {
   type ExchangePart,
   type ExchangeParts,
   type ExchangePlace,
+  type HolderLimits,
   NO_PLACES,
   type Passage,
   type PassageOfRecord,
@@ -216,7 +217,7 @@ class SqliteSource implements RecallSource {
   holders(
     space: Space,
     terms: readonly string[],
-    { most, among }: { readonly most: number; readonly among: number },
+    { most, among }: HolderLimits,
   ): Steps<readonly (readonly number[])[]> {
     const { first, last } = rangeOf(space);
     const from = Math.max(first, last - among);

@@ -41,14 +41,11 @@ export interface RecallSource {
   readRecords(records: readonly number[]): Steps<readonly SpokenText[]>;
   /** Returns the sessions that have the newest `most` records, newest first, at most `sessionsMost`. */
   sessions(space: Space, most: number, sessionsMost: number): Steps<readonly Session[]>;
-  /**
-   * Returns for each term, in order, the conversations of its newest `most` passages. Only the newest `among` passages of
-   * the space count.
-   */
+  /** Returns for each term, in order, the conversations of its newest passages. */
   holders(
     space: Space,
     terms: readonly string[],
-    limits: { readonly most: number; readonly among: number },
+    limits: HolderLimits,
   ): Steps<readonly (readonly number[])[]>;
   /** Returns ids of the first passages of a conversation, at most `most`. */
   opening(conversation: number, most: number): Steps<readonly number[]>;
@@ -56,6 +53,13 @@ export interface RecallSource {
   closing(conversation: number, most: number): Steps<readonly number[]>;
   /** Returns the user's whole texts of which a passage has the term, newest first, at most `most`. */
   saidWith(space: Space, term: string, most: number): Steps<readonly SaidText[]>;
+}
+
+export interface HolderLimits {
+  /** Bound on the passages of each term, newest first. */
+  readonly most: number;
+  /** The number of the space's newest passages among which they are. */
+  readonly among: number;
 }
 
 export interface Space {

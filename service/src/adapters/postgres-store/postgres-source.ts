@@ -4,6 +4,7 @@ import {
   type ExchangePart,
   type ExchangeParts,
   type ExchangePlace,
+  type HolderLimits,
   type Passage,
   type PassageOfRecord,
   type Places,
@@ -193,7 +194,7 @@ export class PostgresSource implements RecallSource {
   holders(
     space: Space,
     terms: readonly string[],
-    limits: { readonly most: number; readonly among: number },
+    limits: HolderLimits,
   ): Steps<readonly (readonly number[])[]> {
     if (terms.length === 0) return done([]);
     return waitFor(this.#holders(space, terms, limits));
@@ -354,7 +355,7 @@ export class PostgresSource implements RecallSource {
   async #holders(
     space: Space,
     terms: readonly string[],
-    { most, among }: { readonly most: number; readonly among: number },
+    { most, among }: HolderLimits,
   ): Promise<number[][]> {
     const rows = await this.#all<{ place: number; held: string | null }>(
       RECALL.holders,
