@@ -9,7 +9,6 @@ import {
   isDamage,
   Statements,
 } from '../store/driver.ts';
-import { beingWritten } from '../store/database.ts';
 import type { Descriptors } from '../store/descriptors.ts';
 import { identityOf, OpenedFile, removeStaleLogs } from '../store/opened-file.ts';
 import { SchemaTooNewError } from '../store/schema.ts';
@@ -183,11 +182,10 @@ export class StateFile {
       // SQLite does not notice a write by another program, so make it drop its cached pages.
       if (state === 'written') rows.exec('PRAGMA shrink_memory');
       if (state === 'same' || state === 'written') return opened;
-      // Of the earlier content only the pages that SQLite has cached are left. They fit no file, so none is carried over.
-      const isOver = state === 'overwriting' || state === 'overwritten';
-      if (state === 'overwriting' || (isOver && !file.detach())) throw beingWritten();
+      file.detachOverwritten(state);
       this.#opened = undefined;
-      if (!isOver && !file.isAtPath()) this.#carried = carriedFrom(rows);
+      // Nothing is carried over from an overwritten file, because only some of its earlier pages are left, in the cache.
+      if (state === 'replaced' && !file.isAtPath()) this.#carried = carriedFrom(rows);
       this.#leave(opened);
     }
     return this.#open();

@@ -13,7 +13,13 @@ import {
   Statements,
 } from './driver.ts';
 import type { Descriptors } from './descriptors.ts';
-import { type FileState, isBeingWritten, OpenedFile, removeStaleLogs } from './opened-file.ts';
+import {
+  BEING_WRITTEN,
+  type FileState,
+  isBeingWritten,
+  OpenedFile,
+  removeStaleLogs,
+} from './opened-file.ts';
 import { createTables } from './schema.ts';
 import { markReplaced, replacedAt } from '../files/marks.ts';
 import { isPrivate } from '../files/private-folder.ts';
@@ -93,9 +99,9 @@ export class Database {
     return state;
   }
 
-  /** See OpenedFile.detach. Close the connection afterwards. */
-  detach(): boolean {
-    return this.#file.detach();
+  /** See OpenedFile.detachOverwritten. */
+  detachOverwritten(state: FileState): void {
+    this.#file.detachOverwritten(state);
   }
 
   checkpoint(): void {
@@ -186,12 +192,6 @@ export function isCorruption(error: unknown): boolean {
 
 class CheckFailedError extends Error {
   override readonly name = 'CheckFailedError';
-}
-
-const BEING_WRITTEN = "Another program is writing to the memory's file.";
-
-export function beingWritten(): MemoryError {
-  return new MemoryError('unavailable', BEING_WRITTEN);
 }
 
 /** Thrown if the file looks damaged and another program has just written to it: it may be an unfinished copy. */
@@ -309,9 +309,7 @@ export function leaveReplaced(
 ): void {
   const state = database.look();
   if (state === 'same' || state === 'written') return;
-  if (state === 'overwriting' || (state === 'overwritten' && !database.detach())) {
-    throw beingWritten();
-  }
+  database.detachOverwritten(state);
   if (state === 'unlogged') database.checkpoint();
   if (state === 'replaced' && !database.isAtPath()) database.leaveMoved();
   const { folder } = options;

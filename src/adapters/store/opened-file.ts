@@ -1,4 +1,5 @@
 import { constants, copyFileSync, readSync, renameSync, rmSync, statSync } from 'node:fs';
+import { MemoryError } from '../../core/errors.ts';
 import { syncFile } from '../files/private-files.ts';
 import type { Descriptors } from './descriptors.ts';
 
@@ -31,7 +32,7 @@ const SCHEMA_AT = 40;
 const TIME_STEP_MS = 50;
 /** Time without a write after which a copy of a file counts as finished. A program that copies writes continuously. */
 const COPIED_MS = 1000;
-/** Age from which the temporary copy of detach() counts as left by a killed process. */
+/** Age from which the temporary copy of #detach() counts as left by a killed process. */
 const RESTORED_MS = 10_000;
 /** Tolerated difference between the clock of the file system and the clock of this process. */
 const CLOCK_AHEAD_MS = 2000;
@@ -100,11 +101,20 @@ export class OpenedFile {
   }
 
   /**
+   * Detaches the file if it was overwritten, after which the connection must be closed. Throws MemoryError while another
+   * program writes it. `state`: what look() has returned.
+   */
+  detachOverwritten(state: FileState): void {
+    const isUnfinished = state === 'overwriting' || (state === 'overwritten' && !this.#detach());
+    if (isUnfinished) throw beingWritten();
+  }
+
+  /**
    * Replaces an overwritten file by a copy of itself, and removes its write-ahead log. The log belongs to the earlier
    * content, and SQLite would write it into the file. After the replacement this connection has another file open, so
    * its closing changes nothing at the path. Returns false while another connection does this.
    */
-  detach(): boolean {
+  #detach(): boolean {
     const copy = `${this.#path}.restoring`;
     if (!copyAlone(this.#path, copy)) return false;
     syncFile(copy);
@@ -195,4 +205,10 @@ export function isBeingWritten(path: string): boolean {
 function isOlder(changedAt: bigint, ms: number): boolean {
   const ageMs = Date.now() - Number(changedAt / 1_000_000n);
   return ageMs > ms || ageMs < -CLOCK_AHEAD_MS;
+}
+
+export const BEING_WRITTEN = "Another program is writing to the memory's file.";
+
+export function beingWritten(): MemoryError {
+  return new MemoryError('unavailable', BEING_WRITTEN);
 }

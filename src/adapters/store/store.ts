@@ -7,10 +7,9 @@ import {
   openDatabase,
   type OpenOptions,
   leaveReplaced,
-  beingWritten,
 } from './database.ts';
 import { type Driver, failureText, loadDriver, type Statements } from './driver.ts';
-import { isBeingWritten } from './opened-file.ts';
+import { beingWritten, isBeingWritten } from './opened-file.ts';
 import { isSpoken, readRecord } from '../../core/memory/record.ts';
 import { rememberOwnSecrets } from '../../core/redaction/own-secrets.ts';
 import type { StoreHealth } from '../../ports/local-store.ts';
