@@ -1,7 +1,7 @@
 import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { openHookStore } from '../../src/cli/compose-hook.ts';
 import { HOOK_TEXT_BYTES_MAX } from '../../src/core/hooks/hook-answer.ts';
@@ -264,7 +264,10 @@ test('what was said is kept also where to open the store takes longer than a hoo
   stage.wholeMs = undefined;
   stage.openStore = async (options) => {
     await sleep(1_000);
-    return openHookStore(options);
+    const store = await openHookStore(options);
+    // The hook has ended by then, and its process with it.
+    onTestFinished(() => store.close());
+    return store;
   };
   await stage.tell('s1', FACT, NOTED);
   // By a process in the background.

@@ -21,6 +21,7 @@ const NOT_ASKED = {
 
 memorySuite('the embedded store', () => {
   const store = openEmbeddedStore({ folder: tempFolder(), report: () => undefined });
+  onTestFinished(() => store.close());
   return store.memory;
 });
 

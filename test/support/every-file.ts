@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, expect, vi } from 'vitest';
+import { DESCRIPTORS } from '../../src/adapters/store/descriptors.ts';
 import { forgetOwnSecrets } from '../../src/core/redaction/own-secrets.ts';
 
 /**
@@ -39,6 +40,8 @@ function stateOfProcess(): ReadonlyMap<string, string | number | undefined> {
   return new Map<string, string | number | undefined>([
     ['folder', process.cwd()],
     ['umask', process.umask()],
+    // One that is not closed keeps the database files of all others open.
+    ['open stores', DESCRIPTORS.users],
     ...Object.entries(process.env),
     ...events
       .filter((name) => name.startsWith('SIG') || name.startsWith('un'))

@@ -25,6 +25,11 @@ export class Descriptors {
     return this.#slots;
   }
 
+  /** The number of stores and states that may have files open. */
+  get users(): number {
+    return this.#users;
+  }
+
   /** Returns a descriptor for reading, which must not be closed. Throws errors of the file system. */
   open(path: string): number {
     const wanted = statSync(path, { bigint: true });
