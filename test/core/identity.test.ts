@@ -515,6 +515,20 @@ describe('the project', () => {
     expect(project([], { system: quoted }, 'codex').folder).toBeUndefined();
   });
 
+  test('Qwen Code 0.15 states its folder without a reminder, and nobody else does so', () => {
+    const plain =
+      "This is the Qwen Code. We are setting up the context for our chat.\nMy operating system is: linux\nI'm currently working in the directory: /own\n";
+    const messages = [
+      ...said(plain),
+      { role: 'assistant', content: 'Got it. Thanks for the context!' },
+      ...said('hi'),
+    ];
+    expect(project([], { messages }, 'qwen').folder).toBe('/own');
+    for (const client of ['claude-code', 'codex', 'opencode', 'unknown']) {
+      expect(project([], { messages }, client).folder).toBeUndefined();
+    }
+  });
+
   test('R43: a user message is read only in the form of the client that sends it', () => {
     const messages = said(environment('/own'), 'hi');
     expect(project([], { messages }, 'codex').folder).toBe('/own');

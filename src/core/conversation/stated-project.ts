@@ -96,7 +96,9 @@ export const NOTHING_STATED: StatedProject = {};
 
 /** Finds the project in a user message. It reads only the client's own blocks; see isWrapper. */
 export function projectInUser(texts: readonly string[]): StatedProject {
-  const wrappers = texts.filter((text) => text.trimStart().startsWith('<') && isWrapper(text));
+  const wrappers = texts.filter(
+    (text) => (text.trimStart().startsWith('<') || writerOf(text) !== undefined) && isWrapper(text),
+  );
   if (wrappers.length === 0) return NOTHING_STATED;
   const environment = wrappers.find((text) => writerOf(text) !== undefined);
   const status = wrappers.filter(isGitStatus);
@@ -113,7 +115,8 @@ export function projectInUser(texts: readonly string[]): StatedProject {
 const WRITERS: readonly (readonly [starts: RegExp, client: string])[] = [
   [/^\s*<environment_context[\s>]/, 'codex'],
   [/^\s*<system-reminder>\s*# Environment\n/, 'claude-code'],
-  [/^\s*<system-reminder>\s*This is the Qwen Code\b/, 'qwen'],
+  // Without a reminder in 0.15, the newest version that runs on Node 20.
+  [/^\s*(?:<system-reminder>\s*)?This is the Qwen Code\b/, 'qwen'],
 ];
 
 function writerOf(text: string): string | undefined {
