@@ -104,3 +104,13 @@ test('a prompt that a client showed behind its mark is the person’s words, a s
   expect(ownWordsOf('❯ move the parser to streams')).toBe('move the parser to streams');
   expect(ownWordsOf('I got this:\n❯ git rebase main').trim()).toBe('I got this:');
 });
+
+test('the quotes that opencode run puts around a prompt are not its words', () => {
+  const cases = [
+    ['"Deploy with make ship. It takes an hour."', ['Deploy with make ship.', 'It takes an hour.']],
+    [String.raw`"It prints \"done\" at the end."`, ['It prints "done" at the end.']],
+    ['"Yes" is not "no".', ['"Yes" is not "no".']],
+    [String.raw`"The disk is C:\"`, [String.raw`"The disk is C:\"`]],
+  ] as const;
+  for (const [asked, sentences] of cases) expect(sentencesAsked(asked)).toEqual(sentences);
+});

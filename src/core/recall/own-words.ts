@@ -33,7 +33,7 @@ export function ownWordsOf(prompt: string): string {
 /** Returns the lines that the user typed. They keep addresses and paths, because svc quotes whole sentences. */
 export function ownLinesOf(prompt: string): string {
   const kept: string[] = [];
-  for (const block of prompt.split(/\n{2,}/)) {
+  for (const block of withoutQuotes(prompt).split(/\n{2,}/)) {
     const isRepeat = kept.some(
       (other) => other.length >= REPEAT_CHARS_MIN && block.startsWith(other.slice(0, REPEAT_CHARS)),
     );
@@ -46,6 +46,18 @@ export function ownLinesOf(prompt: string): string {
   return lines
     .filter((line) => !PASTED_LINE.test(line) && !(isDiff && DIFF_LINE.test(line)))
     .join('\n');
+}
+
+/**
+ * Removes the quotes that `opencode run` puts around an argument with a space, and its escapes of quotes in it. With
+ * them the first and the last sentence would be pieces of a quotation.
+ */
+function withoutQuotes(prompt: string): string {
+  const quoted = prompt.trim();
+  const inner = quoted.slice(1, -1);
+  const isOneArgument =
+    quoted.startsWith('"') && quoted.endsWith('"') && !/(?<!\\)"|\\$/.test(inner);
+  return isOneArgument ? inner.replaceAll('\\"', '"') : prompt;
 }
 
 const HEADING = /^ {0,3}#{1,6}\s+(.+)$/;
