@@ -42,7 +42,7 @@ const MEMORY: Readonly<Record<MemoryState, Row>> = {
     'The request is not a conversation but a title, a topic, a token count, a sub-agent or a compaction. svc adds nothing new here, and repeats what it changed in the same history before.',
   ],
   skipped_unsupported: [
-    'svc could not parse the request well enough to add memories, or the provider refused them. svc sent the client’s own bytes.',
+    'svc could not parse the request well enough to add memories, the client named no project in it, or the provider refused them. svc sent the client’s own bytes.',
     'If it happens often, run: svc doctor',
   ],
   degraded_timeout: [
