@@ -18,8 +18,8 @@ export const THOUGHT_MUTANTS = [
   {
     name: 'a signature is skipped like other deltas',
     file: MESSAGES,
-    from: " && !isRead('signature_')",
-    to: '',
+    from: "if (delta['type'] === 'signature_delta') this",
+    to: "if (delta['type'] === 'signature') this",
     test: THOUGHTS,
   },
   {

@@ -50,11 +50,3 @@ export function joinParagraphs(paragraphs: readonly string[]): string {
   const trimmed = paragraphs.map((paragraph) => paragraph.trim());
   return trimmed.filter((paragraph) => paragraph !== '').join('\n\n');
 }
-
-/**
- * Says whether `part` begins at index `at` of `text`. For long parts this is five times as fast as `startsWith`, which
- * compares single characters (measured on Node 20).
- */
-export function hasAt(text: string, part: string, at: number): boolean {
-  return text.slice(at, at + part.length) === part;
-}

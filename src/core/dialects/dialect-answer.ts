@@ -4,21 +4,13 @@ import type { Answer, Usage } from './answer.ts';
 import {
   asRecord,
   type Fields,
-  hasAt,
   isRecord,
   joinParagraphs,
   parseJson,
 } from '../bytes/json-fields.ts';
 
-/** The arguments of DeltaTemplate for a dialect's text deltas. */
-interface DeltaForm {
-  readonly mark: string;
-  readonly textIn: (event: Fields) => string | undefined;
-}
-
 /**
- * Reads an answer, as far as that is the same in every dialect. It reads text deltas with a DeltaTemplate, skips events
- * from which svc needs nothing, and parses the others. A subclass for each dialect says what its events mean.
+ * Reads an answer, as far as that is the same in every dialect. A subclass for each dialect says what its events mean.
  */
 export abstract class DialectAnswer {
   protected readonly text: VisibleText;
@@ -32,26 +24,17 @@ export abstract class DialectAnswer {
   #lostThoughts: LostThoughts | undefined;
   protected limits: Fields | undefined;
   #usageTold: Fields | undefined;
-  readonly #template: DeltaTemplate;
 
-  constructor({ textCharsMax, onThought }: AnswerParserOptions, form: DeltaForm) {
+  constructor({ textCharsMax, onThought }: AnswerParserOptions) {
     this.text = new VisibleText(textCharsMax);
     this.thoughts = new ThoughtCollector((id) => onThought?.(id, this.#model));
-    this.#template = new DeltaTemplate(form.mark, form.textIn);
   }
 
   /** Reads the data of the next server-sent event. */
   readEvent(data: string): void {
-    const text = this.#template.read(data);
-    if (text !== undefined) {
-      this.text.append(text);
-      return;
-    }
-    if (this.passesBy(data)) return;
     const event = asRecord(parseJson(data));
     if (isRecord(event['error']) || event['type'] === 'error') this.isFailed = true;
     this.readParsed(event);
-    this.learn(data, event);
   }
 
   /** Reads the next event if it is over the size limit. A dialect may find the end of the answer there. */
@@ -100,15 +83,9 @@ export abstract class DialectAnswer {
     this.#usageTold = asRecord(usageNumbers({ ...this.#usageTold, ...told }));
   }
 
-  /** Says whether an event needs no parsing. If it is the end of the answer, this also notes the end. */
-  protected abstract passesBy(data: string): boolean;
   protected abstract readParsed(event: Fields): void;
   /** Says whether the client will call tools and send their results without the user. */
   protected abstract isCalling(): boolean;
-
-  protected learn(data: string, event: Fields): void {
-    this.#template.learn(data, event);
-  }
 }
 
 /** An event over the size limit, of which only the beginning and the end are known. */
@@ -175,135 +152,6 @@ class VisibleText {
     this.settle();
     return joinParagraphs(this.#paragraphs);
   }
-}
-
-/**
- * Reads text deltas without parsing. A stream repeats the same event with another text, and parsing each event costs
- * twice as much as the rest of the reader. So this learns the bytes around the text from a parsed event, checks by
- * parsing that the text is between them, and then compares only these bytes. Any other event has to be parsed.
- * Two other parts of an event may differ: the digits of `sequence_number`, and the padding `obfuscation` at the end.
- */
-export class DeltaTemplate {
-  readonly #mark: string;
-  readonly #textIn: (event: Readonly<Record<string, unknown>>) => string | undefined;
-  #shape: Shape | undefined;
-  #misses = 0;
-
-  /**
-   * `mark`: everything in front of the text, as in `"text":"`. `textIn`: returns the text of an event that is a text
-   * delta and nothing else; undefined for any other event.
-   */
-  constructor(
-    mark: string,
-    textIn: (event: Readonly<Record<string, unknown>>) => string | undefined,
-  ) {
-    this.#mark = mark;
-    this.#textIn = textIn;
-  }
-
-  /** Returns the text if the event differs from the learned one in no other part; undefined otherwise. */
-  read(data: string): string | undefined {
-    const literal = this.#literalIn(data);
-    return literal === undefined ? undefined : unquote(literal);
-  }
-
-  /** Says whether read() would return a text. */
-  matches(data: string): boolean {
-    return this.#literalIn(data) !== undefined;
-  }
-
-  /** Learns the bytes around the text of a parsed event, instead of those of an earlier event. */
-  learn(data: string, event: Readonly<Record<string, unknown>>): void {
-    if (this.#textIn(event) === undefined) return;
-    this.#shape = undefined;
-    if (this.#misses >= MISSES_MAX) return;
-    this.#misses += 1;
-    const start = data.indexOf(this.#mark) + this.#mark.length;
-    const end = start < this.#mark.length ? -1 : literalEnd(data, start);
-    if (end === -1) return;
-    const probe = `${data.slice(0, start)}${PROBE}${data.slice(end)}`;
-    if (this.#textIn(asRecord(parseJson(probe))) === PROBE) this.#shape = cut(data, start, end);
-  }
-
-  #literalIn(data: string): string | undefined {
-    const shape = this.#shape;
-    if (shape === undefined || !hasAt(data, shape.head, 0)) return undefined;
-    const start = shape.neck === undefined ? shape.head.length : afterNeck(data, shape, shape.neck);
-    const end = start === -1 ? -1 : literalEnd(data, start);
-    if (end === -1 || !hasAt(data, shape.tail, end)) return undefined;
-    if (!endsLike(data, end + shape.tail.length, shape.isPadded)) return undefined;
-    this.#misses = 0;
-    return data.slice(start, end);
-  }
-}
-
-/**
- * Bound on how many events are learned in a row without a later event that differs from one only in its text. After
- * that svc learns no more and every event is parsed, because more learning would only waste time.
- */
-const MISSES_MAX = 16;
-const PROBE = 'svc';
-const SEQUENCE = '"sequence_number":';
-const PADDING = ',"obfuscation":"';
-
-interface Shape {
-  /** The beginning of the event, up to the text or up to the digits of `sequence_number`. */
-  readonly head: string;
-  /** The part between those digits and the text; undefined without such digits. */
-  readonly neck: string | undefined;
-  /** The rest of the event after the text, up to its end or to the padding. */
-  readonly tail: string;
-  readonly isPadded: boolean;
-}
-
-function cut(data: string, start: number, end: number): Shape {
-  const before = data.slice(0, start);
-  const digits = before.indexOf(SEQUENCE) + SEQUENCE.length;
-  const hasDigits = digits >= SEQUENCE.length;
-  const padding = data.indexOf(PADDING, end);
-  return {
-    head: hasDigits ? before.slice(0, digits) : before,
-    neck: hasDigits ? before.slice(digits).replace(/^\d+/, '') : undefined,
-    tail: padding === -1 ? data.slice(end) : data.slice(end, padding + PADDING.length),
-    isPadded: padding !== -1,
-  };
-}
-
-function afterNeck(data: string, shape: Shape, neck: string): number {
-  let at = shape.head.length;
-  while (isDigit(data.charCodeAt(at))) at += 1;
-  return at > shape.head.length && hasAt(data, neck, at) ? at + neck.length : -1;
-}
-
-function isDigit(code: number): boolean {
-  return code >= 48 && code <= 57;
-}
-
-/** Returns the offset of the quote that closes the string literal which began before `start`. */
-function literalEnd(data: string, start: number): number {
-  let end = data.indexOf('"', start);
-  while (end !== -1 && isEscaped(data, start, end)) end = data.indexOf('"', end + 1);
-  return end;
-}
-
-function isEscaped(data: string, start: number, at: number): boolean {
-  let slashes = at;
-  while (slashes > start && data.charCodeAt(slashes - 1) === 92) slashes -= 1;
-  return (at - slashes) % 2 === 1;
-}
-
-function endsLike(data: string, at: number, isPadded: boolean): boolean {
-  if (!isPadded) return at === data.length;
-  const end = data.length - 2;
-  return data.endsWith('"}') && data.indexOf('"', at) === end && data.indexOf('\\', at) === -1;
-}
-
-// Decodes the inside of a JSON string. It does not check that control characters are escaped: that would cost more than
-// everything else, and the client fails on such an event anyway.
-function unquote(literal: string): string | undefined {
-  if (!literal.includes('\\')) return literal;
-  const text = parseJson(`"${literal}"`);
-  return typeof text === 'string' ? text : undefined;
 }
 
 const USAGE_DEPTH = 4;

@@ -8,7 +8,7 @@ import type {
   ResultPlace,
 } from '../descriptor.ts';
 import { MESSAGES_API } from '../apis.ts';
-import { type AnswerParserOptions, DialectAnswer } from '../dialect-answer.ts';
+import { DialectAnswer } from '../dialect-answer.ts';
 import type { Answer, Cleared } from '../answer.ts';
 import {
   asCount,
@@ -16,7 +16,6 @@ import {
   asRecord,
   asText,
   type Fields,
-  hasAt,
   isRecord,
   joinParagraphs,
 } from '../../bytes/json-fields.ts';
@@ -82,8 +81,11 @@ class MessagesAnswer extends DialectAnswer {
   #lastBlock: unknown;
   #cleared: Cleared | undefined;
 
-  constructor(options: AnswerParserOptions) {
-    super(options, { mark: '"text":"', textIn: plainDelta });
+  /** Reads an event. Most are plain texts: parsing each would make an event of a stream a fifth more expensive. */
+  override readEvent(data: string): void {
+    const [, text] = PLAIN_TEXT.exec(data) ?? [];
+    if (text === undefined) super.readEvent(data);
+    else this.text.append(text);
   }
 
   readBody(body: unknown): void {
@@ -106,11 +108,6 @@ class MessagesAnswer extends DialectAnswer {
     return this.#cleared === undefined ? answer : { ...answer, cleared: this.#cleared };
   }
 
-  protected passesBy(data: string): boolean {
-    if (data === MESSAGE_STOP) this.#end();
-    return data === MESSAGE_STOP || isInert(data);
-  }
-
   protected isCalling(): boolean {
     return this.#callsTools;
   }
@@ -126,8 +123,7 @@ class MessagesAnswer extends DialectAnswer {
         this.#startBlock(event['index'], asRecord(event['content_block']));
         break;
       case 'content_block_delta':
-        this.text.append(textIn(event) ?? '');
-        this.thoughts.append(event['index'], signatureIn(event));
+        this.#readDelta(event['index'], asRecord(event['delta']));
         break;
       case 'content_block_stop':
         this.thoughts.complete(event['index']);
@@ -139,7 +135,8 @@ class MessagesAnswer extends DialectAnswer {
         this.#stop(asRecord(event['delta'])['stop_reason']);
         break;
       case 'message_stop':
-        this.#end();
+        this.thoughts.completeAll();
+        this.isComplete = true;
         break;
       default: // An unknown kind of event has no facts for svc.
     }
@@ -158,9 +155,9 @@ class MessagesAnswer extends DialectAnswer {
     if (type === 'redacted_thinking') this.thoughts.append(index, block['data']);
   }
 
-  #end(): void {
-    this.thoughts.completeAll();
-    this.isComplete = true;
+  #readDelta(index: unknown, delta: Fields): void {
+    if (delta['type'] === 'text_delta') this.text.append(asText(delta['text']));
+    if (delta['type'] === 'signature_delta') this.thoughts.append(index, delta['signature']);
   }
 
   #stop(reason: unknown): void {
@@ -197,6 +194,10 @@ class MessagesAnswer extends DialectAnswer {
   }
 }
 
+/** Matches an event with a text, in which nothing is escaped, and with nothing else. */
+const PLAIN_TEXT =
+  /^\{"type":"content_block_delta","index":\d+,"delta":\{"type":"text_delta","text":"([^"\\]*)"\} *\}$/;
+
 /** Stop reasons after which the client continues the conversation without the user. */
 const CALLING: ReadonlySet<unknown> = new Set(['tool_use', 'pause_turn', 'compaction']);
 /** Block types with a signature that Anthropic checks (the types of its SDK, 2026-09). */
@@ -204,41 +205,8 @@ const SIGNED: ReadonlySet<unknown> = new Set(['thinking', 'connector_text']);
 /** Stop reasons of a whole answer. Any other reason means that it was cut off. `stop` is from other providers. */
 const WHOLE: ReadonlySet<string> = new Set(['end_turn', 'stop_sequence', 'stop']);
 
-function textIn(event: Fields): string | undefined {
-  const delta = asRecord(event['delta']);
-  return delta['type'] === 'text_delta' ? asText(delta['text']) : undefined;
-}
-
-function signatureIn(event: Fields): unknown {
-  const delta = asRecord(event['delta']);
-  return delta['type'] === 'signature_delta' ? delta['signature'] : undefined;
-}
-
-function plainDelta(event: Fields): string | undefined {
-  const isDelta = event['type'] === 'content_block_delta' && !isRecord(event['error']);
-  return isDelta ? textIn(event) : undefined;
-}
-
 function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0);
-}
-
-const MESSAGE_STOP = '{"type":"message_stop"}';
-/** The beginning of the event `ping`: as Anthropic writes it, and as other providers do. */
-const PINGS = ['{"type": "ping"', '{"type":"ping"'];
-
-/** Says by the first characters whether svc needs nothing from an event. An event in another form is parsed. */
-function isInert(data: string): boolean {
-  if (hasAt(data, '{"type":"content_block_delta"', 0)) return isOtherDelta(data);
-  return PINGS.some((ping) => hasAt(data, ping, 0));
-}
-
-const DELTA = '"delta":{"type":"';
-
-function isOtherDelta(data: string): boolean {
-  const at = data.indexOf(DELTA);
-  const isRead = (kind: string): boolean => data.startsWith(kind, at + DELTA.length);
-  return at !== -1 && !isRead('text_') && !isRead('signature_');
 }
 
 /** Reads an item of Messages: a role, and a string or a list of typed blocks. Newer clients also send role system. */

@@ -1,7 +1,7 @@
 import type { CallArguments, DialectDescriptor, ResultPlace } from '../descriptor.ts';
 import { OPENAI_CACHE, openAiCacheMs, openAiPictureTokens } from '../openai-common.ts';
 import { CHAT_API } from '../apis.ts';
-import { type AnswerParserOptions, DeltaTemplate, DialectAnswer } from '../dialect-answer.ts';
+import { DialectAnswer } from '../dialect-answer.ts';
 import {
   asCount,
   asList,
@@ -40,33 +40,17 @@ export const CHAT: DialectDescriptor = {
 
 /** Reads answers of Chat Completions. It reads only the first choice, and skips reasoning and arguments. */
 class ChatAnswer extends DialectAnswer {
-  /** The templates of chunks with reasoning or arguments. svc needs nothing from these, so it does not parse them. */
-  readonly #quiet = [
-    new DeltaTemplate('"arguments":"', quietArguments),
-    new DeltaTemplate('"reasoning_content":"', (chunk) =>
-      quietReasoning(chunk, 'reasoning_content'),
-    ),
-    new DeltaTemplate('"reasoning":"', (chunk) => quietReasoning(chunk, 'reasoning')),
-  ];
   #callsTools = false;
-
-  constructor(options: AnswerParserOptions) {
-    super(options, { mark: '"content":"', textIn: plainDelta });
-  }
 
   readBody(body: unknown): void {
     this.#readChunk(asRecord(body), 'message');
     this.thoughts.completeAll();
   }
 
-  protected passesBy(data: string): boolean {
-    if (this.#quiet.some((template) => template.matches(data))) return true;
-    const isEnd = data.trim() === '[DONE]';
-    if (isEnd) {
-      this.thoughts.completeAll();
-      this.isComplete = true;
-    }
-    return isEnd;
+  /** Reads an event. The last one of a stream is no JSON. */
+  override readEvent(data: string): void {
+    if (data.trim() === '[DONE]') this.#end();
+    else super.readEvent(data);
   }
 
   protected readParsed(chunk: Fields): void {
@@ -75,11 +59,6 @@ class ChatAnswer extends DialectAnswer {
 
   protected isCalling(): boolean {
     return this.#callsTools;
-  }
-
-  protected override learn(data: string, event: Fields): void {
-    super.learn(data, event);
-    for (const template of this.#quiet) template.learn(data, event);
   }
 
   #readChunk(chunk: Fields, member: 'delta' | 'message'): void {
@@ -106,14 +85,19 @@ class ChatAnswer extends DialectAnswer {
   }
 
   #finish(reason: unknown): void {
-    if (!isReason(reason)) return;
-    this.thoughts.completeAll();
-    this.isComplete = true;
+    // Some providers send '' instead of null while the answer continues.
+    if (typeof reason !== 'string' || reason === '') return;
+    this.#end();
     const name = reason.toLowerCase();
     if (CALLING.has(name)) this.#callsTools = true;
     // A filtered text is like a refusal: the user sees it, but svc does not store it.
     else if (FILTERED.has(name)) this.isFailed = true;
     else if (!WHOLE.has(name)) this.isCutShort = true;
+  }
+
+  #end(): void {
+    this.thoughts.completeAll();
+    this.isComplete = true;
   }
 
   #readUsage(value: unknown): void {
@@ -156,48 +140,13 @@ const CALLING: ReadonlySet<string> = new Set([
 ]);
 const FILTERED: ReadonlySet<string> = new Set(['content_filter', 'safety', 'refusal']);
 
-/** Says whether a finish reason is set. Some providers send '' instead of null while the answer continues. */
-function isReason(value: unknown): value is string {
-  return typeof value === 'string' && value !== '';
-}
-
 function firstChoice(chunk: Fields): Fields {
   const choices = asList(chunk['choices']).map(asRecord);
   return choices.find((choice) => (choice['index'] ?? 0) === 0) ?? {};
 }
 
-/** Returns the first choice's delta; {} if the chunk also has a finish reason, a usage or an error. */
-function soleDelta(chunk: Fields): Fields {
-  const choice = firstChoice(chunk);
-  const matters =
-    isReason(choice['finish_reason']) || isRecord(chunk['usage']) || isRecord(chunk['error']);
-  return matters ? {} : asRecord(choice['delta']);
-}
-
 function hasCalls(delta: Fields): boolean {
   return asList(delta['tool_calls']).length > 0 || isRecord(delta['function_call']);
-}
-
-/** Returns the text of a chunk that contains only text; undefined for any other chunk. */
-function plainDelta(chunk: Fields): string | undefined {
-  const delta = soleDelta(chunk);
-  const { content } = delta;
-  const isPlain = typeof content === 'string' && !hasCalls(delta) && !isThought(delta);
-  return isPlain ? content : undefined;
-}
-
-// Returns the arguments of a chunk that continues a call. The call itself was noted when its first chunk was parsed.
-function quietArguments(chunk: Fields): string | undefined {
-  const delta = soleDelta(chunk);
-  const [call] = asList(delta['tool_calls']);
-  const { arguments: text } = asRecord(asRecord(call)['function']);
-  return typeof text === 'string' && !hasText(delta) ? text : undefined;
-}
-
-function quietReasoning(chunk: Fields, member: string): string | undefined {
-  const delta = soleDelta(chunk);
-  const text = delta[member];
-  return typeof text === 'string' && !hasText(delta) && !hasCalls(delta) ? text : undefined;
 }
 
 /**
@@ -207,10 +156,6 @@ function quietReasoning(chunk: Fields, member: string): string | undefined {
 function isThought(said: Fields): boolean {
   const isFlagged = asRecord(asRecord(said['extra_content'])['google'])['thought'] === true;
   return isFlagged && !textsOf(said['content']).join('').includes('</thought>');
-}
-
-function hasText(delta: Fields): boolean {
-  return textsOf(delta['content']).join('') !== '';
 }
 
 /** Reads an item of Chat Completions: one message. Calls are members of the assistant's message. */

@@ -1,14 +1,13 @@
 import type { CallArguments, DialectDescriptor, ResultPlace } from '../descriptor.ts';
 import { OPENAI_CACHE, openAiCacheMs, openAiPictureTokens } from '../openai-common.ts';
 import { RESPONSES_API } from '../apis.ts';
-import { type AnswerParserOptions, DialectAnswer, type LargeEvent } from '../dialect-answer.ts';
+import { DialectAnswer, type LargeEvent } from '../dialect-answer.ts';
 import {
   asCount,
   asList,
   asRecord,
   asText,
   type Fields,
-  hasAt,
   isRecord,
   parseJson,
 } from '../../bytes/json-fields.ts';
@@ -45,10 +44,6 @@ class ResponsesAnswer extends DialectAnswer {
   readonly #waiting = new Set<string>();
   readonly #answered = new Set<string>();
 
-  constructor(options: AnswerParserOptions) {
-    super(options, { mark: '"delta":"', textIn: plainDelta });
-  }
-
   readBody(body: unknown): void {
     this.#end(asRecord(body));
   }
@@ -61,10 +56,6 @@ class ResponsesAnswer extends DialectAnswer {
     const status = LARGE_END.exec(head)?.[1];
     if (status === undefined) return;
     this.#end({ status, usage: lastUsage(tail) });
-  }
-
-  protected passesBy(data: string): boolean {
-    return isInert(data);
   }
 
   protected isCalling(): boolean {
@@ -175,30 +166,6 @@ function lastUsage(tail: string): unknown {
   }
   return undefined;
 }
-
-function plainDelta(event: Fields): string | undefined {
-  const isDelta = event['type'] === 'response.output_text.delta' && !isRecord(event['error']);
-  return isDelta && typeof event['delta'] === 'string' ? event['delta'] : undefined;
-}
-
-/** Says by the first characters whether svc needs nothing from an event. An event in another form is parsed. */
-function isInert(data: string): boolean {
-  if (!hasAt(data, '{"type":"response.', 0)) return false;
-  const type = data.slice(18, data.indexOf('"', 18));
-  return INERT.has(type.slice(0, type.indexOf('.') + 1) || type);
-}
-
-/** Event names after `response.`: whole names, or prefixes that end with a dot. */
-const INERT: ReadonlySet<string> = new Set([
-  'in_progress',
-  'function_call_arguments.',
-  'custom_tool_call_input.',
-  'reasoning_text.',
-  'reasoning_summary_text.',
-  'reasoning_summary_part.',
-  'content_part.',
-  'refusal.',
-]);
 
 /** Reads an item of Responses, which has a type; without one it is a message. A string is the user's text. */
 function readResponsesItem(value: unknown): ItemTraits {
