@@ -3,6 +3,7 @@ import { NO_BLOCK } from '../../src/core/recall/injections.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { openState, type State } from '../../src/adapters/state/state.ts';
 import { loadDriver } from '../../src/adapters/store/driver.ts';
+import { RequestTable } from '../../src/adapters/state/request-log.ts';
 import { stateFile } from '../../src/adapters/files/database-file.ts';
 import type { LedgerEntry } from '../../src/core/ledger/entries.ts';
 import { blockAddress, blockEntry, foundBlock, foundEntries } from '../support/ledger-entries.ts';
@@ -229,4 +230,23 @@ test('law 7: what is forgotten while a long conversation is looked up takes noth
   const found = await looking;
   expect(found.missing).toBeUndefined();
   expect(names.filter((name) => !found.has(blockAddress(name)))).toEqual([]);
+});
+
+test('a clock that is ahead for two days deletes no request of the log', () => {
+  const state = open(tempFolder());
+  const DAY_MS = 86_400_000;
+  const daysLeftAfter = (days: readonly number[]): readonly number[] => {
+    let left: readonly { readonly at: number }[] = [];
+    state.writer.put((rows) => {
+      for (const day of days) {
+        rows.run("INSERT INTO requests (id, at, row) VALUES ('', ?, '{}')", day * DAY_MS);
+        new RequestTable(rows).prune();
+      }
+      left = rows.all<{ at: number }>('SELECT at FROM requests ORDER BY number');
+    });
+    return left.map(({ at }) => at / DAY_MS);
+  };
+  const days = [1000, 1001, 1002, 1400, 1401, 1003, 1004];
+  expect(daysLeftAfter(days)).toEqual(days);
+  expect(daysLeftAfter([1200, 1201, 1202])).toEqual([1400, 1401, 1200, 1201, 1202]);
 });

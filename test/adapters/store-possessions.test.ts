@@ -84,11 +84,25 @@ test('law 2: an output that was proven at every request is pruned neither early 
   outputs.keep([used, idle], NOW);
   const digests = [used.digest];
   expect(holds([...digests, idle.digest])).toHaveLength(2);
-  for (let day = 1; day <= 40; day += 1) expect(holds(digests, NOW + day * DAY_MS)).toHaveLength(1);
+  for (let day = 1; day <= 40; day += 1) {
+    expect(holds(digests, NOW + day * DAY_MS)).toHaveLength(1);
+    outputs.keep([outputRecordOf(`day ${day}`)], NOW + day * DAY_MS);
+  }
   // One write in so many prunes.
   const later = NOW + 40 * DAY_MS;
   for (let nth = 0; nth < 256; nth += 1) outputs.keep([outputRecordOf(`log ${nth}`)], later);
   expect(holds([...digests, idle.digest], later).map(({ digest }) => digest)).toEqual(digests);
+});
+
+test('a clock that is ahead for two days deletes no output', () => {
+  const folder = tempFolder();
+  const first = outputRecordOf('first');
+  for (const day of [0, 1, 2, 400, 401, 3]) {
+    const { outputs, holds } = open(folder);
+    // The first write of a process prunes.
+    outputs.keep(day === 0 ? [first] : [outputRecordOf(`day ${day}`)], NOW + day * DAY_MS);
+    expect(holds([first.digest], NOW + day * DAY_MS)).toHaveLength(1);
+  }
 });
 
 const TEXTS = Array.from({ length: 6 }, (_, nth) => `Text number ${nth} of the history.`);

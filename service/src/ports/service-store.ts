@@ -45,6 +45,8 @@ export interface ServiceStore extends ServiceControl, ReceiptStore {
 /** What `keepDays` deletes. All times are milliseconds since 1970. */
 export interface KeptDays {
   readonly now: number;
+  /** True if the clock may be wrong, so that nothing is deleted by it. */
+  readonly isUnsure?: true;
   /** The beginning of the oldest receipts that any tenant keeps. */
   readonly receiptsFrom?: number;
   /** Audit events before this time are deleted. The hash that the next event of a tenant needs is stored apart. */

@@ -12,10 +12,7 @@ const PURGES_MS = 15_000;
 
 /** Starts both jobs: the first every hour, the second every 15 seconds. Returns a function that ends them. */
 export function startJobs(parts: RetentionParts): () => Promise<void> {
-  const jobs = [
-    repeat(() => dropExpired(parts), HOUR_MS, true),
-    repeat(() => finishPurges(parts), PURGES_MS),
-  ];
+  const jobs = [repeat(expiry(parts), HOUR_MS, true), repeat(() => finishPurges(parts), PURGES_MS)];
   return async () => void (await Promise.all(jobs.map((stop) => stop())));
 }
 
@@ -54,6 +51,28 @@ export async function dropExpired(parts: RetentionParts): Promise<void> {
   const { store, randomBytes } = parts;
   const needs = { store: store.of(SERVICE_TENANT), randomBytes };
   await underLease(needs, RECEIPTS_LEASE, () => sweep(parts));
+}
+
+/** How far a clock may drift from a duration before that counts as a jump. */
+const DRIFT_MS = 60_000;
+/** How long the clock must not have jumped before anything expires by it: a little less than the pause of the job. */
+const STEADY_MS = 50 * 60_000;
+
+/**
+ * Returns the job that deletes what is expired. It deletes nothing in the hour after its first call and after a jump of the
+ * clock: a machine may start with a wrong clock, and what a clock that is a year ahead deletes is gone.
+ */
+export function expiry(parts: RetentionParts): () => Promise<void> {
+  const { clock, store } = parts;
+  let steady: { readonly lead: number; readonly since: number } | undefined;
+  return async () => {
+    const [now, at] = [clock.now(), clock.monotonic()];
+    const lead = now - at;
+    if (steady === undefined || Math.abs(lead - steady.lead) > DRIFT_MS)
+      steady = { lead, since: at };
+    if (at - steady.since >= STEADY_MS) await dropExpired(parts);
+    else await store.keepDays({ now, isUnsure: true });
+  };
 }
 
 async function sweep({ store, clock, auditDays }: RetentionParts): Promise<void> {

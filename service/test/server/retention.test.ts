@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { dropExpired } from '../../src/server/jobs.ts';
+import { dropExpired, expiry } from '../../src/server/jobs.ts';
 import { openConsole } from '../support/console.ts';
 import { rowOfReceipt } from '../support/receipt-facts.ts';
 
@@ -53,4 +53,39 @@ test('days that no tenant keeps are let go of whole, and events when the service
     { now, auditFrom },
     { now, auditFrom, receiptsFrom: now - 90 * DAY },
   ]);
+});
+
+test('nothing expires by a clock that has just started or jumped, until it was steady for an hour', async () => {
+  const { ask, clock, service } = await openConsole();
+  const { store } = service;
+  await ask('POST plans', { name: 'short', limits: { retention_days: 2 } });
+  await ask('PATCH tenants/default', { plan: 'short' });
+  const receipts = [0, 1].map((seq) =>
+    rowOfReceipt({ tenant: 'default', seq: seq + 1, at: clock.now() }),
+  );
+  await store.storeReceipts(receipts);
+  const left = async () =>
+    (
+      await store
+        .of('default')
+        .listReceipts({ limit: 9, order: 'asc' }, AbortSignal.timeout(30_000))
+    ).length;
+  let lead = 400 * DAY;
+  const wrong = { now: () => clock.now() + lead, monotonic: () => clock.monotonic() };
+  const run = expiry({ store, clock: wrong, randomBytes, auditDays: 2 });
+  await run();
+  clock.goOn(DAY / 48);
+  lead = 0;
+  await run();
+  lead = 800 * DAY;
+  clock.goOn(DAY / 24);
+  await run();
+  expect(await left()).toBe(2);
+  lead = 0;
+  clock.goOn(3 * DAY);
+  await run();
+  clock.goOn(DAY / 24);
+  expect(await left()).toBe(2);
+  await run();
+  expect(await left()).toBe(0);
 });

@@ -21,13 +21,17 @@ import { textOf } from './driver.ts';
  */
 
 /** How long an output is stored after its last use. If an older session continues, its outputs are sent whole again. */
-const AGE_MAX_MS = 30 * 24 * 3600 * 1000;
+const DAY_MS = 24 * 3600 * 1000;
+const AGE_MAX_MS = 30 * DAY_MS;
+/** The end of the third newest day of use; null if there are fewer days. A clock that was ahead for a while made later ones. */
+const SURE_TIME = `SELECT (SELECT DISTINCT used / ${DAY_MS} AS day FROM outputs
+  ORDER BY day DESC LIMIT 1 OFFSET 2) * ${DAY_MS} + ${DAY_MS} AS at`;
 /** Bound on the bytes of all outputs: 15,000 of the mean size in real sessions. */
 const BYTES_MAX = 256 * 1024 * 1024;
 /** Writes between two prunings, which read the sizes of all rows. */
 const WRITES_PER_PRUNE = 256;
 /** Time for which a further use of an output is not recorded. A day is exact enough for AGE_MAX_MS. */
-const USE_NOTED_MS = 24 * 3600 * 1000;
+const USE_NOTED_MS = DAY_MS;
 
 interface OutputRow {
   readonly id: number;
@@ -206,7 +210,8 @@ export class Outputs implements Holder {
   }
 
   #prune(now: number): void {
-    this.#database.run('DELETE FROM outputs WHERE used < ?', now - AGE_MAX_MS);
+    const sure = Math.min(now, this.#database.get<{ at: number | null }>(SURE_TIME)?.at ?? 0);
+    this.#database.run('DELETE FROM outputs WHERE used < ?', sure - AGE_MAX_MS);
     this.#database.run(
       `DELETE FROM outputs WHERE id IN (SELECT id FROM (
          SELECT id, sum(length(text)) OVER (ORDER BY used DESC, id DESC) AS bytes FROM outputs

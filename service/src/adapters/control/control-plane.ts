@@ -136,8 +136,9 @@ export function tenantControl(engine: ControlEngine, tenant: string) {
 /** Deletes old answers, leases and ledger entries of all tenants, and audit events before `auditFrom`, if given. */
 export async function dropStale(
   { open, now }: ControlEngine,
-  kept: Pick<KeptDays, 'now' | 'auditFrom'>,
+  kept: Pick<KeptDays, 'now' | 'isUnsure' | 'auditFrom'>,
 ): Promise<void> {
+  if (kept.isUnsure === true) return;
   await (
     await open()
   ).job(async (rows) => {
