@@ -119,8 +119,8 @@ export interface BodyWatch {
   routed(own: Uint8Array | undefined): void;
   /** Hashes the pieces of the body that was sent; undefined: the body of `routed` was sent. */
   forwarded(pieces: readonly Uint8Array[] | undefined): void;
-  /** Wraps a watcher so that the answer is hashed too, even if the watcher fails. */
-  watching(inner: AnswerWatcher | undefined): AnswerWatcher;
+  /** Begins to hash the answer. The returned function takes its chunks. Must not throw. */
+  answering(): (chunk: Uint8Array) => void;
   /** Returns the hashes. Call it after the relay has ended. */
   known(): KnownHashes;
 }

@@ -281,7 +281,8 @@ export class ProxyHandler {
     const end = await relay({
       answer,
       outgoing,
-      watcher: record.hashes?.watching(watch) ?? watch,
+      watcher: watch,
+      onSent: record.hashes?.answering(),
       holdBack,
       head: { status: answer.status, headers },
     });

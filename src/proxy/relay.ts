@@ -14,6 +14,8 @@ export interface RelayOptions {
   readonly answer: UpstreamAnswer;
   readonly outgoing: ServerResponse;
   readonly watcher?: AnswerWatcher | undefined;
+  /** Takes each chunk of the answer, also if the watcher fails. Must not throw. */
+  readonly onSent?: ((chunk: Uint8Array) => void) | undefined;
   readonly holdBack?: HoldBack | undefined;
   /** The head as the client gets it, including the evidence headers. */
   readonly head: { readonly status: number; readonly headers: RawHeaders };
@@ -59,6 +61,7 @@ class Relay implements AnswerSink {
   readonly #answer: UpstreamAnswer;
   readonly #outgoing: ServerResponse;
   readonly #resolve: (end: RelayEnd) => void;
+  readonly #onSent: RelayOptions['onSent'];
   #watcher: AnswerWatcher | undefined;
   // Bytes left until Content-Length is reached; -1 if the answer has none.
   #bytesLeft: number;
@@ -79,8 +82,9 @@ class Relay implements AnswerSink {
   readonly #watchWritten = (): void => this.#watchNow();
 
   constructor(options: RelayOptions, resolve: (end: RelayEnd) => void) {
-    const { answer, outgoing, watcher, head, holdBack } = options;
+    const { answer, outgoing, watcher, onSent, head, holdBack } = options;
     this.#holdBack = holdBack;
+    this.#onSent = onSent;
     this.#answer = answer;
     this.#outgoing = outgoing;
     this.#watcher = watcher;
@@ -213,9 +217,8 @@ class Relay implements AnswerSink {
     this.#resolve(end);
   }
 
-  /** Queues a chunk for the watcher, which reads it after node:http has sent it. */
+  /** Queues a chunk for the watcher and for `onSent`, which read it after node:http has sent it. */
   #watch(chunk: Uint8Array): void {
-    if (this.#watcher === undefined) return;
     this.#unwatched.push(chunk);
     if (this.#unwatched.length === 1) process.nextTick(this.#watchWritten);
   }
@@ -224,6 +227,7 @@ class Relay implements AnswerSink {
     const chunks = this.#unwatched;
     if (chunks.length === 0) return;
     this.#unwatched = [];
+    if (this.#onSent !== undefined) chunks.forEach(this.#onSent);
     this.#ask((watcher) => {
       for (const chunk of chunks) watcher.data(chunk);
     }, undefined);

@@ -211,7 +211,6 @@ describe('the worker', () => {
   });
 
   test('R11: takes many bodies at once and answers each with its own', async () => {
-    decoder.warm();
     const all = await Promise.all(
       Array.from({ length: 64 }, (_, index) => {
         const blocks = [repeatedBlock(index + 1, true)];

@@ -271,10 +271,15 @@ test.each(['data', 'completes', 'beforeLast'] as const)(
         throw new Error('broken watcher');
       },
     };
-    const { port, ends } = await startRelaying(provider.url, { watcher });
+    let sent = '';
+    const onSent = (bytes: Uint8Array): void => {
+      sent += Buffer.from(bytes).toString();
+    };
+    const { port, ends } = await startRelaying(provider.url, { watcher, onSent });
     expect((await ask(port)).body.toString()).toBe(`event: a\n\n${TERMINAL}`);
     expect(ends).toEqual(['complete']);
     expect(calls).toBe(1);
+    expect(sent).toBe(`event: a\n\n${TERMINAL}`);
   },
 );
 

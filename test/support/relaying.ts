@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { onTestFinished } from 'vitest';
 import { createUpstream } from '../../src/adapters/network/undici-upstream.ts';
 import { answerHeaders, forwardHeaders } from '../../src/core/http/header-rules.ts';
-import { type HoldBack, relay, type RelayEnd } from '../../src/proxy/relay.ts';
+import { type HoldBack, relay, type RelayEnd, type RelayOptions } from '../../src/proxy/relay.ts';
 import { startServer } from './sockets.ts';
 import { upstreamSettings } from './upstream.ts';
 import type { AnswerWatcher } from '../../src/proxy/dependencies.ts';
@@ -35,6 +35,7 @@ export interface Relaying {
 
 interface RelayingOptions {
   readonly watcher?: AnswerWatcher;
+  readonly onSent?: RelayOptions['onSent'];
   readonly holdBack?: HoldBack;
   /** Sees the response object before anything is written to it. */
   /** Added to the head, as evidence is. */
@@ -45,7 +46,7 @@ interface RelayingOptions {
 /** The smallest proxy: real server, real upstream, and between them nothing but the relay. */
 export async function startRelaying(
   providerUrl: string,
-  { watcher, holdBack, onOutgoing, evidence = [] }: RelayingOptions = {},
+  { watcher, onSent, holdBack, onOutgoing, evidence = [] }: RelayingOptions = {},
 ): Promise<Relaying> {
   const ends: RelayEnd[] = [];
   const settings = upstreamSettings({ baseUrl: providerUrl, allowPrivate: true });
@@ -68,7 +69,7 @@ export async function startRelaying(
           status: answer.status,
           headers: [...answerHeaders(answer.headers, answer.status), ...evidence],
         };
-        ends.push(await relay({ answer, outgoing, watcher, holdBack, head }));
+        ends.push(await relay({ answer, outgoing, watcher, onSent, holdBack, head }));
       };
       handle().catch(() => outgoing.destroy());
     });

@@ -39,11 +39,11 @@ test('of a request that went nowhere nothing is told, and of an answer all that 
   expect(hashes.known()).toEqual({ request: undefined, forwarded: undefined, response: undefined });
   for (const chunks of [['an answer'], ['an ', 'answer'], ['an', ' ', 'answer']]) {
     const told = new BodyHashes(BODY);
-    const watch = told.watching(undefined);
-    for (const chunk of chunks) watch.data(Buffer.from(chunk));
+    const take = told.answering();
+    for (const chunk of chunks) take(Buffer.from(chunk));
     expect(told.known().response).toBe(hexOf('an answer'));
   }
   const empty = new BodyHashes(undefined);
-  empty.watching(undefined);
+  empty.answering();
   expect(empty.known().response).toBe(hexOf(''));
 });

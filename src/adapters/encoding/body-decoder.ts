@@ -13,8 +13,6 @@ import type { ZstdJob, ZstdResult } from './zstd-worker.ts';
  */
 interface RequestDecoder {
   readonly decode: BodyDecoder;
-  /** Loads in advance what the first zstd body needs. */
-  warm(): void;
   close(): Promise<void>;
 }
 
@@ -41,9 +39,6 @@ export function createBodyDecoder(
           : await decodeWithZlib(encoded, encoding, limits);
       if (decoded.length > limits.decodedBytesMax) throw tooLarge();
       return decoded;
-    },
-    warm: () => {
-      if (!useNativeZstd) thread.warm();
     },
     close: () => thread.close(),
   };
@@ -87,11 +82,6 @@ class ZstdThread {
     const job = this.#queue.then(() => this.#run(encoded, limits));
     this.#queue = job.catch(() => undefined);
     return job;
-  }
-
-  /** Starts the worker in advance, which takes some 50 ms. */
-  warm(): void {
-    this.#use();
   }
 
   async close(): Promise<void> {

@@ -1,6 +1,5 @@
-import type { AnswerWatcher, BodyWatch, KnownHashes } from '../../../../src/proxy/dependencies.ts';
-import { createHash, hash } from 'node:crypto';
-import type { Completes } from '../../../../src/core/answer/answer-reader.ts';
+import type { BodyWatch, KnownHashes } from '../../../../src/proxy/dependencies.ts';
+import { createHash, type Hash, hash } from 'node:crypto';
 
 /** Hashes the bodies of one request for its receipt: SHA-256 in hex. */
 export class BodyHashes implements BodyWatch {
@@ -10,7 +9,7 @@ export class BodyHashes implements BodyWatch {
   #forwarded: { readonly pieces: readonly Uint8Array[] | undefined } | undefined;
   #requestHash: string | undefined;
   #forwardedHash: string | undefined;
-  #response: HashingWatch | undefined;
+  #response: Hash | undefined;
   #responseHash: string | undefined;
 
   constructor(request: Uint8Array | undefined) {
@@ -38,16 +37,16 @@ export class BodyHashes implements BodyWatch {
     else this.#forwardedHash = this.#own === this.#request ? this.#requestHash : hashOf(this.#own);
   }
 
-  /** Wraps a watcher so that the answer is hashed too, even if the watcher fails. */
-  watching(inner: AnswerWatcher | undefined): AnswerWatcher {
-    this.#response = new HashingWatch(inner);
-    return this.#response;
+  answering(): (chunk: Uint8Array) => void {
+    const response = createHash('sha256');
+    this.#response = response;
+    return (chunk) => void response.update(chunk);
   }
 
   /** Returns the hashes so far. Call it when the relay has ended. */
   known(): KnownHashes {
     this.#count();
-    this.#responseHash ??= this.#response?.digest();
+    this.#responseHash ??= this.#response?.digest('hex');
     return {
       request: this.#requestHash,
       forwarded: this.#forwardedHash,
@@ -64,46 +63,4 @@ function sha256(pieces: readonly Uint8Array[]): string {
   const sum = createHash('sha256');
   for (const piece of pieces) sum.update(piece);
   return sum.digest('hex');
-}
-
-class HashingWatch implements AnswerWatcher {
-  readonly #hash = createHash('sha256');
-  #inner: AnswerWatcher | undefined;
-
-  constructor(inner: AnswerWatcher | undefined) {
-    this.#inner = inner;
-  }
-
-  /** Returns the hash of all bytes. Call it once. */
-  digest(): string {
-    return this.#hash.digest('hex');
-  }
-
-  data(chunk: Uint8Array): void {
-    this.#hash.update(chunk);
-    this.#ask((inner) => inner.data(chunk), undefined);
-  }
-
-  completes(chunk: Uint8Array): Completes {
-    return this.#ask<Completes>((inner) => inner.completes(chunk), 'nothing');
-  }
-
-  beforeThought(): void {
-    this.#ask((inner) => inner.beforeThought(), undefined);
-  }
-
-  beforeLast(): boolean {
-    return this.#ask((inner) => inner.beforeLast(), true);
-  }
-
-  /** Asks the inner watcher and catches its errors: otherwise the relay would drop this watcher with the hash. */
-  #ask<Result>(question: (inner: AnswerWatcher) => Result, otherwise: Result): Result {
-    if (this.#inner === undefined) return otherwise;
-    try {
-      return question(this.#inner);
-    } catch {
-      this.#inner = undefined;
-      return otherwise;
-    }
-  }
 }
