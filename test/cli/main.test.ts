@@ -135,6 +135,7 @@ test('wrong usage is exit 2, on stderr, with a proposal where there is one', asy
     [[], 'Which command?'],
     [['strat'], 'Did you mean start?'],
     [['start', '--prot', '1'], 'Did you mean --port?'],
+    [['memory', 'add', '- is a dash'], 'Text that begins with - needs -- before it.'],
     [['memory'], 'Which command?'],
     [['memory', 'get'], "missing required argument 'ref'"],
     [['config', 'token', 'x'], 'too many arguments'],

@@ -89,11 +89,11 @@ test('spaces are listed, renamed, merged and joined, and the project of a folder
   const same = await svc('spaces', 'rename', 'team/e', 'team/e');
   expect(same).toMatchObject({ code: 2 });
   expect(same.stderr).toContain('Both names are the space team/e.');
-  const odd = join(home, 'odd\u001b[31m\u0007');
+  const odd = join(home, 'odd\u001b[31m\u0007\nline');
   mkdirSync(odd);
   await svc('spaces', 'join', 'team/e', odd);
   const shown = (await svc('spaces')).stdout;
-  expect(shown).toContain('odd\ufffd[31m\ufffd');
+  expect(shown).toContain('odd\ufffd[31m\ufffd\ufffdline');
   expect(shown).not.toContain('\u001b');
   const gone = await svc('spaces', 'join', 'team/a', join(home, 'gone'));
   expect(gone).toMatchObject({ code: 1, stdout: '' });

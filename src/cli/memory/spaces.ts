@@ -50,9 +50,9 @@ export async function listSpaces(call: Call<{ readonly json?: boolean }>): Promi
   }
   const shown = namesOf(names, context);
   for (const { space, memories, folders } of rows) {
-    // A folder's name may have any character, such as control characters.
+    // The name of a folder or an imported space may have any character, such as control characters and line ends.
     const row = [shown.of(space), String(memories), folders.at(-1) ?? ''].join('  ').trimEnd();
-    context.terminal.row(printable(row), '    ');
+    context.terminal.row(printable(row).replaceAll(/[\n\t]/g, '\ufffd'), '    ');
   }
   if (rows.length === 0) context.terminal.note('No space holds a memory yet.');
 }

@@ -127,7 +127,11 @@ function usageError(error: CommanderError, see: string): CliError {
     const hint = /^--(?:key|token|api-key|provider-key)$/.test(flag)
       ? 'Use --key-env or --key-stdin. A key is never an argument, because other programs can read it there.'
       : `${see} ${suggestion}`.trimEnd();
-    return new CliError(`There is no option ${flag}`.trimEnd() + '.', hint, 2);
+    const problem =
+      flag === ''
+        ? 'There is no such option. Text that begins with - needs -- before it.'
+        : `There is no option ${flag}.`;
+    return new CliError(problem, hint, 2);
   }
   if (code === 'commander.unknownCommand') {
     const name = /unknown command '([a-z-]{1,30})'/.exec(message)?.[1] ?? '';
