@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer as createHttpsServer } from 'node:https';
 import { request as httpRequest } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished, expect, test } from 'vitest';
 import {
   formatServiceKey,
@@ -142,8 +143,10 @@ test('a loop through a gateway that svc cannot see ends, and other tenants are s
     // oxlint-disable-next-line no-await-in-loop
     expect((await askMemory('memory/items', other)).status).toBe(200);
     served += 1;
+    // oxlint-disable-next-line no-await-in-loop -- The loop needs the processor too.
+    await sleep(50);
   }
   const answer = await looping;
   expect([answer.status, errorIn(answer).code]).toEqual([503, 'TOO_BUSY']);
   expect(served).toBeGreaterThan(0);
-}, 120_000);
+});
