@@ -649,6 +649,10 @@ const LATER: BlindForms = {
     'PGPASSWORD=%s; psql shop',
     'A temporary password is generated for root@localhost: %s',
     'A new password was created for user anna@example.com: %s',
+    'DB_PASSWORD ?= %s',
+    'my sudo password is %s btw',
+    'The admin password was reset to %s.',
+    'we rotated the password from %s to something new',
   ],
 };
 
@@ -702,10 +706,17 @@ const IN_NOTES: BlindForms = {
   ],
 };
 
+/** The same list: short values of a machine, where most other values are no secret. */
+const SHORT: BlindForms = {
+  values: ['Zk8vRq2Lm', 'N0tS3oSafe'],
+  forms: ['token: %s', 'API token = %s'],
+};
+
 /** The same list: values that a machine makes, where no rule read the place. */
 const MADE: BlindForms = {
   values: ['8f3kd92jf02kdmc83jf0', 'qT7vB2nX9mLcR4tZ8w'],
   forms: [
+    'smtp.login(USER, "%s")',
     'API key for the weather service = %s',
     'SERVICE_API_TOKEN="Scheme1 %s"',
     'erlangCookie: %s',
@@ -861,6 +872,7 @@ export const BLIND_FORMS: readonly BlindForms[] = [
   FOREIGN_KEYS,
   DESCRIBING,
   IN_NOTES,
+  SHORT,
   MADE,
   WITH_BLANKS,
   CODES,
@@ -1288,4 +1300,13 @@ export const BLIND_NEGATIVES: readonly string[] = [
   'password[0].value = read()',
   'A temporary password is generated for root@localhost: see the log',
   'der API-Schlüssel ist ungültig',
+  'TOKEN ?= none',
+  'PASSWORD ?= $(shell cat x)',
+  'the password was reset to default',
+  'password was changed to comply with policy',
+  'changed the password check from client to server',
+  'token: es2020target',
+  'token: ts2345err',
+  'client.login(TOKEN, "readonly")',
+  'page.login(form, "submit-button")',
 ];

@@ -255,11 +255,15 @@ export const COMMAND_RULES: readonly SecretRule[] = [
     { source: 'Any program: next to a user, -p is the password and no port' },
   ),
   command(
-    /(?<keep>(?:\.auth ?|(?<!\w)auth ?= ?|(?<!\w)(?:login|\w{0,24}(?:[bB]asic_?[aA]uth|PlainAuth|set_auth|Credentials\.basic|Authentication|Credentials?)|DBI->connect|(?:pymysql|MySQLdb|pymssql|psycopg2?|oracledb|cx_Oracle|mariadb|ftplib\.FTP)(?:\.connect)?|new (?:PDO|Sequelize)|WiFi\.(?:begin|softAP)|mysqli?(?:_connect)?|getConnection)(?:\]::new)? ?)\( ?(?:[^\n()[\]]{1,160}?, {0,2}|""?, {0,2})?["'`][^"'`\n[\]]{1,64}["'`], {0,2}["'`])[^\n"'`\\<>[\]]{5}/g,
+    /(?<keep>(?:\.auth ?|(?<!\w)auth ?= ?|(?<!\w)(?:login|\w{0,24}(?:[bB]asic_?[aA]uth|PlainAuth|set_auth|Credentials\.basic|Authentication|Credentials?)|DBI->connect|(?:pymysql|MySQLdb|pymssql|psycopg2?|oracledb|cx_Oracle|mariadb|ftplib\.FTP)(?:\.connect)?|new (?:PDO|Sequelize)|WiFi\.(?:begin|softAP)|mysqli?(?:_connect)?|getConnection)(?:\]::new)? ?)\( ?(?:[^\n()[\]]{1,160}?, {0,2}|""?, {0,2})?(?:["'`][^"'`\n[\]]{1,64}["'`]|(?<=\.login ?\( ?)[\w.$]{1,40}), {0,2}["'`])[^\n"'`\\<>[\]]{5}/g,
     ['auth', 'login', 'connect', 'pdo', 'mysqli', 'credential', 'sequelize', 'ftplib', 'wifi.'],
     {
       rest: LITERAL_REST,
-      accepts: ({ secret, next }) => /^["'`]$/.test(next) && isLiteralArgument(secret),
+      accepts: ({ context, secret, next }) =>
+        /^["'`]$/.test(next) &&
+        isLiteralArgument(secret) &&
+        // A name in front may be any argument, so only a value that is no word counts.
+        (/["'`], {0,2}["'`]$/.test(context) || isSimplePassword(secret)),
       source: 'A user and a password as two arguments of a login',
     },
   ),

@@ -90,7 +90,7 @@ const REMARK = '(?: \\([^()\\n]{1,30}\\))?';
 const TYPE =
   "(?:[ \\t]{0,4}:[ \\t]{0,4}(?:&(?:'static )?)?[A-Za-z][\\w.:]{0,24}(?:\\[\\w{1,12}\\])?\\??(?=[ \\t]{0,4}=)|[ \\t]{1,4}(?:as )?string|\\[\\d{0,5}\\])?";
 const SIGN =
-  '(?::=|={1,3}>?|!={1,2}|=>|->|<-|→|:|\\|\\||\\?\\?=?|\\?:|\\bor\\b|\\belse\\b|\\bin ?\\(|(?:\\.should )?==|\\bby lazy \\{|\\{(?=[ ]?"))';
+  '(?:[:?]=|={1,3}>?|!={1,2}|=>|->|<-|→|:|\\|\\||\\?\\?=?|\\?:|\\bor\\b|\\belse\\b|\\bin ?\\(|(?:\\.should )?==|\\bby lazy \\{|\\{(?=[ ]?"))';
 /** Matches calls around a secret that do not change it: constructors of strings and of secrets. */
 const WRAPPER =
   '(?:\\[\\]byte\\(|by lazy \\{ ?|(?:new )?(?:(?:MD5|SHA[12]?|ENCRYPT|HASHBYTES)|String(?:::from|\\.valueOf)?|Some|Just|Optional\\.of|Ok|b64encode|btoa|Buffer\\.from|(?:\\w{1,20}(?:\\.|::))?\\w{0,16}(?:Secret|Sensitive|Redacted|Password|Secure)\\w{0,12}(?:(?:::|\\.)(?:new|from|of|make))?)\\([ \\t]{0,4})?';
@@ -238,7 +238,7 @@ function readHeader({ text, nameEnd, before }: Named): Stretch | undefined {
 const BEFORE_SETTING =
   /^[ \t>]*(?:[-*+•#;$%]+ {0,2}|\/\/ ?|\d{1,2}[.)] )?(?:\*\*|__|["'`])?(?:(?:export|set|setx|env|ENV|ARG|let|local|global|declare -x|Environment=|my|The|Your|the|your) ?["']?)?[\w.:/ ()-]{0,48}$/;
 const SETTING =
-  /(?:\[\d{0,4}\])?["'`]?\*{0,2}_{0,2}(?: \([^()\n]{1,30}\))?[ \t]{0,12}(?::=|=>?|->|<-|→|[:：]\*{0,2}|\n[ \t]{0,4}:|[ \t]–|[ \t]—)[ \t]{0,12}(?:[|>][+-]?[ \t]{0,4}\n[ \t]{1,24})?["'`*]{0,3}/y;
+  /(?:\[\d{0,4}\])?["'`]?\*{0,2}_{0,2}(?: \([^()\n]{1,30}\))?[ \t]{0,12}(?:[:?]=|=>?|->|<-|→|[:：]\*{0,2}|\n[ \t]{0,4}:|[ \t]–|[ \t]—)[ \t]{0,12}(?:[|>][+-]?[ \t]{0,4}\n[ \t]{1,24})?["'`*]{0,3}/y;
 const TO_END =
   /[^\s"'`<>[\]]{4,200}(?=["'`*]{0,3}(?:[ \t]{0,8}(?:\r?\n|$)|[ \t]{1,8}(?:#|\/\/|\(|;|--)))/y;
 
@@ -261,7 +261,11 @@ function readLine(named: Named): Stretch | undefined {
     if (/^pass$/i.test(named.name) && /: /.test(sign) && !/[^\w.-]/.test(secret)) return undefined;
   } else {
     const isHeader = /^[ \t"'-]*(?:-H ["']?)?x-[\w-]*$/i.test(before) && sign.includes(':');
-    if (!isHeader && !isAssignedKey(named.whole)) return undefined;
+    if (!isHeader && !isAssignedKey(named.whole)) {
+      // Many other things are called tokens, but their names have no capital and small letter beside a digit.
+      const isMixed = /[a-z]\d|\d[a-z]/.test(secret) && /[A-Z]\d|\d[A-Z]/.test(secret);
+      return isMixed && isKeyLike(named.name, secret) ? trimmed(text, start, end) : undefined;
+    }
     if (/ = /.test(sign) && isCodeWord(secret)) return undefined;
   }
   // A sentence describes a password after a verb or a colon, never after a sign of its own line.
@@ -403,7 +407,7 @@ const BLANK = new RegExp(
 );
 const BLANK_VALUE = /[^\s"'`\\<>[\]{}]{4,80}/y;
 const ENDS_CLAUSE =
-  /^["'`*]{0,3}(?:[ \t]{0,4}(?:$|\r?\n)|[.,;!)](?:\s|$)| (?:to|for|and|or|on|in|at|as|when|please|if|instead|und|für|um|auf|et|pour|y|para|e|per|not|nicht|I|we|you|ich|wir|komm\w{1,3}|je|works?|geht|funktioniert)\b| (?:#|\()| (?:everywhere|now|today|again|here|yesterday|instead)\b)/;
+  /^["'`*]{0,3}(?:[ \t]{0,4}(?:$|\r?\n)|[.,;!)](?:\s|$)| (?:to|for|and|or|on|in|at|as|when|please|if|instead|und|für|um|auf|et|pour|y|para|e|per|not|nicht|I|we|you|ich|wir|komm\w{1,3}|je|works?|geht|funktioniert)\b| (?:#|\()| (?:everywhere|now|today|again|here|yesterday|instead|btw|fyi|by the way|thanks|thx|until|till|since)\b)/;
 /** Matches words before the name after which a value follows: "use the password X". */
 const LEADS =
   /(?:\b(?:the|with|using|use|and|mit|und|dem|das|le|la|el|il|con|com|avec|als|comme|como|come|type|enter|try|via|by|my|our|as|vault|wifi|root|admin|db|database|server|router|master|user(?:name)?|login)\b[^\n]{0,24}|[,/|(+&] ?)$/i;
@@ -431,13 +435,7 @@ function readBehindBlank(named: Named): Stretch | undefined {
   const value = text.slice(bare.start, bare.end);
   const rest = text.slice(bare.end, bare.end + 14);
   if (isSimpleBare(value) && !isIdentifierWithMarks(value)) {
-    return named.isPassword ||
-      (/\d/.test(value) &&
-        /[a-z]\d|\d[a-z]/i.test(value) &&
-        value.length >= 8 &&
-        KEY_NOUN.test(name))
-      ? bare
-      : undefined;
+    return named.isPassword || isKeyLike(name, value) ? bare : undefined;
   }
   if (!isChosenWord(value.replace(/[?!]+$/, '')) || describesSecret(value, `${name} `))
     return undefined;
@@ -481,7 +479,17 @@ function readBehindBlank(named: Named): Stretch | undefined {
 }
 
 const SPOKEN = new RegExp(`^(?:${SPOKEN_NAMES}|pwd|pw)$`, 'iu');
-const KEY_NOUN = /(?:token|key|secret)$/i;
+
+/** Says whether a value has letters beside digits, as a short key has, and its name is that of a key. */
+function isKeyLike(name: string, value: string): boolean {
+  return (
+    /(?:token|key|secret)$/i.test(name) &&
+    /[a-z]\d|\d[a-z]/i.test(value) &&
+    value.length >= 8 &&
+    isSimpleBare(value) &&
+    !isIdentifierWithMarks(value)
+  );
+}
 
 /** Says whether a value is words and numbers with marks between them, as names are: `web-01`, `utf_8`, `x/y`, `a=b`. */
 function isIdentifierWithMarks(value: string): boolean {
@@ -516,7 +524,10 @@ const PUT_TO =
   /(?: [\p{L}\d.-]{1,24}){0,4} (?:auf|zu|en|a|à|par|por|per|para|in|como|på|til|naar|na|на) (?:["'`](?=[^\s"'`]{4,80}["'`])|(?=\S{4,80} (?:geändert|gesetzt|gestellt|changé|cambiad[oa]|cambiata|alterad[oa]|mudad[oa])\b))/uy;
 const SET_TO =
   /(?: \p{L}[\p{L}\d.'’-]{0,23}){0,4} (?:auf|en|a|à|par|por|para|in|como) (?=\S{4,80}(?:\s|$))/uy;
-const FORMER = / from (?=[^\s"'`]{4,64} to )/;
+/** Matches "password to …" without a verb that says that the password got another value. */
+const TO_ALONE = /^ (?:[\w. -]{1,32} )?(?<!(?:changed|set|reset|updated|rotated) )to ["'`*]{0,3}$/;
+const FORMER =
+  /^(?<join>(?: (?:for|of|on|at|in) [\w. -]{1,32}?)?(?: (?:was|has been|is))?(?: (?:changed|set|reset|updated|rotated))? from )(?<secret>[^\s"'`]{4,64}) to /;
 const SETS =
   /\b(?:set|chang\w{1,3}|reset|updat\w{1,3}|rotat\w{1,3}|made|put|turn\w{0,2}) (?:\w{1,16} ){0,3}[\w.-]{0,24}$/i;
 /** The same verbs in other languages, whose prepositions are other words in English. */
@@ -535,8 +546,7 @@ function readSentence(named: Named): Stretch | undefined {
   const isSet = isPassword && SETS.test(before);
   const byVerb = isPassword ? endOfMatch(GIVEN_BY_VERB, text, nameEnd) : undefined;
   const given =
-    byVerb !== undefined &&
-    (isSet || !/^ (?:[\w. -]{1,32} )?to ["'`*]{0,3}$/.test(text.slice(nameEnd, byVerb)))
+    byVerb !== undefined && (isSet || !TO_ALONE.test(text.slice(nameEnd, byVerb)))
       ? byVerb
       : undefined;
   const put = isPassword ? endOfMatch(PUT_TO, text, nameEnd) : undefined;
@@ -553,15 +563,25 @@ function readSentence(named: Named): Stretch | undefined {
   const rest = text.slice(bare.end, bare.end + 14);
   const isEnd = start === put || ENDS_CLAUSE.test(rest) || WHEN.test(rest);
   const lead = text.slice(nameEnd, start);
-  if (isReference(value) || !isEnd || describesSecret(value, lead)) return undefined;
   const isWord =
     (start === put ? isChosen(value) : isChosenWord(value)) && !SAID_OF_TOKENS.test(value);
-  if (/ be /.test(lead) && !isSimpleBare(value)) return undefined;
-  if (!isWord && !(isPassword && isSimpleBare(value) && !isIdentifierWithMarks(value)))
-    return undefined;
+  const isSecret =
+    !isReference(value) &&
+    isEnd &&
+    !describesSecret(value, lead) &&
+    !(/ be /.test(lead) && !isSimpleBare(value)) &&
+    (isWord || (isPassword && isSimpleBare(value) && !isIdentifierWithMarks(value)));
+  if (start !== given) return isSecret ? bare : undefined;
   // "changed from … to …": both are secrets, and one mask covers them.
-  const former = start === given ? FORMER.exec(lead) : null;
-  return former === null ? bare : { start: nameEnd + former.index + 6, end: bare.end };
+  const former = FORMER.exec(lead);
+  // With a word between, something about the password has changed: "the password check from client to server".
+  if (former?.groups === undefined) return isSecret && !/ from /.test(lead) ? bare : undefined;
+  const { join = '', secret = '' } = former.groups;
+  const formerStart = nameEnd + join.length;
+  if (isSecret) return { start: formerStart, end: bare.end };
+  return isSimpleBare(secret) || isChosenWord(secret)
+    ? { start: formerStart, end: formerStart + secret.length }
+    : undefined;
 }
 
 /** Matches words that say something of a token and are no value: "the token is missing". */
