@@ -60,6 +60,10 @@ async function openPlace(two: TwoNodes, tenant: string): Promise<FuzzedPlace> {
     // No other process locks a whole PostgreSQL. node-outages.test.ts covers one that does not answer.
     lock: () => Promise.resolve(),
     unlock: () => undefined,
+    // The database has a disk and a clock of its own.
+    fill: () => undefined,
+    free: () => undefined,
+    setClock: () => undefined,
     import: (space) => {
       imports += 1;
       const records = FACTS.map((fact, at) =>

@@ -29,6 +29,11 @@ export interface FuzzedPlace {
   /** Lets another process hold the memory until `unlock`, where one can. */
   readonly lock: () => Promise<void>;
   readonly unlock: () => void;
+  /** Fills the disk of the memory until `free`, where that can be done. */
+  readonly fill: () => void;
+  readonly free: () => void;
+  /** Sets the clock of both processes. `ms`: how far it is ahead, or behind if negative. */
+  readonly setClock: (ms: number) => void;
   /** Begins to store many texts. */
   readonly import: (space: string) => void;
   /** Sends a request of a client that left svc. */

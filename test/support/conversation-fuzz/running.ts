@@ -1,6 +1,6 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadDriver } from '../../../src/adapters/store/driver.ts';
 import { openEmbeddedStore } from '../../../src/adapters/store/embedded-store.ts';
@@ -18,6 +18,7 @@ export async function openLocalPlace(): Promise<FuzzedPlace> {
   const first = new RunningProxy(provider.url);
   const proxies = [first, new RunningProxy(provider.url, first)] as const;
   const { folder } = first;
+  const disk = new SmallDisk(folder);
   const store = openEmbeddedStore({ folder, report: () => undefined });
   return {
     provider,
@@ -26,13 +27,62 @@ export async function openLocalPlace(): Promise<FuzzedPlace> {
     memory: store.memory,
     lock: () => first.lock(),
     unlock: () => first.unlock(),
+    fill: () => disk.fill(),
+    free: () => disk.free(),
+    setClock: (ms) => first.setClock(ms),
     import: (space) => first.import(space),
     askProvider: (path, body, headers) => post(provider.url + path, body, headers),
     close: async () => {
       for (const proxy of proxies) await proxy.close();
       await store.close();
+      disk.remove();
     },
   };
+}
+
+const DISK_MB = 64;
+
+/** A small disk at a folder. It needs root and Linux; elsewhere it is never full. */
+class SmallDisk {
+  readonly #folder: string;
+  readonly #filler: string;
+  readonly #isMounted: boolean;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+    this.#filler = join(folder, 'filler');
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const options = `size=${DISK_MB}m,mode=700`;
+    this.#isMounted = canRun('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', folder]);
+    if (!this.#isMounted)
+      process.stdout.write('SKIPPED: no disk can be mounted, so none is full\n');
+  }
+
+  fill(): void {
+    if (!this.#isMounted) return;
+    const file = openSync(this.#filler, 'a');
+    try {
+      for (;;) writeSync(file, ZEROS);
+    } catch {
+      // The disk is full.
+    } finally {
+      closeSync(file);
+    }
+  }
+
+  free(): void {
+    rmSync(this.#filler, { force: true });
+  }
+
+  remove(): void {
+    if (this.#isMounted) canRun('umount', ['--lazy', this.#folder]);
+  }
+}
+
+const ZEROS = Buffer.alloc(64 * 1024);
+
+function canRun(program: string, args: readonly string[]): boolean {
+  return spawnSync(program, args, { stdio: 'ignore' }).status === 0;
 }
 
 /** Posts a request, and reads the whole answer, or the answer until these words. */
@@ -53,6 +103,8 @@ export async function post(
   }
   return answer;
 }
+
+const SET_CLOCK = new URL('set-clock.mjs', import.meta.url);
 
 /** The built program as a process of its own, which can be killed, and what else happens to its store. */
 export class RunningProxy implements FuzzedProxy {
@@ -145,6 +197,11 @@ export class RunningProxy implements FuzzedProxy {
     };
   }
 
+  /** Sets the clock of all processes with this home. */
+  setClock(ms: number): void {
+    writeFileSync(this.#clock, String(ms));
+  }
+
   unlock(): void {
     this.#release?.();
     this.#release = undefined;
@@ -163,9 +220,19 @@ export class RunningProxy implements FuzzedProxy {
     this.#import = this.#spawn(['memory', 'import', file, '--json'], 'ignore');
   }
 
+  get #clock(): string {
+    return join(this.home, 'clock');
+  }
+
   #spawn(words: readonly string[], output: 'pipe' | 'ignore'): ChildProcess {
     return spawn(process.execPath, [BIN, ...words], {
-      env: { PATH: process.env['PATH'] ?? '', HOME: this.home, SVC_DATA_HOME: this.folder },
+      env: {
+        PATH: process.env['PATH'] ?? '',
+        HOME: this.home,
+        SVC_DATA_HOME: this.folder,
+        NODE_OPTIONS: `--import=${SET_CLOCK.href}`,
+        SVC_TEST_CLOCK: this.#clock,
+      },
       stdio: ['ignore', output, output],
     });
   }

@@ -52,7 +52,10 @@ export type Step =
   | { readonly kind: 'probe'; readonly on: number; readonly probe: Probe }
   | { readonly kind: 'fork' | 'resume'; readonly on: number; readonly isNamed: boolean }
   | { readonly kind: 'kill-during'; readonly on: number; readonly afterMs: number }
-  | { readonly kind: 'learn' | 'restart' | 'kill' | 'lock' | 'import' | 'forget' };
+  /** The clock of the machine is wrong by so many minutes from now on. */
+  | { readonly kind: 'clock'; readonly minutes: number }
+  /** `fill`: the disk of the state and the memory has no space for a while. */
+  | { readonly kind: 'learn' | 'restart' | 'kill' | 'lock' | 'fill' | 'import' | 'forget' };
 
 /** What the client asks of memory from now on; `on` sends no header. */
 export type MemoryHeader = 'on' | 'off' | 'write' | 'read';
@@ -211,6 +214,11 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: fc.record({ kind: only('compact-there'), on, isKept: fc.boolean() }) },
+  { weight: 2, arbitrary: fc.record({ kind: only('fill') }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: only('clock'), minutes: fc.integer({ min: -3_000, max: 3_000 }) }),
+  },
 );
 
 /** One history: what happens between a new home and its end. */

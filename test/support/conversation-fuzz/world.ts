@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { textDigest } from '../../../src/core/memory/reference.ts';
 import { PATHS, said, toolRound, type WireItem } from '../dialect-wire.ts';
 import { recordOf } from '../records.ts';
@@ -50,8 +51,10 @@ const FILES = ['lock', 'crane', 'buoy', 'pilot', 'berth', 'tugboat', 'anchor', '
   (name) => `/home/walrus/src/harbour_${name}.ts`,
 );
 
-/** Requests for which another process holds the database. */
+/** Requests for which another process holds the database, or the disk is full. */
 const LOCKED_REQUESTS = 3;
+/** What could not be written is tried again each second (src/adapters/state/state-writer.ts). */
+const WRITTEN_MS = 1_500;
 
 export interface Counts {
   requests: number;
@@ -85,6 +88,7 @@ export class World {
   #hasSecond = false;
   #number = 0;
   #lockedFor = 0;
+  #isFull = false;
   /** The memory did not answer the newest request in time. */
   #isLate = false;
 
@@ -119,6 +123,13 @@ export class World {
         await this.#place.lock();
         this.#lockedFor = LOCKED_REQUESTS;
         return;
+      case 'fill':
+        this.#place.fill();
+        this.#isFull = true;
+        this.#lockedFor = LOCKED_REQUESTS;
+        return;
+      case 'clock':
+        return this.#place.setClock(step.minutes * 60_000);
       case 'import':
         return this.#place.import(SPACES[this.#number % SPACES.length] ?? 'default');
       case 'forget':
@@ -260,7 +271,7 @@ export class World {
   }
 
   async #learn(): Promise<void> {
-    this.#unlock();
+    await this.#unlock();
     const records = SPACES.flatMap((space) => {
       this.#number += 1;
       const fact = FACTS[this.#number % FACTS.length];
@@ -287,24 +298,29 @@ export class World {
 
   async #restart(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
     // A proxy that ends in order waits for the database; one that is killed does not.
-    if (signal === 'SIGTERM') this.#unlock();
+    if (signal === 'SIGTERM' || this.#isFull) await this.#unlock();
     this.counts.stops += 1;
     const proxy = this.#place.proxies[this.#hasSecond && this.#number % 2 === 1 ? 1 : 0];
     await proxy.stop(signal);
-    this.#unlock();
+    await this.#unlock();
     await proxy.start();
   }
 
   async #startSecond(): Promise<void> {
     if (this.#hasSecond) return;
-    this.#unlock();
+    await this.#unlock();
     await this.#place.proxies[1].start();
     this.#hasSecond = true;
   }
 
-  #unlock(): void {
+  async #unlock(): Promise<void> {
     this.#lockedFor = 0;
     this.#place.unlock();
+    if (!this.#isFull) return;
+    this.#isFull = false;
+    this.#place.free();
+    // A proxy that ends before it has written what waits does not know later which answers had its blocks.
+    await sleep(WRITTEN_MS);
   }
 
   /** The client sends the same once more when the proxy is back. */
@@ -317,7 +333,7 @@ export class World {
       () => undefined,
     );
     await new Promise((resolve) => setTimeout(resolve, afterMs));
-    this.#unlock();
+    await this.#unlock();
     this.counts.stops += 1;
     await proxy.stop('SIGKILL');
     await proxy.start();
@@ -576,7 +592,7 @@ export class World {
     this.#isLate = isUnknown && performance.now() - began >= this.#place.givesUpMs;
     if (this.#lockedFor > 0) {
       this.#lockedFor -= 1;
-      if (this.#lockedFor === 0) this.#unlock();
+      if (this.#lockedFor === 0) await this.#unlock();
     }
     const times = this.#place.provider.seen.length;
     if (times === 0) throw new Error(`the provider was not asked, status ${response.status}`);
