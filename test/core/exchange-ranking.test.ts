@@ -1,7 +1,11 @@
 import { expect, test } from 'vitest';
-import { type ExchangeQuestion, rankExchanges } from '../../src/core/recall/exchange-ranking.ts';
+import {
+  type ExchangeQuestion,
+  rankExchanges,
+  wordNumber,
+  wordNumbers,
+} from '../../src/core/recall/exchange-ranking.ts';
 import { readTerms, termsOf } from '../../src/core/recall/terms.ts';
-import { Vocabulary } from '../../src/core/recall/vocabulary.ts';
 
 const DAY_MS = 86_400_000;
 const now = 100 * DAY_MS;
@@ -26,9 +30,7 @@ interface Given {
 
 function rank(prompt: string, said: readonly Said[], given: Given = {}) {
   const { around = '', branch: ownBranch = 'feat/x', files = [] } = given;
-  const vocabulary = new Vocabulary();
-  const numbers = (text: string) =>
-    Uint32Array.from(termsOf(text).map((term) => vocabulary.numberOf(term)));
+  const numbers = (text: string) => Int32Array.from(termsOf(text).map(wordNumber));
   const exchanges = said.map(
     ({ name, asked, answered, concluded = '', days = 10, branch = '', isUnverified = false }) => ({
       name,
@@ -54,7 +56,7 @@ function rank(prompt: string, said: readonly Said[], given: Given = {}) {
     averageAsked: 4,
     averageConcluded: 4,
   };
-  const { ranked, signal } = rankExchanges(question, exchanges, vocabulary);
+  const { ranked, signal } = rankExchanges(question, exchanges);
   return { names: ranked.map(({ exchange }) => exchange.name), signal };
 }
 
@@ -136,4 +138,11 @@ test('a prompt whose matches are on its own branch has a higher signal', () => {
 test('words without a match give no signal, and an empty memory none', () => {
   expect(rank('decoder', [{ name: 'one', asked: 'colours', answered: 'fade' }]).signal).toBe(0);
   expect(rank('decoder', []).signal).toBe(0);
+});
+
+test('the numbers of a line of words are those of its words, from an index on', () => {
+  const line = 'answer 7 decoder slow  größe ';
+  expect(wordNumbers(line, 9)).toEqual(['decoder', 'slow', 'größe'].map(wordNumber));
+  expect(wordNumbers(line, line.length)).toEqual([]);
+  expect(new Set(wordNumbers(line, 0)).size).toBe(5);
 });

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Known } from '../../src/core/recall/vocabulary.ts';
+import { Known } from '../../src/core/recall/known.ts';
 
 test('what was asked for lately stays, and what was not goes', () => {
   const known = new Known<number>(2);

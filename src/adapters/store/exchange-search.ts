@@ -51,7 +51,6 @@ import {
   titlesOf,
   type TitleWithin,
 } from '../../core/recall/session-brief.ts';
-import { Vocabulary } from '../../core/recall/vocabulary.ts';
 import { filesFrom } from './provenance.ts';
 
 /**
@@ -149,7 +148,6 @@ export class ExchangeSearch {
         ...sizes,
       },
       candidates,
-      this.#reader.vocabulary,
     );
     const heard = { question, own, signal, earlier: earlier.flat(), home: project[0] };
     const isHeard = this.#isHeard(heard);
@@ -627,8 +625,6 @@ interface ExchangeTexts extends Answer {
 
 /** Bound on cached exchanges, some 4 kB each. The prompts of a project find the same exchanges again. */
 const REMEMBERED_MAX = 512;
-/** Bound on the words in the vocabulary, some 100 bytes each. */
-const WORDS_MAX = 32_768;
 
 /** Reads whole exchanges: their terms for ranking, their texts for quoting. */
 class ExchangeReader {
@@ -636,15 +632,9 @@ class ExchangeReader {
   #generation: string | undefined;
   /** Answered exchanges by `keyOf`. One is read again if it lacks a found record, as after a prompt is sent again. */
   readonly #known = new Map<string, Omit<Exchange, 'at'>>();
-  #vocabulary = new Vocabulary();
 
   constructor(source: RecallSource) {
     this.#source = source;
-  }
-
-  /** Has a number for each word of the exchanges that were read. */
-  get vocabulary(): Vocabulary {
-    return this.#vocabulary;
   }
 
   /** Returns the exchanges of these passages, at most `most`, in the passages' order. */
@@ -657,7 +647,7 @@ class ExchangeReader {
     const read = new Map<string, Omit<Exchange, 'at'>>();
     if (unknown.length > 0) {
       for (const row of yield* this.#source.readExchanges(unknown)) {
-        const one = exchangeOf(row, this.#vocabulary);
+        const one = exchangeOf(row);
         read.set(keyOf(row), one);
         if (isWhole(row)) this.#known.set(keyOf(row), one);
       }
@@ -671,11 +661,10 @@ class ExchangeReader {
   /** Empties the cache if a cached text may have been deleted, or if the cache is full. */
   #dropStale(): void {
     const generation = this.#source.generation();
-    const isFull = this.#known.size > REMEMBERED_MAX || this.#vocabulary.size > WORDS_MAX;
+    const isFull = this.#known.size > REMEMBERED_MAX;
     if (generation !== undefined && generation === this.#generation && !isFull) return;
     this.#generation = generation;
     this.#known.clear();
-    this.#vocabulary = new Vocabulary();
   }
 
   /** Returns the texts of each exchange, in order; undefined if its records were deleted. */
@@ -700,17 +689,19 @@ function isWhole({ parts }: ExchangeParts): boolean {
   return answers > 0 && answers < parts.length;
 }
 
-function exchangeOf(
-  { conversation, exchange, branch, parts }: ExchangeParts,
-  vocabulary: Vocabulary,
-): Omit<Exchange, 'at'> {
+function exchangeOf({
+  conversation,
+  exchange,
+  branch,
+  parts,
+}: ExchangeParts): Omit<Exchange, 'at'> {
   const asked: number[] = [];
   const answered: number[] = [];
   const records = new Set<number>();
   let answerChars = 0;
   // For each passage of the answer, the index of its first word and its number of characters.
   const passages: { readonly from: number; readonly chars: number }[] = [];
-  for (const { speaker, record, chars, terms } of parts) {
+  for (const { speaker, record, chars, words } of parts) {
     records.add(record);
     if (speaker === 'answer') {
       answerChars += chars;
@@ -718,14 +709,14 @@ function exchangeOf(
     }
     // The words of an unverified request count like words of the answer, but not as its conclusion.
     const list = speaker === 'person' ? asked : answered;
-    for (const term of terms) list.push(vocabulary.numberOf(term));
+    for (const word of words) list.push(word);
   }
   return {
     conversation,
     number: exchange,
     branch: branch ?? '',
-    asked: Uint32Array.from(asked),
-    answered: Uint32Array.from(answered),
+    asked: Int32Array.from(asked),
+    answered: Int32Array.from(answered),
     answerChars,
     isUnverified: parts.some(({ speaker }) => speaker === 'unverified'),
     concludedFrom: conclusionIn(passages),

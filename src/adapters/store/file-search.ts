@@ -24,6 +24,7 @@ import {
   type TermCount,
   type Window,
 } from './recall-source.ts';
+import { wordNumbers } from '../../core/recall/exchange-ranking.ts';
 import { PASSAGES_PER_SPACE, POSITIONS_PER_EXCHANGE } from './schema.ts';
 import { type StoredText, textOf } from './driver.ts';
 import { quoted } from './records.ts';
@@ -312,16 +313,22 @@ const PASSAGES = `SELECT group_concat(p.id || ' ' || p.record || ' ' || p.positi
   FROM json_each(?) e CROSS JOIN passages p ON p.id = e.value`;
 
 function passageOf(line: string): Passage {
-  let from = 0;
-  const next = (): number => {
-    const end = line.indexOf(' ', from);
-    const number = Number(line.slice(from, end));
-    from = end + 1;
-    return number;
-  };
-  const [id, record, position, chars] = [next(), next(), next(), next()];
+  const { from, fields } = fieldsOf(line, 4);
+  const [id = 0, record = 0, position = 0, chars = 0] = fields.map(Number);
   const terms = line.slice(from);
   return { id, record, position, chars, terms: terms === '' ? [] : terms.split(' ') };
+}
+
+/** Returns the first `count` fields of a line, and the index at which its terms begin. */
+function fieldsOf(line: string, count: number): { fields: string[]; from: number } {
+  const fields: string[] = [];
+  let from = 0;
+  while (fields.length < count) {
+    const end = line.indexOf(' ', from);
+    fields.push(line.slice(from, end));
+    from = end + 1;
+  }
+  return { fields, from };
 }
 
 // Selects one time for each id, in the order of the list.
@@ -379,12 +386,13 @@ const EXCHANGES = `SELECT c.conversation, c.exchange,
 
 function partsOf(lines: string | null): ExchangePart[] {
   return (lines?.split('\n') ?? []).map((line) => {
-    const [speaker, record, chars, ...terms] = line.split(' ');
+    const { from, fields } = fieldsOf(line, 3);
+    const [speaker, record, chars] = fields;
     return {
       speaker: speaker === 'person' || speaker === 'unverified' ? speaker : 'answer',
       record: Number(record),
       chars: Number(chars),
-      terms: terms.filter((term) => term !== ''),
+      words: wordNumbers(line, from),
     };
   });
 }

@@ -141,7 +141,8 @@ export interface ExchangePart {
   readonly speaker: 'person' | 'unverified' | 'answer';
   readonly record: number;
   readonly chars: number;
-  readonly terms: readonly string[];
+  /** The terms, as numbers: see wordNumber. */
+  readonly words: readonly number[];
 }
 
 export interface SpokenText {

@@ -1,5 +1,5 @@
 import { SAYS_WHY } from '../memory/next-steps.ts';
-import { Known } from './vocabulary.ts';
+import { Known } from './known.ts';
 import { estimateTextTokens } from '../bytes/tokens.ts';
 import { isReply, isTelling, ownWordsOf, sentencesAsked } from './own-words.ts';
 import { SaidLines } from './said-lines.ts';

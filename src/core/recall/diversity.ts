@@ -1,6 +1,5 @@
 import type { Candidate, Ranked, RankedQuestion } from './ranked.ts';
 import { RANKING } from './ranking-weights.ts';
-import { Vocabulary } from './vocabulary.ts';
 
 /**
  * Orders passages, best first. A passage ranks lower if it repeats an earlier one or comes from the same record. Of
@@ -98,7 +97,7 @@ type Words = readonly number[];
  * here, because every candidate is compared with every chosen one and that takes a tenth of the time.
  */
 class Likeness {
-  readonly #vocabulary = new Vocabulary();
+  readonly #numbers = new Map<string, number>();
   /** For each word, by its number: the value of `#mark` when read() or mark() last met the word. */
   readonly #marks: number[] = [];
   #mark = 0;
@@ -108,7 +107,8 @@ class Likeness {
     this.#mark += 1;
     const words: number[] = [];
     for (const term of terms) {
-      const number = this.#vocabulary.numberOf(term);
+      const number = this.#numbers.get(term) ?? this.#numbers.size;
+      this.#numbers.set(term, number);
       if (this.#marks[number] === this.#mark) continue;
       this.#marks[number] = this.#mark;
       words.push(number);

@@ -1,5 +1,3 @@
-import type { Vocabulary } from './vocabulary.ts';
-
 /**
  * Finds the earlier exchanges that help an agent with a prompt, best first, and how much the prompt
  * shares with them. The unit is the whole exchange: the needed fact is in an answer's conclusion,
@@ -7,9 +5,9 @@ import type { Vocabulary } from './vocabulary.ts';
  */
 
 export interface RememberedExchange {
-  /** The words of request and answer, as numbers of a Vocabulary; either may be empty. */
-  readonly asked: Uint32Array;
-  readonly answered: Uint32Array;
+  /** The words of request and answer, as numbers: see wordNumber. Either may be empty. */
+  readonly asked: Int32Array;
+  readonly answered: Int32Array;
   /** Index of the first word of the answer's conclusion. */
   readonly concludedFrom: number;
   /** Length of the answer in UTF-16 units. */
@@ -88,18 +86,17 @@ const SIGNAL_ON_BRANCH = 0.15;
 const BRANCHES_OF = 5;
 const DAY_MS = 86_400_000;
 
-/** Ranks the exchanges. `vocabulary` is the list in which their words are numbered. */
+/** Ranks the exchanges. */
 export function rankExchanges<Kind extends RememberedExchange>(
   question: ExchangeQuestion,
   exchanges: readonly Kind[],
-  vocabulary: Vocabulary,
 ): { readonly ranked: readonly RankedExchange<Kind>[]; readonly signal: number } {
-  const scorer = new Scorer(question, vocabulary);
+  const scorer = new Scorer(question);
   const scores = exchanges.map((exchange) => scorer.score(exchange));
   const ownMost = Math.max(1e-9, ...scores.map(({ own, phrases }) => own + phrases));
   const wideMost = Math.max(1e-9, ...scores.map(({ wide, phrases }) => wide + phrases));
   const concludedMost = Math.max(1e-9, ...scores.map(({ concluded }) => concluded));
-  const named = filesNamed(question.files, exchanges, vocabulary);
+  const named = filesNamed(question.files, exchanges);
   const namedMost = Math.max(1e-9, ...named);
   const ranked = exchanges
     .map((exchange, place) => {
@@ -131,6 +128,37 @@ export function rankExchanges<Kind extends RememberedExchange>(
   return { ranked, signal };
 }
 
+/** Hashes a word by FNV-1a, because numbers compare faster than texts and take less memory. */
+export function wordNumber(word: string): number {
+  let number = FNV_OFFSET;
+  for (let at = 0; at < word.length; at += 1) {
+    number = Math.imul(number ^ word.charCodeAt(at), FNV_PRIME);
+  }
+  return number;
+}
+
+/** Returns the numbers of the words in a text from an index on. One space separates two words. */
+export function wordNumbers(text: string, from: number): number[] {
+  const numbers: number[] = [];
+  let start = from;
+  let number = FNV_OFFSET;
+  for (let at = from; at <= text.length; at += 1) {
+    const code = at === text.length ? SPACE : text.charCodeAt(at);
+    if (code !== SPACE) {
+      number = Math.imul(number ^ code, FNV_PRIME);
+      continue;
+    }
+    if (at > start) numbers.push(number);
+    start = at + 1;
+    number = FNV_OFFSET;
+  }
+  return numbers;
+}
+
+const FNV_OFFSET = 0x811c9dc5 | 0;
+const FNV_PRIME = 0x01000193;
+const SPACE = 32;
+
 /** Says whether a branch is used for everything, so that it does not show what belongs together. */
 export function isCommonBranch(branch: string): boolean {
   return COMMON_BRANCHES.has(branch);
@@ -140,11 +168,10 @@ export function isCommonBranch(branch: string): boolean {
 function filesNamed(
   files: ExchangeQuestion['files'],
   exchanges: readonly RememberedExchange[],
-  vocabulary: Vocabulary,
 ): readonly number[] {
-  const names = new Map<number, Uint32Array[]>();
+  const names = new Map<number, number[][]>();
   for (const words of files) {
-    const numbers = Uint32Array.from(words, (word) => vocabulary.numberOf(word));
+    const numbers = words.map(wordNumber);
     const [first] = numbers;
     if (first !== undefined) names.set(first, [...(names.get(first) ?? []), numbers]);
   }
@@ -152,7 +179,7 @@ function filesNamed(
   const found = exchanges.map(
     ({ asked, answered }) => new Set([...namesIn(asked, names), ...namesIn(answered, names)]),
   );
-  const counts = new Map<Uint32Array, number>();
+  const counts = new Map<readonly number[], number>();
   for (const all of found) for (const name of all) counts.set(name, (counts.get(name) ?? 0) + 1);
   return found.map((all) => {
     let sum = 0;
@@ -163,10 +190,10 @@ function filesNamed(
 
 /** Finds names in a text. `names` are keyed by their first word. */
 function namesIn(
-  words: Uint32Array,
-  names: ReadonlyMap<number, readonly Uint32Array[]>,
-): readonly Uint32Array[] {
-  const found: Uint32Array[] = [];
+  words: Int32Array,
+  names: ReadonlyMap<number, readonly (readonly number[])[]>,
+): readonly (readonly number[])[] {
+  const found: (readonly number[])[] = [];
   for (const [at, word] of words.entries()) {
     const begun = names.get(word);
     if (begun === undefined) continue;
@@ -202,23 +229,23 @@ interface Scores {
 
 class Scorer {
   readonly #question: ExchangeQuestion;
-  /** Indexed by the number of a word: the position of that word in the question, from 1 on; 0 if it is not in it. */
-  readonly #places: Uint8Array;
+  /** By the number of a word: the position of that word in the question, from 1 on. */
+  readonly #places = new Map<number, number>();
   /** The score of each phrase, by its number; see phraseOf(). */
   readonly #phrases = new Map<number, number>();
   readonly #said: Uint32Array;
   readonly #answered: Uint32Array;
   readonly #concluded: Uint32Array;
 
-  constructor(question: ExchangeQuestion, vocabulary: Vocabulary) {
+  constructor(question: ExchangeQuestion) {
     this.#question = question;
-    const numbers = question.terms.map(({ term }) => vocabulary.numberOf(term));
-    this.#places = new Uint8Array(vocabulary.size);
-    for (const [index, number] of numbers.entries()) this.#places[number] = index + 1;
+    for (const [index, { term }] of question.terms.entries()) {
+      this.#places.set(wordNumber(term), index + 1);
+    }
     this.#said = new Uint32Array(question.terms.length);
     this.#answered = new Uint32Array(question.terms.length);
     this.#concluded = new Uint32Array(question.terms.length);
-    this.#readPhrases(vocabulary);
+    this.#readPhrases();
   }
 
   score({ asked, answered, concludedFrom }: RememberedExchange): Scores {
@@ -251,11 +278,11 @@ class Scorer {
     return { own: whole + request, wide: whole + around, concluded, phrases };
   }
 
-  #readPhrases(vocabulary: Vocabulary): void {
+  #readPhrases(): void {
     const { terms, words } = this.#question;
     let last = 0;
     for (const word of words) {
-      const place = this.#places[vocabulary.numberOf(word)] ?? 0;
+      const place = this.#places.get(wordNumber(word)) ?? 0;
       const [first, second] = [terms[last - 1], terms[place - 1]];
       if (last !== place && first?.isOwn === true && second?.isOwn === true) {
         this.#phrases.set(phraseOf(last, place), (first.value + second.value) / 2);
@@ -265,11 +292,11 @@ class Scorer {
   }
 
   /** Counts words. Adds the phrases that occur to `found`. */
-  #count(words: Uint32Array, counts: Uint32Array, found: Set<number>): void {
+  #count(words: Int32Array, counts: Uint32Array, found: Set<number>): void {
     counts.fill(0);
     let last = 0;
     for (const word of words) {
-      const place = this.#places[word] ?? 0;
+      const place = this.#places.get(word) ?? 0;
       if (place !== 0) {
         counts[place - 1] = (counts[place - 1] ?? 0) + 1;
         const phrase = last === 0 ? 0 : phraseOf(last, place);

@@ -1,4 +1,4 @@
-import { copied, Known } from './vocabulary.ts';
+import { copied, Known } from './known.ts';
 import { stem } from './stemming.ts';
 import { WORD_FORMS } from './word-forms.ts';
 import { wordEnd, wordsIn, wordStart } from './words.ts';

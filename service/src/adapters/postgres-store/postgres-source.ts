@@ -1,3 +1,4 @@
+import { wordNumber } from '../../../../src/core/recall/exchange-ranking.ts';
 import type { Span } from '../../../../src/core/recall/dates.ts';
 import type { RecalledPassage } from '../../../../src/ports/memory.ts';
 import {
@@ -329,7 +330,7 @@ export class PostgresSource implements RecallSource {
       speaker: part === 3 ? 'answer' : part === 2 ? 'unverified' : 'person',
       record: idOf(space, text_n),
       chars,
-      terms: this.#keys.termsOf(space, keys),
+      words: this.#keys.termsOf(space, keys).map(wordNumber),
     };
   }
 

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { Recent } from '../../../../src/core/bytes/recent.ts';
-import { Known } from '../../../../src/core/recall/vocabulary.ts';
+import { Known } from '../../../../src/core/recall/known.ts';
 import { timeTerms } from '../../../../src/core/recall/dates.ts';
 import { ARRAY_HEAD, ELEMENT_HEAD, newArray } from './wire-values.ts';
 

@@ -1,23 +1,5 @@
 import { Buffer } from 'node:buffer';
 
-/** Gives each word a number, because numbers compare faster than texts. */
-export class Vocabulary {
-  readonly #numbers = new Map<string, number>();
-
-  get size(): number {
-    return this.#numbers.size;
-  }
-
-  /** Returns the number of a word, from 0 on. A new word gets the next number. */
-  numberOf(word: string): number {
-    const known = this.#numbers.get(word);
-    if (known !== undefined) return known;
-    const number = this.#numbers.size;
-    this.#numbers.set(word, number);
-    return number;
-  }
-}
-
 /**
  * Caches values computed from texts that occur often. It holds up to twice `most` entries: the current list, and the
  * previous full one. That costs less than tracking the order of use.
