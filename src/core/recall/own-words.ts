@@ -1,6 +1,6 @@
 import { EVERYDAY_WORDS } from './relevance.ts';
 import { sentencesOf } from './sentences.ts';
-import { termsOf } from './terms.ts';
+import { hasTerms, termsOf } from './terms.ts';
 
 /**
  * Separates the user's own words in a prompt from pasted text. Half of a prompt to an agent may be pasted output.
@@ -103,12 +103,7 @@ export function isReply(ownWords: string): boolean {
 
 /** Says whether a text has fewer than `most` distinct informative words. */
 function tellsLess(ownWords: string, most: number): boolean {
-  const telling = new Set<string>();
-  for (const term of termsOf(ownWords)) {
-    if (isTelling(term)) telling.add(term);
-    if (telling.size >= most) return false;
-  }
-  return true;
+  return !hasTerms(ownWords, most, isTelling);
 }
 
 /** Matches the opening of an answer to the agent: consent, or the number of a choice. */

@@ -219,7 +219,9 @@ export function sayingPart(line: string): string {
   const sentences = sentencesOf(line);
   const first = sentences.findIndex((one) => !saysNothing(one));
   if (first === -1) return '';
-  const last = sentences.findLastIndex((one) => pointsBack(one) || !saysNothing(one));
+  const last = sentences.findLastIndex(
+    (one, at) => at === first || pointsBack(one) || !saysNothing(one),
+  );
   if (first === 0 && last === sentences.length - 1) return withoutOpener(line);
   let from = 0;
   let end = 0;

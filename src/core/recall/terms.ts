@@ -72,15 +72,19 @@ export function termsOf(text: string): string[] {
   return [...words, ...wholes];
 }
 
-/** Says whether the text has at least `count` different terms, and stops reading there. */
-export function hasTerms(text: string, count: number): boolean {
+/** Says whether the text has at least `count` different terms that `counts` accepts, and stops reading there. */
+export function hasTerms(
+  text: string,
+  count: number,
+  counts: (term: string) => boolean = () => true,
+): boolean {
   const found = new Set<string>();
   for (let end = 0; end < text.length && found.size < count;) {
     const start = wordStart(text, end);
     end = wordEnd(text, start);
     const terms: string[] = [];
     addWord(text.slice(start, end), terms, terms);
-    for (const term of terms) found.add(term);
+    for (const term of terms) if (counts(term)) found.add(term);
   }
   return found.size >= count;
 }
