@@ -13,6 +13,7 @@ import {
   STOPPING,
   type StoreRequest,
   type StoreResponse,
+  URGENT,
   type WorkerInput,
 } from './protocol.ts';
 import { MemoryError } from '../../core/errors.ts';
@@ -80,12 +81,14 @@ function ownThread(): Place {
 class CallLoop {
   readonly #store: ServedStore;
   readonly #place: Place;
+  readonly #urgent: ReadonlySet<string>;
   readonly #queue: CallQueue;
   #isWorking = true;
 
   constructor(store: ServedStore, place: Place, urgent: ReadonlySet<string>) {
     this.#store = store;
     this.#place = place;
+    this.#urgent = urgent;
     this.#queue = new CallQueue(urgent);
   }
 
@@ -133,11 +136,12 @@ class CallLoop {
 
   async #answer({ number, name, input }: StoreRequest): Promise<void> {
     const {
-      input: { aborted },
+      input: { aborted, control },
       port,
     } = this.#place;
     const isAborted = Atomics.load(aborted, number % aborted.length) === number;
     if (isAborted) return;
+    Atomics.store(control, URGENT, this.#urgent.has(name) ? 1 : 0);
     try {
       send(port, { kind: 'answer', number, value: await this.#store.call(name, input) });
     } catch (error) {

@@ -7,6 +7,7 @@ import {
   type StoreCalls,
   type StoreRequest,
   type StoreResponse,
+  URGENT,
   type WorkerInput,
 } from './protocol.ts';
 import { MemoryError } from '../../core/errors.ts';
@@ -81,7 +82,7 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
   readonly #options: StoreClientOptions;
   readonly #waiting = new Map<number, Waiting>();
   readonly #aborted = new Int32Array(new SharedArrayBuffer(WAITING_MAX * 4));
-  readonly #control = new Int32Array(new SharedArrayBuffer(8));
+  readonly #control = new Int32Array(new SharedArrayBuffer(12));
   #worker: Thread | undefined;
   #starts: number[] = [];
   #last = 0;
@@ -111,6 +112,11 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
     const value = await this.#ask({ worker, name, input }, signal);
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The worker answers what its table says; both are one build.
     return value as ReturnType<Calls[Name]>;
+  }
+
+  /** Says whether the call that the worker began last is urgent. */
+  get isUrgent(): boolean {
+    return Atomics.load(this.#control, URGENT) === 1;
   }
 
   /** Waits for all earlier calls, then ends the worker. */
@@ -188,6 +194,7 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
     const workerData: WorkerInput = { folder, extra, aborted, control, descriptors };
     // Mark the worker as busy already now, because loading the driver is a native call too.
     Atomics.store(this.#control, BUSY, 1);
+    Atomics.store(this.#control, URGENT, 0);
     const worker = THREADS.start(this.#options.worker ?? workerFile('store-worker'), workerData);
     worker.unref();
     worker.on('message', (response: StoreResponse) => this.#take(response));

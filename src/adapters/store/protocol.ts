@@ -108,7 +108,7 @@ export interface WorkerInput {
   readonly extra?: unknown;
   /** Shared numbers of calls whose callers no longer wait. The number of a call is at the index `number % length`. */
   readonly aborted: Int32Array;
-  /** Two shared flags, at the indexes BUSY and STOPPING. */
+  /** Shared flags, at the indexes BUSY, STOPPING and URGENT. */
   readonly control: Int32Array;
   readonly descriptors: Int32Array<SharedArrayBuffer>;
 }
@@ -123,3 +123,5 @@ export interface ForgottenElsewhere {
 export const BUSY = 0;
 /** Index of the flag that is 1 when the process ends: then the worker begins no further call. */
 export const STOPPING = 1;
+/** Index of the flag that is 1 if the call that the worker began last is urgent. */
+export const URGENT = 2;

@@ -4,8 +4,8 @@ import { HELPER, type StoreCallName, type StoreCalls } from './protocol.ts';
 import { MemoryError } from '../../core/errors.ts';
 
 /**
- * Calls the store's worker, and a second worker for reads while the first is late: it may wait for another process's lock
- * (up to 5 s) or for a slow disk. SQLite lets a connection read while another one writes, so recalls and proofs need not
+ * Calls the store's worker, and a second worker for reads while the first is held up by another call: that may wait for
+ * another process's lock (up to 5 s) or for a slow disk. SQLite lets a connection read while another one writes, so recalls and proofs need not
  * wait for that. The second worker takes about 9 MB, so it is started when it is needed and ended after a while.
  */
 
@@ -17,7 +17,7 @@ const READS: ReadonlySet<StoreCallName> = new Set<StoreCallName>([
   'retrieve',
   'list',
 ]);
-/** Time after which a read counts as late: longer than a recall from 100,000 records, and a tenth of its deadline. */
+/** Time after which a read counts as late if it has not begun: longer than most calls, and a tenth of its deadline. */
 const LATE_MS = 30;
 const UNUSED_MS = 60_000;
 
@@ -59,11 +59,19 @@ export class SteadyClient {
         throw error;
       },
     );
-    if (!isHelped || (!this.#isLate && (await isSettledWithin(LATE_MS, answer)))) return answer;
+    if (!isHelped || (!this.#isLate && !(await this.#isHeldUp(answer)))) return answer;
     if (this.#isClosed) return answer;
     this.#isLate = true;
     const other = this.#helper().call(name, input, signal);
     return Promise.any([answer, other]).catch(() => answer);
+  }
+
+  /** Says whether the first worker is held up before it answers: an urgent call waits for no lock. */
+  async #isHeldUp(answer: Promise<unknown>): Promise<boolean> {
+    // oxlint-disable-next-line no-await-in-loop -- It looks again after each wait.
+    do if (await isSettledWithin(LATE_MS, answer)) return false;
+    while (this.#first.isUrgent);
+    return true;
   }
 
   async close(): Promise<void> {
