@@ -106,10 +106,10 @@ test('records for one memory never go to another', async () => {
 });
 
 /** Opens an outbox while another connection holds the lock of its file. */
-function openLocked() {
+function openLocked(lines: string[] = []) {
   const folder = tempFolder();
   const memory = new FakeMemory();
-  const state = openState({ folder, report: () => undefined });
+  const state = openState({ folder, report: (line) => lines.push(line) });
   const outbox = state.outboxFor('store', memory);
   onTestFinished(async () => {
     outbox.close();
@@ -130,6 +130,28 @@ test('R27: a record that cannot be written now waits, and is written when it can
   connection.close();
   await outbox.flush(30_000);
   expect(memory.captured.map(({ text }) => text)).toEqual(['one']);
+});
+
+test('R27: behind a lock that lasts, nothing is called stored, and it is said aloud', async () => {
+  const lines: string[] = [];
+  const { memory, state, outbox, connection } = openLocked(lines);
+  onTestFinished(() => connection.close());
+  expect(outbox.keep([recordOf('one')])).toBe(true);
+  await vi.waitFor(() => expect(outbox.keep([recordOf('one')])).toBe(false), 30_000);
+  expect(outbox.keep([recordOf('two')])).toBe(false);
+  expect(lines).toEqual([expect.stringContaining('is locked by another program')]);
+  connection.exec('ROLLBACK');
+  expect(await state.writer.caughtUp(30_000)).toBe(true);
+  expect(outbox.keep([recordOf('one')])).toBe(true);
+  await outbox.flush(30_000);
+  expect(memory.captured.map(({ text }) => text)).toEqual(['one', 'two']);
+  connection.exec('BEGIN IMMEDIATE');
+  outbox.keep([recordOf('three')]);
+  outbox.close();
+  await state.close();
+  expect(lines.at(-1)).toBe(
+    'svc stops, and what it could not write to the file of its state is lost.',
+  );
 });
 
 test('R27: a record for which no write may wait any more is refused, and accepted when it is offered again', async () => {
@@ -163,11 +185,12 @@ test('R27: a record that a full disk keeps in memory is not called stored until 
   fault.left = 0;
   expect(outbox.keep([recordOf('one')])).toBe(false);
   expect(outbox.keep([recordOf('one')])).toBe(false);
+  expect(outbox.keep([recordOf('two')])).toBe(false);
   fault.times = 0;
   expect(await state.writer.caughtUp(30_000)).toBe(true);
-  expect(outbox.keep([recordOf('one')])).toBe(true);
+  expect(outbox.keep([recordOf('one'), recordOf('two')])).toBe(true);
   await outbox.flush(30_000);
-  expect(memory.captured.map(({ text }) => text)).toEqual(['one']);
+  expect(memory.captured.map(({ text }) => text)).toEqual(['one', 'two']);
 });
 
 test('a record that the memory calls invalid is given up aloud, the others arrive', async () => {

@@ -9,8 +9,10 @@ import type { StateFile } from './state-file.ts';
  * repeats the write, because waiting for the lock would block every stream.
  */
 
-/** Pause before a write is repeated. Other connections hold the lock for one to three milliseconds. */
+/** Pause before a write is repeated. Other connections of svc hold the lock for one to three milliseconds. */
 const RETRY_MS = 2;
+/** A lock that is held longer is another program's, and may outlive this process. It counts as an error. */
+const LOCK_MS = 1000;
 /** Pause before a write is repeated after any other error, such as a full disk. */
 const FAILED_RETRY_MS = 1000;
 /** Bound on writes that wait while the disk is full or the file is locked: some 10 MB. */
@@ -56,8 +58,10 @@ export class StateWriter {
   #log: { readonly descriptor: number; readonly identity: string } | undefined;
   #whenIdle: (() => void)[] = [];
   #warnedAt = -Infinity;
-  /** True if the last write failed for another reason than a lock. */
+  /** True if the last write failed for another reason than a short lock. */
   #isFailing = false;
+  /** When the first of the waiting writes met a lock, on a clock that never jumps. */
+  #lockedSince: number | undefined;
   #isClosed = false;
 
   constructor(options: StateWriterOptions) {
@@ -69,7 +73,7 @@ export class StateWriter {
     return this.#waiting.length > 0;
   }
 
-  /** True while writes wait because of an error, such as a full disk, and not only for a lock. */
+  /** True while writes wait because of an error, such as a full disk, and not only for a short lock. */
   get isFailing(): boolean {
     return this.isBehind && this.#isFailing;
   }
@@ -77,7 +81,8 @@ export class StateWriter {
   /** Writes now or, after `waits` or `failed`, as soon as possible. After `refused` it is never written. */
   put(work: Work, done: () => void = () => undefined): Written {
     if (this.#isClosed) return 'refused';
-    const written = this.isBehind ? 'waits' : this.#try(work);
+    const behind = this.#isFailing ? 'failed' : 'waits';
+    const written = this.isBehind ? behind : this.#tryFirst(work);
     if (written === 'done') {
       done();
       return 'done';
@@ -92,7 +97,7 @@ export class StateWriter {
   commit(work: Work, withinMs: number): Promise<boolean> {
     if (this.#isClosed) return Promise.resolve(false);
     if (!this.isBehind) {
-      const written = this.#try(work);
+      const written = this.#tryFirst(work);
       if (written !== 'waits') return Promise.resolve(written === 'done');
     }
     return new Promise((resolve) => {
@@ -119,6 +124,11 @@ export class StateWriter {
   close(): void {
     this.#writeWaiting();
     this.#isClosed = true;
+    if (this.#waiting.some(({ giveUp }) => giveUp === undefined)) {
+      this.#options.report(
+        'svc stops, and what it could not write to the file of its state is lost.',
+      );
+    }
     clearTimeout(this.#retryTimer);
     clearTimeout(this.#syncTimer);
     for (const { giveUp } of this.#waiting) giveUp?.();
@@ -126,18 +136,31 @@ export class StateWriter {
     this.#leaveLog();
   }
 
+  /** Tries a write while no other one waits. */
+  #tryFirst(work: Work): Written {
+    this.#lockedSince = undefined;
+    return this.#try(work);
+  }
+
   #try(work: Work): Written {
     try {
       this.#file.use(work);
       this.#isFailing = false;
+      this.#lockedSince = undefined;
       this.#syncSoon();
       return 'done';
     } catch (error) {
-      this.#isFailing = !isBusy(error);
+      this.#isFailing = !isBusy(error) || this.#isLockedLong();
       if (!this.#isFailing) return 'waits';
       this.#warn(failureText(error));
       return 'failed';
     }
+  }
+
+  #isLockedLong(): boolean {
+    const now = performance.now();
+    this.#lockedSince ??= now;
+    return now - this.#lockedSince > LOCK_MS;
   }
 
   #retrySoon(after: Written): void {
