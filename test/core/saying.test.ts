@@ -1,10 +1,20 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { conclusionLines, soleSentences } from '../../src/core/recall/conclusions.ts';
-import { isWeak, saysNothing, sayingPart } from '../../src/core/recall/saying.ts';
+import { isOfMoment, isWeak, saysNothing, sayingPart } from '../../src/core/recall/saying.ts';
 import { sentencesOf } from '../../src/core/recall/sentences.ts';
 
 const EMPTY = {
+  'a remark on the conversation': [
+    'I apologize for the confusion about the quay.',
+    "I'm sorry for the crane error.",
+    'Thank you for pointing out the rule of the harbour!',
+    "I didn't follow the harbour rule.",
+    'I should have used the crane list of `quay.ts`.',
+    "You're absolutely right to question the lock of the quay.",
+    'You may already have an opinion on the lock of the quay.',
+    '+I am sorry about the tide table.',
+  ],
   'an announcement': [
     'I’m pushing the branch of the quay, then the draft follows in `boats.json`.',
     'I should check `runQuay`.',
@@ -243,6 +253,45 @@ test.each([
   'crane.spec.ts (11): removed redundant mocks',
 ])('a line about a test needs its file: %s', (line) => {
   expect(isWeak(line)).toBe(true);
+});
+
+test.each([
+  "You're right to ask - the gate never opens the crane lock.",
+  'My mistake — the warnings are in `quay/crane.ts`, not in the tide list.',
+  'I did not start the crane because the lock must close before the tide.',
+  "You're right: the crane lock is never freed.",
+])('a remark with a fact behind it is kept: %s', (sentence) => {
+  expect(saysNothing(sentence)).toBe(false);
+});
+
+test.each([
+  "you're editing the copy in `quay/old`, not the harbour",
+  'no, you just changed the wrong part of `crane.ts`',
+  'looks like you ran the tide command from the harbour',
+  "I'm testing the harbour now.",
+  'ok I just deployed the newest harbour to staging.',
+  'still some crane test failures in ci.',
+  'the crane test is also still failing.',
+  'the harbour branch is somehow failing in ci.',
+  'there are a few review comments on that pr.',
+  'theres 4 new comments from the reviewer on pr 175',
+])('a sentence about the moment is not quoted: %s', (sentence) => {
+  expect(isOfMoment(sentence)).toBe(true);
+});
+
+test.each([
+  'you should not edit files in the harbour copy',
+  'you need to use the crane list of `quay.ts`',
+  'I want the crane lock to be freed at low tide.',
+  'when loading a ship I just noticed that two cranes have the same id',
+  'the crane still holds its lock after the tide',
+  'there are two cranes at each quay',
+  'there are comments in the crane module that explain the lock',
+  'the tide table is never cached',
+  "I'm working on TIDE-98.",
+  'the crane tests are failing because the tide table is shared',
+])('what stays true is no sentence about the moment: %s', (sentence) => {
+  expect(isOfMoment(sentence)).toBe(false);
 });
 
 test('a line of little use alone is not quoted', () => {

@@ -6,6 +6,7 @@ import { SaidLines } from './said-lines.ts';
 import {
   HALF,
   isMasked,
+  isOfMoment,
   isWeak,
   NO_STATEMENT,
   objectPointsBack,
@@ -436,7 +437,7 @@ function requestSentence(
   let best: { readonly text: string; readonly score: number } | undefined;
   for (const [at, whole] of sentences.entries()) {
     const text = withoutPoliteness(plainLine(whole));
-    if (isReply(text) || isNoRequest(text) || isMasked(text)) continue;
+    if (isReply(text) || isNoRequest(text) || isMasked(text) || isOfMoment(whole)) continue;
     if (!isStatement(text) || (isBack(text) && !hasValue(text))) continue;
     const match = matchOf(text, values);
     // What shares no word with the question is about something else, unless it is all that the user said.

@@ -178,9 +178,33 @@ export function saysNothing(said: string): boolean {
     pointsBack(sentence) ||
     isInterjection(sentence) ||
     isMasked(sentence) ||
-    isStatus(sentence)
+    isStatus(sentence) ||
+    (!tells && REMARKS.test(sentence))
   );
 }
+
+/**
+ * Matches what an agent says about the conversation or about itself, which informs nobody later: an apology, a fault of its
+ * own, thanks, what the user may think.
+ */
+const REMARKS =
+  /^\W{0,2}(?!.* [–—-] )(?:(?:i(?:['’]m| am)? (?:really |so |very )?(?:apologi[sz]e|sorry)|my (?:apologies|bad|mistake)|(?:thank you|thanks) for)\b|i (?:didn['’]t|did not|failed to|forgot to|misread|misunderstood|overlooked|should(?: not|n['’]t)? have)\b|you(?:['’]re| are) (?:(?:absolutely|completely|totally|quite) )?(?:correct|right) to\b|you (?:may|might|probably) (?:already |also )?(?:have|know|want)\b)/iu;
+
+/**
+ * Says whether a user's sentence was about that moment, so that it is no longer true or names nothing: what the agent was
+ * doing wrong ("you're editing the copy"), what the user had done ("I just deployed it"), that
+ * something still failed, or that comments had come in which it does not quote.
+ */
+export function isOfMoment(sentence: string): boolean {
+  return OF_MOMENT.some((one) => one.test(sentence));
+}
+
+const OF_MOMENT = [
+  /^(?:(?:and|but|hey|hmm+|no|ok(?:ay)?|so|wait)[,. ]+)*(?:(?:looks like|seems?) )?you(?:['’]re| (?:are|(?:have|['’]ve)?(?: just)?)) ?(?:just |still |now )?(?!need|supposed)(?:\p{L}+(?:ed|ing)|broke|did|forgot|made|ran|went|wrote)\b/iu,
+  /^(?:(?:and|but|hmm+|no|ok(?:ay)?|so|while|yes)[,. ]+)*i(?:['’]m| am| was) (?:(?:currently|just|now|still) )?(?:back|debugging|going|looking|starting|testing|trying)\b|^(?:\S+ ){0,4}i(?:['’]ve| have)? just (?:checked|committed|deployed|did|exited|got|looked|merged|pushed|ran|restarted|tested|tried)\b/iu,
+  /\bstill (?:an? |lots of |many |some |the same )?(?:\S+ ){0,3}(?:broken|errors?|failing|failures?|red)\b|\b(?:is|are) (?:\S+ ){0,2}failing\b(?!.*\bbecause\b)/iu,
+  /\b(?:left|there(?:['’]?s| are| is| were| seems? to be)|ha(?:s|ve) come back with) (?:\S+ ){0,5}?(?:(?:more|new|review) (?:\S+ )?(?:comments?|remarks)\b|(?:comments?|remarks) (?:by|from|on (?:(?:my|our|that|the|this) )?pr)\b)/iu,
+];
 
 /** Matches "You can test it now", which was only useful at that time. */
 const INVITES =

@@ -12,7 +12,7 @@ import {
 import { isReply, isTelling, ownWordsOf, sentencesAsked } from './own-words.ts';
 import { ANSWER_MARK, TITLE_ARROW } from './recall-block.ts';
 import type { SaidLines } from './said-lines.ts';
-import { isStepOfExample, objectPointsBack, requestPointsBack } from './saying.ts';
+import { isOfMoment, isStepOfExample, objectPointsBack, requestPointsBack } from './saying.ts';
 import { hasValue, isNoRequest, kindOf, SPECIFIC } from './sentences.ts';
 import { termsOf } from './terms.ts';
 
@@ -204,7 +204,11 @@ function linesOf(
   const sentences = sentencesAsked(exchange.asked);
   return {
     told: candidatesIn(lines, values, (title, naming) => scoreTold(title, naming, asked)),
-    requests: candidatesIn(sentences, values, scoreAsked),
+    requests: candidatesIn(
+      sentences.filter((sentence) => !isOfMoment(sentence)),
+      values,
+      scoreAsked,
+    ),
     isSubject: (request) => {
       if (exchange.answered === '' || isOneStatement(sentences)) return true;
       const answered = namingIn(exchange.answered);
