@@ -1,4 +1,3 @@
-import type { Completes } from '../core/answer/answer-reader.ts';
 import type { Answer } from '../core/dialects/answer.ts';
 import type { Modes } from '../core/http/modes.ts';
 import type { MemoryState } from '../core/plan/continuity.ts';
@@ -198,18 +197,15 @@ export interface KnownHashes {
 }
 
 /**
- * Reads the bytes of an answer while the relay forwards them. The relay waits for it, so it must return at once. If it
+ * Reads the bytes of an answer before the relay forwards them. The relay waits for it, so it must return at once. If it
  * throws, the relay continues without it: the memory may miss an answer, but the client must not.
  */
 export interface AnswerWatcher {
-  data(chunk: Uint8Array): void;
-  /** Says what a chunk may complete. Called before `data` is called with the chunk. */
-  completes(chunk: Uint8Array): Completes;
-  /** Called after `data` if the chunk may complete a signed thought, before the chunk is forwarded. */
-  beforeThought(): void;
+  /** Reads a chunk. Returns true if the chunk may complete the answer. */
+  data(chunk: Uint8Array): boolean;
   /**
-   * Called after `data` if the chunk may complete the answer, before the chunk is forwarded. Returns false if the answer
-   * continues after all. After it has returned true it is not called again.
+   * Called after `data` has returned true, before the chunk is forwarded, and at the end of the bytes. Returns false if
+   * the answer continues after all. After it has returned true it is not called again.
    */
   beforeLast(): boolean;
 }

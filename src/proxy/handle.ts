@@ -282,7 +282,7 @@ export class ProxyHandler {
       answer,
       outgoing,
       watcher: watch,
-      onSent: record.hashes?.answering(),
+      onChunk: record.hashes?.answering(),
       holdBack,
       head: { status: answer.status, headers },
     });

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { AnswerReader, type Completes } from '../core/answer/answer-reader.ts';
+import { AnswerReader } from '../core/answer/answer-reader.ts';
 import { headerOf, type RawHeaders } from '../core/http/header-rules.ts';
 import type { AnswerSink, UpstreamAnswer } from '../ports/upstream.ts';
 import { isThoughtRefusal, type LostThoughts } from '../core/conversation/lost-thoughts.ts';
@@ -14,8 +14,8 @@ export interface RelayOptions {
   readonly answer: UpstreamAnswer;
   readonly outgoing: ServerResponse;
   readonly watcher?: AnswerWatcher | undefined;
-  /** Takes each chunk of the answer, also if the watcher fails. Must not throw. */
-  readonly onSent?: ((chunk: Uint8Array) => void) | undefined;
+  /** Called with each chunk of the answer, also if the watcher fails. Must not throw. */
+  readonly onChunk?: ((chunk: Uint8Array) => void) | undefined;
   readonly holdBack?: HoldBack | undefined;
   /** The head as the client gets it, including the evidence headers. */
   readonly head: { readonly status: number; readonly headers: RawHeaders };
@@ -61,7 +61,7 @@ class Relay implements AnswerSink {
   readonly #answer: UpstreamAnswer;
   readonly #outgoing: ServerResponse;
   readonly #resolve: (end: RelayEnd) => void;
-  readonly #onSent: RelayOptions['onSent'];
+  readonly #onChunk: RelayOptions['onChunk'];
   #watcher: AnswerWatcher | undefined;
   // Bytes left until Content-Length is reached; -1 if the answer has none.
   #bytesLeft: number;
@@ -77,14 +77,11 @@ class Relay implements AnswerSink {
   #heldUntil = 0;
   #holdTimer: NodeJS.Timeout | undefined;
   #hasEnded = false;
-  /** Chunks that were sent to the client and that the watcher has not read yet. */
-  #unwatched: Uint8Array[] = [];
-  readonly #watchWritten = (): void => this.#watchNow();
 
   constructor(options: RelayOptions, resolve: (end: RelayEnd) => void) {
-    const { answer, outgoing, watcher, onSent, head, holdBack } = options;
+    const { answer, outgoing, watcher, onChunk, head, holdBack } = options;
     this.#holdBack = holdBack;
-    this.#onSent = onSent;
+    this.#onChunk = onChunk;
     this.#answer = answer;
     this.#outgoing = outgoing;
     this.#watcher = watcher;
@@ -113,34 +110,24 @@ class Relay implements AnswerSink {
     if (this.#isOver) return true;
     this.#hasWritten = true;
     if (this.#bytesLeft !== -1) this.#bytesLeft -= chunk.length;
+    this.#onChunk?.(chunk);
+    // The watcher reads first: the client may send a thought back, or act on the end, as soon as it has the bytes.
+    const mayEnd = this.#ask((watcher) => watcher.data(chunk), false);
     if (this.#held !== undefined) {
       this.#held.push(chunk);
       this.#heldBytes += chunk.length;
-      this.#watch(chunk);
       // A provider may send any number of bytes after the answer's last event.
       if (this.#heldBytes > HELD_BYTES_MAX) this.#letGo();
       return !this.#outgoing.writableNeedDrain;
     }
-    const completes = this.#isLastSeen ? 'nothing' : this.#completes(chunk);
-    if (completes === 'answer') {
+    if ((mayEnd || this.#bytesLeft === 0) && !this.#isLastSeen) {
       // Clients act on the answer's last event, or on its last byte if they know its length, without waiting for the end of
       // the stream. So svc first writes what must survive a kill of this process. Earlier bytes need not wait for that.
       this.#flush();
-      this.#watch(chunk);
       this.#isLastSeen = this.#passLast() || this.#bytesLeft === 0;
       if (this.#isLastSeen && this.#hold([chunk])) return true;
-      return this.#outgoing.write(chunk);
     }
-    if (completes === 'thought') {
-      // svc records the thinking first, because the client may send it back as soon as it has it.
-      this.#watch(chunk);
-      this.#watchNow();
-      this.#ask((watcher) => watcher.beforeThought(), undefined);
-      return this.#outgoing.write(chunk);
-    }
-    const wantsMore = this.#outgoing.write(chunk);
-    this.#watch(chunk);
-    return wantsMore;
+    return this.#outgoing.write(chunk);
   }
 
   // Sends the writes so far now. Otherwise node:http collects all writes of this tick and sends them together.
@@ -154,7 +141,6 @@ class Relay implements AnswerSink {
     if (!this.#isLastSeen) this.#passLast();
     this.#hasEnded = true;
     if (this.#held !== undefined || this.#hold([])) {
-      this.#watchNow();
       const msLeft = this.#heldUntil - performance.now();
       void this.#holdBack?.stored(msLeft).then(() => this.#letGo());
       return;
@@ -210,36 +196,13 @@ class Relay implements AnswerSink {
   }
 
   #settle(end: RelayEnd): void {
-    this.#watchNow();
     clearTimeout(this.#holdTimer);
     this.#isOver = true;
     this.#watcher = undefined;
     this.#resolve(end);
   }
 
-  /** Queues a chunk for the watcher and for `onSent`, which read it after node:http has sent it. */
-  #watch(chunk: Uint8Array): void {
-    this.#unwatched.push(chunk);
-    if (this.#unwatched.length === 1) process.nextTick(this.#watchWritten);
-  }
-
-  #watchNow(): void {
-    const chunks = this.#unwatched;
-    if (chunks.length === 0) return;
-    this.#unwatched = [];
-    if (this.#onSent !== undefined) chunks.forEach(this.#onSent);
-    this.#ask((watcher) => {
-      for (const chunk of chunks) watcher.data(chunk);
-    }, undefined);
-  }
-
-  #completes(chunk: Uint8Array): Completes {
-    if (this.#bytesLeft === 0) return 'answer';
-    return this.#ask<Completes>((watcher) => watcher.completes(chunk), 'nothing');
-  }
-
   #passLast(): boolean {
-    this.#watchNow();
     return this.#ask((watcher) => watcher.beforeLast(), true);
   }
 
@@ -309,20 +272,13 @@ export class AnswerWatch implements AnswerWatcher {
     });
   }
 
-  data(chunk: Uint8Array): void {
-    if (this.#reader !== undefined) this.#reader.push(chunk);
-    else if (this.#isSuccess) this.#unreadBytes += chunk.length;
+  data(chunk: Uint8Array): boolean {
+    if (this.#reader !== undefined) return this.#reader.push(chunk);
+    if (this.#isSuccess) this.#unreadBytes += chunk.length;
     else if (this.#refusal !== undefined && this.#refusal.length < REFUSAL_CHARS_MAX) {
       this.#refusal += Buffer.from(chunk).toString('latin1', 0, REFUSAL_CHARS_MAX);
     }
-  }
-
-  completes(chunk: Uint8Array): Completes {
-    return this.#reader?.completes(chunk) ?? 'nothing';
-  }
-
-  beforeThought(): void {
-    this.#reader?.readNow();
+    return false;
   }
 
   beforeLast(): boolean {

@@ -12,10 +12,11 @@ interface Heard {
   readonly model: string | undefined;
   /** As they were reported: the id, the model so far, and the number of chunks that were read by then. */
   readonly told: readonly (readonly [string, string | undefined, number])[];
-  readonly completes: readonly string[];
+  /** For each chunk, whether it may complete the answer. */
+  readonly ends: readonly boolean[];
 }
 
-/** Reads chunks as a relay does: each is looked at first, and read at once where it completes something. */
+/** Reads chunks as a relay does. */
 function hear(dialect: Dialect, chunks: readonly string[], contentType?: string): Heard {
   const told: (readonly [string, string | undefined, number])[] = [];
   let read = 0;
@@ -24,17 +25,14 @@ function hear(dialect: Dialect, chunks: readonly string[], contentType?: string)
     textCharsMax,
     onThought: (id, model) => told.push([id, model, read]),
   });
-  const completes = chunks.map((text) => {
-    const chunk = Buffer.from(text);
-    const what = reader.completes(chunk);
+  const ends = chunks.map((text) => {
     read += 1;
-    reader.push(chunk);
-    if (what === 'thought') reader.readNow();
-    if (what === 'answer') reader.finish();
-    return what;
+    const mayEnd = reader.push(Buffer.from(text));
+    if (mayEnd) reader.finish();
+    return mayEnd;
   });
   const { thoughts, model } = reader.finish();
-  return { thoughts, model, told, completes };
+  return { thoughts, model, told, ends };
 }
 
 const event = (value: unknown): string => `data: ${JSON.stringify(value)}\n\n`;
@@ -65,7 +63,7 @@ describe('Messages', () => {
     const heard = hear('anthropic_messages', chunks);
     expect(heard.told).toEqual([[thoughtId('sig-one'), 'claude-opus-5-5', 4]]);
     expect(heard.thoughts).toEqual([thoughtId('sig-one')]);
-    expect(heard.completes).toEqual(['nothing', 'nothing', 'nothing', 'thought', 'nothing']);
+    expect(heard.ends).toEqual([false, false, false, false, false]);
   });
 
   test('blocks that overlap keep their signatures apart, and pieces are joined', () => {
@@ -140,11 +138,8 @@ describe('Messages', () => {
           onThought: () => told.push(seen),
         });
         for (const chunk of chunks) {
-          const what = reader.completes(chunk);
           seen += chunk.length;
-          reader.push(chunk);
-          if (what === 'thought') reader.readNow();
-          if (what === 'answer') reader.finish();
+          if (reader.push(chunk)) reader.finish();
         }
         const wanted = ends.map((end) => at.find((cut) => cut >= end));
         expect(told).toEqual(wanted);
@@ -171,7 +166,7 @@ describe('Responses', () => {
     const heard = hear('openai_responses', chunks);
     expect(heard.told).toEqual([[thoughtId('gAAAAone'), 'gpt-6.2', 3]]);
     expect(heard).toMatchObject({ thoughts: [thoughtId('gAAAAone')], model: 'gpt-6.2' });
-    expect(heard.completes).toEqual(['nothing', 'nothing', 'thought', 'answer']);
+    expect(heard.ends).toEqual([false, false, false, true]);
   });
 
   test('without encrypted content the id of the item names it; a plain body is read too', () => {
@@ -207,7 +202,7 @@ describe('Chat Completions', () => {
     const ids = ['signature', 'enc'].map(thoughtId);
     expect(heard.thoughts).toEqual(ids);
     expect(heard.told).toEqual(ids.map((id) => [id, 'anthropic/claude-opus-5.5', 6]));
-    expect(heard.completes.slice(4)).toEqual(['nothing', 'thought', 'answer']);
+    expect(heard.ends.slice(4)).toEqual([false, false, true]);
   });
 
   test('a signature that is sent again at the end is the same thought', () => {

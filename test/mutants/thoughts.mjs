@@ -11,8 +11,8 @@ export const THOUGHT_MUTANTS = [
   {
     name: 'the client has a thought before it is reported',
     file: 'src/proxy/relay.ts',
-    from: "    if (completes === 'thought') {\n",
-    to: "    if (completes === 'thought' && this.#isOver) {\n",
+    from: 'const mayEnd = this.#ask((watcher) => watcher.data(chunk), false);',
+    to: 'const mayEnd = false; setImmediate(() => this.#ask((watcher) => watcher.data(chunk), false));',
     test: 'test/proxy/relayed-thoughts.test.ts',
   },
   {

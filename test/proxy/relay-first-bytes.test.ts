@@ -20,9 +20,7 @@ test('the first bytes of an answer that comes all at once do not wait for what i
   const held: number[] = [];
   let response: ServerResponse | undefined;
   const watcher: AnswerWatcher = {
-    data: () => undefined,
-    completes: (bytes) => (Buffer.from(bytes).includes('message_stop') ? 'answer' : 'nothing'),
-    beforeThought: () => undefined,
+    data: (bytes) => Buffer.from(bytes).includes('message_stop'),
     beforeLast: () => {
       held.push(response?.socket?.writableLength ?? -1);
       return true;

@@ -17,9 +17,8 @@ export function recordingWatcher(log: string[] = []): AnswerWatcher & { readonly
     data(bytes) {
       log.push('data');
       seen.push(Buffer.from(bytes));
+      return Buffer.from(bytes).includes('message_stop');
     },
-    completes: (bytes) => (Buffer.from(bytes).includes('message_stop') ? 'answer' : 'nothing'),
-    beforeThought: () => undefined,
     beforeLast() {
       log.push('beforeLast');
       return true;
@@ -35,7 +34,7 @@ export interface Relaying {
 
 interface RelayingOptions {
   readonly watcher?: AnswerWatcher;
-  readonly onSent?: RelayOptions['onSent'];
+  readonly onChunk?: RelayOptions['onChunk'];
   readonly holdBack?: HoldBack;
   /** Sees the response object before anything is written to it. */
   /** Added to the head, as evidence is. */
@@ -46,7 +45,7 @@ interface RelayingOptions {
 /** The smallest proxy: real server, real upstream, and between them nothing but the relay. */
 export async function startRelaying(
   providerUrl: string,
-  { watcher, onSent, holdBack, onOutgoing, evidence = [] }: RelayingOptions = {},
+  { watcher, onChunk, holdBack, onOutgoing, evidence = [] }: RelayingOptions = {},
 ): Promise<Relaying> {
   const ends: RelayEnd[] = [];
   const settings = upstreamSettings({ baseUrl: providerUrl, allowPrivate: true });
@@ -69,7 +68,7 @@ export async function startRelaying(
           status: answer.status,
           headers: [...answerHeaders(answer.headers, answer.status), ...evidence],
         };
-        ends.push(await relay({ answer, outgoing, watcher, onSent, holdBack, head }));
+        ends.push(await relay({ answer, outgoing, watcher, onChunk, holdBack, head }));
       };
       handle().catch(() => outgoing.destroy());
     });

@@ -29,10 +29,6 @@ export interface DialectDescriptor extends DialectApi {
   resultPlaces(bytes: Buffer, item: Span): readonly ResultPlace[];
 
   createAnswerParser(options: AnswerParserOptions): DialectAnswer;
-  /** Texts of which the event that ends a stream contains at least one. */
-  readonly endMarks: readonly string[];
-  /** Texts of which the event that completes a signed thought contains at least one. */
-  readonly thoughtMarks: readonly string[];
 
   /** True if the provider supports clearing old tool outputs; see core/shortening/provider-clearing.ts. */
   readonly clearsOutputs: boolean;

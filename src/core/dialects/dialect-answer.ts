@@ -18,6 +18,8 @@ export abstract class DialectAnswer {
   protected isComplete = false;
   protected isFailed = false;
   protected isCutShort = false;
+  /** True once the last event of a stream was read. */
+  protected hasEnded = false;
   protected usage: Usage | undefined;
   #id: string | undefined;
   #model: string | undefined;
@@ -42,7 +44,14 @@ export abstract class DialectAnswer {
 
   abstract readBody(body: unknown): void;
 
-  /** Joins the text so far, so that the memory of the events can be freed. Called after each batch of events. */
+  /** Says whether the last event was read since the previous call. */
+  takeEnd(): boolean {
+    const hasEnded = this.hasEnded;
+    this.hasEnded = false;
+    return hasEnded;
+  }
+
+  /** Joins the text so far, so that the memory of the events can be freed. */
   settle(): void {
     this.text.settle();
   }

@@ -54,8 +54,6 @@ export const MESSAGES: DialectDescriptor = {
   callArguments,
   resultPlaces,
   createAnswerParser: (options) => new MessagesAnswer(options),
-  endMarks: ['message_stop'],
-  thoughtMarks: ['block_stop'],
   clearsOutputs: true,
   cachePrices: CACHE,
   cacheDefaultMs: () => CACHE_DEFAULT_MS,
@@ -137,6 +135,7 @@ class MessagesAnswer extends DialectAnswer {
       case 'message_stop':
         this.thoughts.completeAll();
         this.isComplete = true;
+        this.hasEnded = true;
         break;
       default: // An unknown kind of event has no facts for svc.
     }

@@ -29,8 +29,6 @@ export const CHAT: DialectDescriptor = {
   callArguments,
   resultPlaces,
   createAnswerParser: (options) => new ChatAnswer(options),
-  endMarks: ['[DONE]'],
-  thoughtMarks: ['finish_reason":"', 'finish_reason": "'],
   clearsOutputs: false,
   // Many providers offer this dialect, and their prices of a cache read differ a hundredfold.
   cachePrices: { ...OPENAI_CACHE, isKnown: false },
@@ -49,8 +47,11 @@ class ChatAnswer extends DialectAnswer {
 
   /** Reads an event. The last one of a stream is no JSON. */
   override readEvent(data: string): void {
-    if (data.trim() === '[DONE]') this.#end();
-    else super.readEvent(data);
+    if (data.trim() !== '[DONE]') super.readEvent(data);
+    else {
+      this.#end();
+      this.hasEnded = true;
+    }
   }
 
   protected readParsed(chunk: Fields): void {

@@ -28,8 +28,6 @@ export const RESPONSES: DialectDescriptor = {
   callArguments,
   resultPlaces,
   createAnswerParser: (options) => new ResponsesAnswer(options),
-  endMarks: ['response.completed', 'response.incomplete', 'response.failed'],
-  thoughtMarks: ['item.done'],
   clearsOutputs: false,
   cachePrices: OPENAI_CACHE,
   cacheDefaultMs: openAiCacheMs,
@@ -111,6 +109,7 @@ class ResponsesAnswer extends DialectAnswer {
   }
 
   #end(response: Fields): void {
+    this.hasEnded = true;
     this.noteNames(response);
     this.noteLostThoughts(response);
     const output = asList(response['output']).map(asRecord);
