@@ -402,12 +402,14 @@ const RECORDS = `SELECT r.id, r.role, r.ref, s.name AS space, r.client, r.at, r.
   FROM json_each(?) e CROSS JOIN records r ON r.id = e.value JOIN spaces s ON s.id = r.space
   LEFT JOIN provenance v ON v.record = r.id`;
 
-const SESSIONS = `SELECT c.id AS conversation, c.key, max(r.at) AS at,
-    coalesce(group_concat(DISTINCT r.branch), '') AS branches
-  FROM (SELECT space, conversation, at, branch, source FROM records INDEXED BY records_by_space_time
-    WHERE space = ? ORDER BY at DESC, id DESC LIMIT ?) r
-  CROSS JOIN conversations c ON c.space = r.space AND c.key = r.conversation
-  GROUP BY c.id HAVING min(r.source IS NOT NULL) = 0 ORDER BY at DESC, c.id DESC LIMIT ?`;
+// Looks each conversation up once, not once for each of its records.
+const SESSIONS = `SELECT c.id AS conversation, c.key, r.at, r.branches
+  FROM (SELECT conversation, max(at) AS at, coalesce(group_concat(DISTINCT branch), '') AS branches
+    FROM (SELECT conversation, at, branch, source FROM records INDEXED BY records_by_space_time
+      WHERE space = ?1 ORDER BY at DESC, id DESC LIMIT ?2)
+    GROUP BY conversation HAVING min(source IS NOT NULL) = 0) r
+  CROSS JOIN conversations c ON c.space = ?1 AND c.key = r.conversation
+  ORDER BY r.at DESC, c.id DESC LIMIT ?3`;
 
 interface HolderRow {
   /** The index of the term in the list. */
