@@ -4,6 +4,7 @@ import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } fr
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { requestRow } from '../support/request-row.ts';
@@ -162,6 +163,29 @@ test('a signal goes to the client, which decides how it ends', async () => {
     env: { HOME: at.home, ...at.env },
   });
   await once(child.stdout, 'data');
+  child.kill('SIGTERM');
+  expect(await once(child, 'exit')).toEqual([43, null]);
+});
+
+test('a proxy that is killed under a client is there again at its address; one that was stopped is not', async () => {
+  const at = stage();
+  const child = spawn(process.execPath, [BIN, 'run', 'claude', 'wait'], {
+    env: { HOME: at.home, ...at.env },
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  await once(child.stdout, 'data');
+  const [first] = await statusOf(at);
+  process.kill(first?.pid ?? 0, 'SIGKILL');
+  // svc status would remove the file of the killed one.
+  const files = (): string => readdirSync(join(at.home, 'data')).join(' ');
+  const other = new RegExp(`\\bproxy-(?!${first?.pid}\\.)\\d+\\.json`);
+  await vi.waitFor(() => expect(files()).toMatch(other), 30_000);
+  const [second] = await statusOf(at);
+  expect(second).toMatchObject({ port: first?.port });
+  expect(second?.pid).not.toBe(first?.pid);
+  expect((await runCli(['stop'], at)).code).toBe(0);
+  await sleep(2000);
+  expect(await statusOf(at)).toEqual([]);
   child.kill('SIGTERM');
   expect(await once(child, 'exit')).toEqual([43, null]);
 });

@@ -74,6 +74,11 @@ export async function removeRunFile(folder: string, pid: number): Promise<void> 
   await rm(pathOf(folder, pid), { force: true }).catch(() => undefined);
 }
 
+/** Says whether a process ended without removing its file: it was killed, or it crashed. */
+export function wasKilled(folder: string, pid: number): boolean {
+  return !isAlive(pid) && existsSync(pathOf(folder, pid));
+}
+
 /** Lists the files of running processes, oldest first, and removes the files of ended ones. */
 export async function listRunFiles(folder: string): Promise<readonly RunFile[]> {
   const names = await readdir(folder).catch((): string[] => []);

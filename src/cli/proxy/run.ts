@@ -15,7 +15,9 @@ import { OTHER_CLIENTS } from '../clients/other-clients.ts';
 import { unservedError } from '../setup/load-config.ts';
 import { ensureProxy } from './proxy-process.ts';
 import { prepareConfig } from './start.ts';
-import type { Call } from '../context.ts';
+import type { Call, CommandContext } from '../context.ts';
+import type { OwnProxy } from './own-proxies.ts';
+import { wasKilled } from '../../adapters/processes/run-files.ts';
 
 /**
  * Runs `svc run CLIENT`: starts the client with the proxy's address in its environment and arguments. It changes no
@@ -24,6 +26,9 @@ import type { Call } from '../context.ts';
 
 /** Time that a proxy of another build gets to finish its answers, before this build replaces it. */
 const PATIENCE_MS = 10_000;
+
+/** Pause between two looks whether the proxy of a running client still runs. Clients repeat a request for minutes. */
+const LOOK_MS = 1000;
 
 /** The clients of `svc run`, by the names that users type. */
 const CLIENTS: Readonly<Record<string, LaunchedClient>> = {
@@ -71,14 +76,33 @@ export async function runClient({ args: [name = '', ...given], context }: Call):
   });
   for (const note of launch.notes) terminal.note(note);
   const since = Date.now();
+  const leave = keepProxy(proxy, context);
   const code = await runProgram({
     program,
     args: [...launch.args, ...args],
     environment: launch.environment,
-  });
+  }).finally(leave);
   const totals = runTotals(dataFolder(environment), since, name);
   if (totals !== undefined && totals.requests > 0) terminal.note(runText(totals));
   return code;
+}
+
+/**
+ * Starts the proxy again at the same address if it is killed or crashes, because the client knows no other. One that was
+ * stopped stays so. It prints nothing: the screen is the client's. Returns a function that ends this.
+ */
+function keepProxy({ pid, port, flags }: OwnProxy, context: CommandContext): () => void {
+  const folder = dataFolder(context.environment);
+  let kept: number | undefined = pid;
+  const timer = setInterval(() => {
+    if (kept === undefined || !wasKilled(folder, kept)) return;
+    kept = undefined;
+    ensureProxy({ ...flags, port: `${port}` }, context).then(
+      ({ proxy }) => (kept = proxy.pid),
+      () => clearInterval(timer),
+    );
+  }, LOOK_MS).unref();
+  return () => clearInterval(timer);
 }
 
 /** Describes what svc did since the client started. Other windows of the same client count too. */
