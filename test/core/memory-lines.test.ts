@@ -44,6 +44,9 @@ test('what is wrong with a line is said without a word of it', () => {
     '{"text":"CANARY","space":"a","at":"CANARY"}',
     '{"text":"CANARY","space":"a","exchange":-1}',
     '{"text":"CANARY","space":7}',
+    // No other command could name such a space.
+    '{"text":"CANARY","space":"a\\nb"}',
+    '{"text":"CANARY","space":"../CANARY"}',
   ]) {
     const read = readLine(line, { now });
     expect(read.kind).toBe('wrong');

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { parseJson, recordOrNone } from '../bytes/json-fields.ts';
+import { isSpace } from '../request/space.ts';
 import { captureStored } from './captures.ts';
 import {
   isExchange,
@@ -53,6 +54,7 @@ export function readLine(line: string, given: { space?: string; now: number }): 
   if (typeof marks === 'string') return wrong(marks);
   const space = given.space ?? nameIn(fields['space']);
   if (space === undefined) return wrong('space is missing: it can be given by --space');
+  if (!isSpace(space)) return wrong('space is no name of a space: one can be given by --space');
   const captured = captureStored(role, text);
   if (captured === undefined) return { kind: 'nothing' };
   const own = createHash('sha256').update(`${time} ${captured.digest}`).digest('base64url');
