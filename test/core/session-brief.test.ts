@@ -91,6 +91,7 @@ test.each([
   'if the tide planner of quai fails',
   'error: no planner of the quai in this harbour',
   'Invoke the quai:planner skill for the harbour',
+  'The quai plan of the harbour was written to: /home/marta/quai/plan.json',
   'why are the planner files changed in /quai/harbour/planner.ts',
   'does the planner of the quai support tides of the harbour',
   'Harbour session B tries to start the planner of the quai',

@@ -100,7 +100,7 @@ export function isFragment(line: string): boolean {
  * brackets, a shell prompt, the message of a program, the text behind a slash command.
  */
 const PASTED =
-  /\S {2,}\S|\t|^[^\p{L}\p{N}"'“`#]|^\d+(?:[,.)]|:\d)|^\S+$|^\S+@\S+ |^In \[\d+\]:|^(?:from [\w.]+ )?import \w|^(?:[Ee]rror|fatal|hint|[Ww]arning)(?:\[\w+\])?: |^Invoke the \S+ skill\b|^(?:\d{1,2}|[Oo]ption [A-D\d]) (?:does(?:n['’]t)?|is|looks?|seems?|sounds?|works?)\b/u;
+  /\S {2,}\S|\t|^[^\p{L}\p{N}"'“`#]|^\d+(?:[,.)]|:\d)|^\S+$|^\S+@\S+ |^In \[\d+\]:|^(?:from [\w.]+ )?import \w|^(?:[Ee]rror|fatal|hint|[Ww]arning)(?:\[\w+\])?: |^Invoke the \S+ skill\b|\b(?:saved|written) to:? [/~]\S+$|^(?:\d{1,2}|[Oo]ption [A-D\d]) (?:does(?:n['’]t)?|is|looks?|seems?|sounds?|works?)\b/u;
 /** Matches a clause without its main clause: "if this is an edge case now", "which was on the quay". */
 const SUBORDINATE = /^(?:although|because|if|unless|whereas|while)\b[^,;–—]*$/iu;
 /** A longer sentence may hold its main clause without a comma. */
