@@ -196,8 +196,12 @@ const REMARKS =
  * something still failed, or that comments had come in which it does not quote.
  */
 export function isOfMoment(sentence: string): boolean {
-  return OF_MOMENT.some((one) => one.test(sentence));
+  const start = sentence.slice(0, MOMENT_CHARS);
+  return OF_MOMENT.some((one) => one.test(start));
 }
+
+/** Characters of a sentence that are searched. A longer one is not quoted, and may be a line of a megabyte. */
+const MOMENT_CHARS = 500;
 
 const OF_MOMENT = [
   /^(?:(?:and|but|hey|hmm+|no|ok(?:ay)?|so|wait)[,. ]+)*(?:(?:looks like|seems?) )?you(?:['’]re| (?:are|(?:have|['’]ve)?(?: just)?)) ?(?:just |still |now )?(?!need|supposed)(?:\p{L}+(?:ed|ing)|broke|did|forgot|made|ran|went|wrote)\b/iu,
