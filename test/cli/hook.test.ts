@@ -1,9 +1,9 @@
 import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
-import { openHookStore } from '../../src/cli/compose-hook.ts';
+import { type HookStore, openHookStore } from '../../src/cli/compose-hook.ts';
 import { HOOK_TEXT_BYTES_MAX } from '../../src/core/hooks/hook-answer.ts';
 import { runCli } from '../support/cli.ts';
 import { HookStage } from '../support/hook-stage.ts';
@@ -262,15 +262,16 @@ test('the program ends with code 0 and prints nothing where it cannot answer', a
 test('what was said is kept also where to open the store takes longer than a hook may', async () => {
   const stage = new HookStage();
   stage.wholeMs = undefined;
-  stage.openStore = async (options) => {
-    await sleep(1_000);
-    const store = await openHookStore(options);
-    // The hook has ended by then, and its process with it.
-    onTestFinished(() => store.close());
-    return store;
+  const opened: Promise<HookStore>[] = [];
+  stage.openStore = (options) => {
+    const one = sleep(1_000).then(() => openHookStore(options));
+    opened.push(one);
+    return one;
   };
   await stage.tell('s1', FACT, NOTED);
   // By a process in the background.
   const texts = async () => (await stage.records()).map(({ text }) => text);
   await expect.poll(texts).toContain(FACT);
+  // The hooks have ended by then, and their processes with them.
+  for (const one of opened) await (await one).close();
 });
