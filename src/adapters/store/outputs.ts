@@ -20,10 +20,13 @@ import { textOf } from './driver.ts';
  * client has the text too.
  */
 
-/** How long an output is stored after its last use. If an older session continues, its outputs are sent whole again. */
 const DAY_MS = 24 * 3600 * 1000;
+/** How long an output is stored after its last use. If an older session continues, its outputs are sent whole again. */
 const AGE_MAX_MS = 30 * DAY_MS;
-/** The end of the third newest day of use; null if there are fewer days. A clock that was ahead for a while made later ones. */
+/**
+ * Selects the end of the third newest day of use, in milliseconds since 1970; null if there are fewer days. A clock that
+ * was ahead for a while may have made two later days.
+ */
 const SURE_TIME = `SELECT (SELECT DISTINCT used / ${DAY_MS} AS day FROM outputs
   ORDER BY day DESC LIMIT 1 OFFSET 2) * ${DAY_MS} + ${DAY_MS} AS at`;
 /** Bound on the bytes of all outputs: 15,000 of the mean size in real sessions. */
