@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { requestDetails } from '../../src/cli/requests/requests.ts';
@@ -113,12 +115,14 @@ test.each([
   'the first of three days begins at midnight across a clock change: %s',
   async (now, inside, outside) => {
     const rows = [inside, outside].map((at) => requestRow({ id: at, at: Date.parse(at) }));
-    const ahead = Date.parse(now) - Date.now();
-    const clock = `const { now } = Date; globalThis.Date = class extends Date {
-    constructor(...given) { super(...(given.length > 0 ? given : [now() + ${ahead}])); }
-    static now() { return now() + ${ahead}; } };`;
-    const preload = `data:text/javascript,${encodeURIComponent(clock)}`;
-    const env = { TZ: 'Europe/Berlin', NODE_OPTIONS: `--import=${preload}` };
+    const clock = join(tempFolder(), 'clock');
+    writeFileSync(clock, String(Date.parse(now) - Date.now()));
+    const preload = new URL('../support/moved-clock.mjs', import.meta.url).href;
+    const env = {
+      TZ: 'Europe/Berlin',
+      NODE_OPTIONS: `--import=${preload}`,
+      SVC_TEST_CLOCK: clock,
+    };
     const { stdout } = await runOn(rows, ['stats', '--days', '3', '--json'], env);
     const { byDay } = JSON.parse(stdout) as Stats;
     expect(byDay.map(({ name, requests }) => [name, requests])).toEqual([[inside.slice(0, 10), 1]]);

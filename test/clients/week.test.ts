@@ -19,7 +19,7 @@ const codex = await installedClient('codex');
 const missing = claude.missing ?? codex.missing;
 
 const DAY_MS = 86_400_000;
-const CLOCK = pathToFileURL(join(import.meta.dirname, 'support', 'moved-clock.mjs')).href;
+const CLOCK = pathToFileURL(join(import.meta.dirname, '..', 'support', 'moved-clock.mjs')).href;
 const PLAN = '[[plan=bash:seq 900|bash:seq 10 900|bash:seq 20 900]]';
 
 interface Moved {

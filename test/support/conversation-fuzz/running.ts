@@ -104,7 +104,7 @@ export async function post(
   return answer;
 }
 
-const SET_CLOCK = new URL('set-clock.mjs', import.meta.url);
+const MOVED_CLOCK = new URL('../moved-clock.mjs', import.meta.url);
 
 /** The built program as a process of its own, which can be killed, and what else happens to its store. */
 export class RunningProxy implements FuzzedProxy {
@@ -139,6 +139,7 @@ export class RunningProxy implements FuzzedProxy {
       })),
     });
     this.folder = join(this.home, 'data');
+    this.setClock(0);
   }
 
   /** Rejects when the process was killed meanwhile. */
@@ -230,7 +231,7 @@ export class RunningProxy implements FuzzedProxy {
         PATH: process.env['PATH'] ?? '',
         HOME: this.home,
         SVC_DATA_HOME: this.folder,
-        NODE_OPTIONS: `--import=${SET_CLOCK.href}`,
+        NODE_OPTIONS: `--import=${MOVED_CLOCK.href}`,
         SVC_TEST_CLOCK: this.#clock,
       },
       stdio: ['ignore', output, output],
