@@ -18,7 +18,7 @@ import type { StateWriter } from './state-writer.ts';
 import { shortReference } from '../../core/memory/reference.ts';
 import { PROBE_SPACE } from '../../core/request/space.ts';
 import type { Sighting } from '../../ports/memory-desk.ts';
-import { Conditions, type Statements } from '../store/driver.ts';
+import { Conditions, type Statements, sureTime } from '../store/driver.ts';
 
 /**
  * The request log in `state.db`. StateRequestLog adds rows on the event loop, one statement each. RequestTable reads and
@@ -100,11 +100,7 @@ export class StateRequestLog implements RequestLog {
 }
 
 const ROWS_MAX = 100_000;
-const DAY_MS = 24 * 3600 * 1000;
-const AGE_MAX_MS = 90 * DAY_MS;
-/** The end of the third newest day with requests; null if there are fewer days. */
-const SURE_TIME = `SELECT (SELECT DISTINCT at / ${DAY_MS} AS day FROM requests
-  ORDER BY day DESC LIMIT 1 OFFSET 2) * ${DAY_MS} + ${DAY_MS}`;
+const AGE_MAX_MS = 90 * 24 * 3600 * 1000;
 const LIST_MAX = 100_000;
 const FIND_MAX = 1000;
 const OFFSET_MAX = 1_000_000;
@@ -231,17 +227,14 @@ export class RequestTable {
     );
   }
 
-  /**
-   * Deletes old rows. Their age is relative to rows and not to the clock: the newest row, and at most the third newest
-   * day, because a clock that was ahead for a while must not delete everything.
-   */
+  /** Deletes old rows. Their age is relative to the newest row and to sureTime(), not to the clock, which may be wrong. */
   prune(): void {
     const newest = this.#rows.get<{ number: number; at: number }>(
       'SELECT number, at FROM requests ORDER BY number DESC LIMIT 1',
     );
     if (newest === undefined) return;
     const { number, at } = newest;
-    const sure = Math.min(at, Number(this.#rows.value(SURE_TIME)));
+    const sure = Math.min(at, sureTime(this.#rows, { table: 'requests', column: 'at' }));
     const sql = 'DELETE FROM requests WHERE at < ? OR number <= ?';
     this.#rows.run(sql, sure - AGE_MAX_MS, number - ROWS_MAX);
     const last = Number(this.#rows.value('SELECT max(n) FROM quota') ?? 0);

@@ -260,3 +260,19 @@ export function textOf({ text, is_utf16: isUtf16 }: StoredText): string {
     isUtf16 === 1 ? 'utf16le' : 'utf8',
   );
 }
+
+const DAY_MS = 24 * 3600 * 1000;
+
+/**
+ * Returns the time from which ages may be counted without the clock: the end of the third newest day (UTC) in a column of
+ * times, in milliseconds since 1970; 0 if there are fewer days. A clock that was ahead on two days wrote the later ones.
+ */
+export function sureTime(
+  rows: Pick<Statements, 'get'>,
+  { table, column }: { readonly table: string; readonly column: string },
+): number {
+  const third = rows.get<{ readonly day: number }>(
+    `SELECT DISTINCT ${column} / ${DAY_MS} AS day FROM ${table} ORDER BY day DESC LIMIT 1 OFFSET 2`,
+  );
+  return third === undefined ? 0 : (third.day + 1) * DAY_MS;
+}

@@ -13,28 +13,21 @@ import type { Database } from './database.ts';
 import { noteForgetting } from './forgetting.ts';
 import type { Holder, StoredBytes } from './possessions.ts';
 import { listTerms, spaceId } from './records.ts';
-import { textOf } from './driver.ts';
+import { sureTime, textOf } from './driver.ts';
 
 /**
  * Stores the exact tool outputs that svc may leave out of a prompt. If a row is missing, svc sends the output whole: the
  * client has the text too.
  */
 
-const DAY_MS = 24 * 3600 * 1000;
 /** How long an output is stored after its last use. If an older session continues, its outputs are sent whole again. */
-const AGE_MAX_MS = 30 * DAY_MS;
-/**
- * Selects the end of the third newest day of use, in milliseconds since 1970; null if there are fewer days. A clock that
- * was ahead for a while may have made two later days.
- */
-const SURE_TIME = `SELECT (SELECT DISTINCT used / ${DAY_MS} AS day FROM outputs
-  ORDER BY day DESC LIMIT 1 OFFSET 2) * ${DAY_MS} + ${DAY_MS} AS at`;
+const AGE_MAX_MS = 30 * 24 * 3600 * 1000;
 /** Bound on the bytes of all outputs: 15,000 of the mean size in real sessions. */
 const BYTES_MAX = 256 * 1024 * 1024;
 /** Writes between two prunings, which read the sizes of all rows. */
 const WRITES_PER_PRUNE = 256;
 /** Time for which a further use of an output is not recorded. A day is exact enough for AGE_MAX_MS. */
-const USE_NOTED_MS = DAY_MS;
+const USE_NOTED_MS = 24 * 3600 * 1000;
 
 interface OutputRow {
   readonly id: number;
@@ -213,7 +206,7 @@ export class Outputs implements Holder {
   }
 
   #prune(now: number): void {
-    const sure = Math.min(now, this.#database.get<{ at: number | null }>(SURE_TIME)?.at ?? 0);
+    const sure = Math.min(now, sureTime(this.#database, { table: 'outputs', column: 'used' }));
     this.#database.run('DELETE FROM outputs WHERE used < ?', sure - AGE_MAX_MS);
     this.#database.run(
       `DELETE FROM outputs WHERE id IN (SELECT id FROM (
