@@ -118,7 +118,7 @@ export interface BodyWatch {
   routed(own: Uint8Array | undefined): void;
   /** Hashes the pieces of the body that was sent; undefined: the body of `routed` was sent. */
   forwarded(pieces: readonly Uint8Array[] | undefined): void;
-  /** Begins to hash the answer. The returned function takes its chunks. Must not throw. */
+  /** Begins to hash the answer. Returns a function that adds a chunk to the hash and never throws. */
   answering(): (chunk: Uint8Array) => void;
   /** Returns the hashes. Call it after the relay has ended. */
   known(): KnownHashes;

@@ -53,14 +53,14 @@ export async function dropExpired(parts: RetentionParts): Promise<void> {
   await underLease(needs, RECEIPTS_LEASE, () => sweep(parts));
 }
 
-/** How far a clock may drift from a duration before that counts as a jump. */
+/** How far the clock and the time since the start of the process may drift apart before that counts as a jump. */
 const DRIFT_MS = 60_000;
-/** How long the clock must not have jumped before anything expires by it: a little less than the pause of the job. */
+/** How long after the last jump of the clock nothing expires: a little less than the pause between two runs of the job. */
 const STEADY_MS = 50 * 60_000;
 
 /**
- * Returns the job that deletes what is expired. It deletes nothing in the hour after its first call and after a jump of the
- * clock: a machine may start with a wrong clock, and what a clock that is a year ahead deletes is gone.
+ * Returns the job that deletes what is expired. It deletes nothing in the first hour of the process, nor in the hour
+ * after the clock jumped: a machine may start with a clock that is a year ahead, and would delete everything.
  */
 export function expiry(parts: RetentionParts): () => Promise<void> {
   const { clock, store } = parts;

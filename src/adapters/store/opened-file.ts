@@ -32,7 +32,7 @@ const SCHEMA_AT = 40;
 const TIME_STEP_MS = 50;
 /** Time without a write after which a copy of a file counts as finished. A program that copies writes continuously. */
 const COPIED_MS = 1000;
-/** Age from which the temporary copy of #detach() counts as left by a killed process. */
+/** Age from which the temporary file of #detach() is deleted, because the process that made it must have been killed. */
 const RESTORED_MS = 10_000;
 /** Tolerated difference between the clock of the file system and the clock of this process. */
 const CLOCK_AHEAD_MS = 2000;

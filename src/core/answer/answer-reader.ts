@@ -45,8 +45,8 @@ export class AnswerReader {
   }
 
   /**
-   * Reads the next chunk. Returns true if it may complete the answer: `finish` then says whether it does. A signed thought
-   * is reported by the chunk that completes it.
+   * Reads the next chunk. Returns true if the answer may end with this chunk; the result of `finish` says whether it does.
+   * `onThought` is called for each signed thought that the chunk completes.
    */
   push(chunk: Uint8Array): boolean {
     if (this.#gaveUp) return false;

@@ -115,7 +115,7 @@ export function projectInUser(texts: readonly string[]): StatedProject {
 const WRITERS: readonly (readonly [starts: RegExp, client: string])[] = [
   [/^\s*<environment_context[\s>]/, 'codex'],
   [/^\s*<system-reminder>\s*# Environment\n/, 'claude-code'],
-  // Without a reminder in 0.15, the newest version that runs on Node 20.
+  // Qwen Code 0.15.10 writes no <system-reminder> around it: npm installs that version on Node 20 (2026-11-29).
   [/^\s*(?:<system-reminder>\s*)?This is the Qwen Code\b/, 'qwen'],
 ];
 

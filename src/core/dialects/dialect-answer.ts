@@ -18,7 +18,7 @@ export abstract class DialectAnswer {
   protected isComplete = false;
   protected isFailed = false;
   protected isCutShort = false;
-  /** True once the last event of a stream was read. */
+  /** True from the last event of a stream until takeEnd(). */
   protected hasEnded = false;
   protected usage: Usage | undefined;
   #id: string | undefined;
@@ -44,14 +44,18 @@ export abstract class DialectAnswer {
 
   abstract readBody(body: unknown): void;
 
-  /** Says whether the last event was read since the previous call. */
+  /**
+   * Says whether the last event of the stream was read since the previous call: `message_stop`, `[DONE]`,
+   * `response.completed`, `response.incomplete` or `response.failed` (OpenAI's and Anthropic's references of streaming,
+   * 2026-11-29).
+   */
   takeEnd(): boolean {
     const hasEnded = this.hasEnded;
     this.hasEnded = false;
     return hasEnded;
   }
 
-  /** Joins the text so far, so that the memory of the events can be freed. */
+  /** Copies the text so far into one string. Until then its pieces keep the texts of whole chunks in memory. */
   settle(): void {
     this.text.settle();
   }

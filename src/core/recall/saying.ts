@@ -191,9 +191,8 @@ const REMARKS =
   /^\W{0,2}(?!.* [–—-] )(?:(?:i(?:['’]m| am)? (?:really |so |very )?(?:apologi[sz]e|sorry)|my (?:apologies|bad|mistake)|(?:thank you|thanks) for)\b|i (?:didn['’]t|did not|failed to|forgot to|misread|misunderstood|overlooked|should(?: not|n['’]t)? have)\b|you(?:['’]re| are) (?:(?:absolutely|completely|totally|quite) )?(?:correct|right) to\b|you (?:may|might|probably) (?:already |also )?(?:have|know|want)\b)/iu;
 
 /**
- * Says whether a user's sentence was about that moment, so that it is no longer true or names nothing: what the agent was
- * doing wrong ("you're editing the copy"), what the user had done ("I just deployed it"), that
- * something still failed, or that comments had come in which it does not quote.
+ * Says whether a user's sentence was true only when it was said: what the agent was doing wrong ("you're editing the
+ * copy"), what the user had just done ("I just deployed it"), what still failed, or that a review had new comments.
  */
 export function isOfMoment(sentence: string): boolean {
   const start = sentence.slice(0, MOMENT_CHARS);
