@@ -77,6 +77,9 @@ export interface Counts {
   directPrice: number;
 }
 
+/** No provider has the prefix of an opening in its cache for longer; see ALIKE_REUSE_MS of the injections. */
+const OPENING_MINUTES = 60;
+
 export class World {
   readonly counts: Counts;
   readonly #branches: Branch[] = [];
@@ -89,6 +92,7 @@ export class World {
   #number = 0;
   #lockedFor = 0;
   #isFull = false;
+  #clockMinutes = 0;
   /** The memory did not answer the newest request in time. */
   #isLate = false;
 
@@ -129,7 +133,7 @@ export class World {
         this.#lockedFor = LOCKED_REQUESTS;
         return;
       case 'clock':
-        return this.#place.setClock(step.minutes * 60_000);
+        return this.#setClock(step.minutes);
       case 'import':
         return this.#place.import(SPACES[this.#number % SPACES.length] ?? 'default');
       case 'forget':
@@ -284,6 +288,17 @@ export class World {
     const stored = await this.#place.memory.capture(records, AbortSignal.timeout(30_000));
     const bad = stored.find((state) => state !== 'stored' && state !== 'duplicate');
     if (bad !== undefined) throw new Error(`a record was not stored: ${bad}`);
+  }
+
+  /** After an hour svc gives an unnamed conversation no block in front of an answer that it never saw in a request. */
+  #setClock(minutes: number): void {
+    const isLater = minutes - this.#clockMinutes > OPENING_MINUTES;
+    this.#clockMinutes = minutes;
+    this.#place.setClock(minutes * 60_000);
+    if (!isLater) return;
+    for (const [at, branch] of this.#branches.entries()) {
+      if (branch.session === undefined) this.#branches[at] = { ...branch, sent: [] };
+    }
   }
 
   /** Forgets something that no conversation here ever heard of. Fails while another process holds the memory. */
