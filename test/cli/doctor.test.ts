@@ -37,6 +37,14 @@ function find({ checks }: Report, subject: string): Report['checks'][number] | u
   return checks.find((check) => check.subject === subject);
 }
 
+test('--offline and --live together are refused, and nothing is sent', async () => {
+  const { stdout, stderr, code } = await runHere(['doctor', '--offline', '--live', '--yes'], {
+    home: tempFolder(),
+  });
+  expect([stdout, code]).toEqual(['', 2]);
+  expect(stderr).toContain('--offline and --live exclude each other.');
+});
+
 test('all well: exit 0, and every upstream with its key masked', async () => {
   const home = homeWith({ ...validConfig(), proxy: { port: 0 } });
   const result = await report({ home });

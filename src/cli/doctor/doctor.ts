@@ -1,5 +1,5 @@
 import { configPath } from '../../adapters/files/config-file.ts';
-import type { ExitCode } from '../cli-error.ts';
+import { CliError, type ExitCode } from '../cli-error.ts';
 import { storedUpstreams } from '../setup/load-config.ts';
 import type { CommandContext, Call } from '../context.ts';
 import { reportChecks, type Check, checkNode, checkPort } from './checks.ts';
@@ -20,18 +20,21 @@ import { recentMemoryTrouble } from '../proxy/recent-trouble.ts';
 
 interface DoctorOptions {
   readonly json?: boolean;
-  /** True: call no provider. */
+  /** True: call no provider and no memory service. */
   readonly offline?: boolean;
   readonly fix?: boolean;
   /** True: send model requests, which cost money. */
   readonly live?: boolean;
-  /** True: send them without asking the user. */
+  /** True: send these model requests without asking the user. */
   readonly yes?: boolean;
   readonly model?: string;
 }
 
 export async function doctor({ options, context }: Call<DoctorOptions>): Promise<ExitCode> {
   const { environment, terminal } = context;
+  if (options.offline === true && options.live === true) {
+    throw new CliError('--offline and --live exclude each other.', 'See: svc doctor --help', 2);
+  }
   if (options.fix === true) await fixAll(context);
   const checks = await runChecks(options, context);
   const facts = { config: configPath(configFolder(environment)) };
