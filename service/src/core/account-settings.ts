@@ -1,4 +1,5 @@
 import { closed, flag, type Infer, integer, oneOf } from '../../../src/core/memory-api/shape.ts';
+import { RECALL_QUIET_PERCENT } from '../../../src/core/settings/config-proxy.ts';
 import type { HandlerSettings } from '../../../src/core/settings/settings.ts';
 import { COMPRESSION_MODES } from '../../../src/core/http/modes.ts';
 
@@ -113,7 +114,7 @@ export function servedSettings(
     // An upper bound: the scopes of the key and the request's header may lower this mode.
     memoryMode: 'read-write',
     sessionBrief: true,
-    recallQuietPercent: 65,
+    recallQuietPercent: RECALL_QUIET_PERCENT,
     cacheTtl: 'client',
     // Off, because a user chooses these only for their own machine and key.
     secondLook: 'off',

@@ -52,6 +52,9 @@ const MIB = 1024 * 1024;
 const RELAY_PATH = /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~!$&'()*+,;=:@-]+)+$/;
 const RELAY_PATHS_MAX = 100;
 
+/** Measured on labelled prompts of two projects; `npm run bench:recall` shows the numbers. A service has the same. */
+export const RECALL_QUIET_PERCENT = 50;
+
 const FIELDS: { readonly [Name in ProxySettingName]: Field<ProxySettings[Name]> } = {
   // Only programs on this machine can reach a loopback address.
   host: oneOf(['127.0.0.1', '::1'], '127.0.0.1'),
@@ -63,8 +66,7 @@ const FIELDS: { readonly [Name in ProxySettingName]: Field<ProxySettings[Name]> 
   // A larger block would be most of a common window.
   recalledTokensMax: whole(512, { min: 0, max: 32_768 }),
   sessionBrief: flag(true),
-  // Measured on labelled prompts of two projects; npm run bench:recall shows the numbers.
-  recallQuietPercent: whole(50, { min: 0, max: 100 }),
+  recallQuietPercent: whole(RECALL_QUIET_PERCENT, { min: 0, max: 100 }),
   secondLook: oneOf<SecondLook>(SECOND_LOOKS, 'on'),
   // Off by default: svc replaces an output of a tool only if the user wants it.
   hookCut: flag(false),
