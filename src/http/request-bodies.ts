@@ -20,7 +20,10 @@ export class RequestBodies {
   readonly #budget: BudgetLimits;
   #bytesMax: number;
 
-  /** `bytesMax`: returns the bound on a body; called for each body. `budget`: bounds all decoded bodies together. */
+  /**
+   * `bytesMax`: returns the bound on a body; called for each body. `budget`: the least bytes for all decoded bodies
+   * together, which three of the largest may exceed, and the limits of both queues.
+   */
   constructor(decode: BodyDecoder, bytesMax: () => number, budget: BudgetLimits = BODIES) {
     this.#decode = decode;
     this.#limit = bytesMax;

@@ -153,7 +153,7 @@ export class Bonds {
   }
 }
 
-/** What the accepted request had in front of the answer: see ThoughtFact, Bond and Placement. */
+/** The blocks and left-out texts of the request that the provider accepted. They are stored with each thinking block. */
 export interface Relayed extends Pick<ThoughtFact, 'isShortened' | 'batches' | 'whole'> {
   readonly reading: Reading;
   readonly bond: Bond | undefined;

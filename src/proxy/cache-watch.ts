@@ -122,7 +122,7 @@ export class LongCacheWatch {
     return state?.isLong === true ? edits : [];
   }
 
-  /** Switches the long lifetime off if the provider did not find the entry after a pause that it should survive. */
+  /** Stops asking for the one-hour cache if its entry was gone after a pause of less than an hour. */
   measured(reading: Reading, usage: Usage | undefined): void {
     const { view, state } = reading;
     if (usage === undefined || state.longCache?.isBridging !== true) return;
@@ -132,7 +132,7 @@ export class LongCacheWatch {
     }
   }
 
-  /** Switches the long lifetime off for good. */
+  /** Stops asking for the one-hour cache in this conversation for good. */
   async refused(reading: Reading): Promise<void> {
     const state = { isLong: false, bridged: 0, isOver: true };
     reading.state.longCache = { state, isBridging: false };

@@ -95,7 +95,7 @@ export interface ProxyDependencies {
   readonly outputFolder: string | undefined;
   /** The URL, without the reference, at which a service returns a left-out text. */
   readonly objectsUrl?: string | undefined;
-  /** The requests that are being answered, for the terminal's live view. */
+  /** The requests that are being answered: for the live views, and so that work for later waits for an idle proxy. */
   readonly inFlight?: InFlight;
   /** Keeps the last requests whole, if the settings ask for it. */
   readonly kept?: KeptRequests;

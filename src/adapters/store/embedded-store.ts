@@ -196,8 +196,8 @@ const REST_MS = 5;
 const ERASE_ATTEMPTS = 40;
 const ERASE_REST_MS = 250;
 /**
- * Calls of endInterrupted() that are skipped after a failed attempt. A full disk or a long read lasts a while, and each
- * attempt may write the whole file.
+ * The number of calls of endInterrupted() from one failed attempt to the next. A full disk or a long read lasts a while,
+ * and each attempt may write the whole file.
  */
 const LOOKS_BETWEEN = 5;
 const READ_BY_OTHERS =
@@ -224,7 +224,7 @@ class EmbeddedMemory implements Memory {
   #unended = '';
   /** The files' state at the last call of endInterrupted(); see ProofState.changes. */
   #changes = '';
-  /** Calls of endInterrupted() that are still skipped after a failed attempt. */
+  /** Counts down to the next attempt after a failed one: endInterrupted() does nothing while this is above 0. */
   #pause = 0;
 
   constructor({ client, mirror, settle, proofs, report }: EmbeddedMemoryParts) {
@@ -313,7 +313,7 @@ class EmbeddedMemory implements Memory {
    * seconds.
    */
   async endInterrupted(): Promise<void> {
-    this.#pause -= 1;
+    this.#pause = Math.max(0, this.#pause - 1);
     const changes = this.#proofs.changes();
     // If nothing has changed, do not wake an idle worker.
     if (this.#pause > 0 || (this.#unended === '' && changes === this.#changes)) return;

@@ -334,7 +334,7 @@ function affordable(
 const PACKED_AT_ONCE = 16;
 /** Estimated tokens of a passage's dash and line end. The code that writes the block checks the exact number. */
 const PASSAGE_OVERHEAD_TOKENS = 2;
-/** Share of the token limit from which no further passage is tried, because none fits into the rest. */
+/** Share of the token limit from which no further group is read, because hardly any passage fits into the rest. */
 const FULL_SHARE = 0.97;
 
 interface ScoredPassage {

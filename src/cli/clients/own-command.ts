@@ -15,12 +15,12 @@ export const TOKEN = ['config', 'token', '--start'] as const;
 /** Arguments of svc with which a client starts the proxy if none runs. Nothing is printed on stdout. */
 export const START = ['start', '--detach', '--quiet'] as const;
 
-/** Says whether a command line ends with one of these two argument lists, whatever its program and folders. */
+/** Says whether a command line ends with the arguments TOKEN or START. Its program and its variables do not matter. */
 export function startsProxy(line: string): boolean {
   return [TOKEN, START].some((args) => line.trimEnd().endsWith(` ${args.join(' ')}`));
 }
 
-/** Says whether a settings file contains one of these two argument lists, whatever separates the words. */
+/** Says whether a settings file contains the arguments TOKEN or START, whatever separates the words. */
 export function holdsStart(text: string): boolean {
   return [TOKEN, START].some((args) => new RegExp(args.join(String.raw`\W+`)).test(text));
 }

@@ -145,7 +145,7 @@ function qwenStep(fields: Fields): TranscriptStep {
   };
   const parts = asList(asRecord(fields['message'])['parts']).map(asRecord);
   if (type === 'tool_result') return { ...place, message: RESULT, at };
-  // Texts that the client sends with the role user have another provenance.
+  // Skip texts that the client itself wrote in the role user: their member `provenance` is not 'real_user'.
   const isTyped = type === 'user' && (provenance === undefined || provenance === 'real_user');
   if (!isTyped && type !== 'assistant') return place;
   const texts = parts.flatMap(({ text, thought }) => (thought === true ? [] : [text]));

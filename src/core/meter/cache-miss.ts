@@ -196,7 +196,10 @@ const USUAL_TOKENS = 2_048;
 const USUAL_SHARE = 0.1;
 /** Tolerance of token estimates, because two kinds of text are estimated with different errors. */
 const ESTIMATED_SHARE = 0.2;
-/** Least tokens of a system prompt with a cache entry of its own. */
+/**
+ * Fewest tokens of system prompt and tools that count as one part of the cache. For some models a provider
+ * caches nothing shorter.
+ */
 const SHELL_TOKENS_MIN = 4_096;
 /** Items within which Anthropic finds an entry: it looks back 20 blocks, and a message has one or two. */
 const TAIL_ITEMS = 8;

@@ -30,7 +30,9 @@ const MEMORY: Readonly<Record<MemoryState, Row>> = {
     'svc stored the conversation and recalled nothing, because the memory mode is write.',
     'Change it with proxy.memoryMode.',
   ],
-  recalled: ['Memories of earlier sessions were added to the newest prompt.'],
+  recalled: [
+    'The request carries memories of earlier sessions: beside the newest prompt, in a tool result, or beside earlier prompts, where earlier requests had them.',
+  ],
   recalled_by_hook: [
     'A hook of svc has already put memories beside the newest prompt, into the client’s own transcript. The proxy added none.',
   ],
@@ -42,7 +44,7 @@ const MEMORY: Readonly<Record<MemoryState, Row>> = {
     'The request is not a conversation but a title, a topic, a token count, a sub-agent or a compaction. svc adds nothing new here, and repeats what it changed in the same history before.',
   ],
   skipped_unsupported: [
-    'svc could not parse the request well enough to add memories, the client named no project in it, or the provider refused them. svc sent the client’s own bytes.',
+    'svc added no memories: it could not parse the request well enough, the client named no project in it, the provider keeps the history or refused the memories, or the mode is shadow.',
     'If it happens often, run: svc doctor',
   ],
   degraded_timeout: [
@@ -50,7 +52,7 @@ const MEMORY: Readonly<Record<MemoryState, Row>> = {
     'This happens now and then on a busy machine. If it happens often, run: svc doctor',
   ],
   degraded_unavailable: [
-    'The memory could not be read or reached. The request went on without it.',
+    'The memory, or svc’s own ledger, could not be read, reached or written. The request went on without new memories.',
     'To find the cause, run: svc doctor',
   ],
   degraded_denied: [
@@ -69,10 +71,10 @@ const MEMORY: Readonly<Record<MemoryState, Row>> = {
 
 const CONTINUITY: Readonly<Record<ContinuityState, Row>> = {
   committed: [
-    'svc left out older exchanges. The memory proved in this request that it holds them word for word.',
+    'svc left out older exchanges. The memory has proved that it holds them word for word.',
   ],
   elided_tool_output: [
-    'svc replaced older tool outputs by stubs. The memory proved in this request that it holds them word for word.',
+    'svc replaced older tool outputs by stubs. The memory has proved that it holds them word for word.',
     'To read one again: svc memory get REFERENCE',
   ],
   not_needed: ['There was nothing to leave out: the request is short, or nothing in it is old.'],

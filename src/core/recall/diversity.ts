@@ -98,7 +98,7 @@ type Words = readonly number[];
  */
 class Likeness {
   readonly #numbers = new Map<string, number>();
-  /** For each word, by its number: the value of `#mark` when read() or mark() last met the word. */
+  /** By the number of a word: the newest pass of read() or mark() that met it. `#mark` numbers the passes. */
   readonly #marks: number[] = [];
   #mark = 0;
   #marked = 0;

@@ -217,7 +217,7 @@ function scaleOf({ exchanges }: ExchangeQuestion): number {
 }
 
 interface Scores {
-  /** Score by the prompt's words: in the whole exchange, plus the same in its request alone. */
+  /** Score by the prompt's words: that of the whole exchange plus that of its request. So the request counts twice. */
   readonly own: number;
   /** Score by the words of the prompt and of the text around it, in the whole exchange. */
   readonly wide: number;

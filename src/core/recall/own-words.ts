@@ -17,7 +17,7 @@ const REPEAT_CHARS_MIN = 20;
 // Matches pasted lines: quotes, shell prompts, frames of a terminal, stack traces, compiler messages, indented code.
 // A list item may be indented.
 const PASTED_LINE = /^\s*(?:[>⏺⎿│╰❯$|]|at \S|[\w./-]+:\d+:)|^\s{2,}(?![-*•] )\S/;
-/** Matches a changed line of a diff. An item of a user's list looks the same, so DIFF must match too. */
+/** Matches a changed line of a diff. It counts only in a diff, because an item of a user's list looks the same. */
 const DIFF_LINE = /^[+-]{1,3}(?:\s|$)/;
 /** Matches the header of a file or hunk in a diff. */
 const DIFF = /^(?:diff --git |@@ |\+\+\+ \S|--- \S)/m;

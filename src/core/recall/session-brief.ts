@@ -295,7 +295,7 @@ function namingIn(text: string): ReadonlySet<string> {
 
 /** Matches a change: "Moved the lock". */
 const IS_CHANGE = /^\p{Lu}\p{Ll}+ed\s/u;
-/** Matches a sentence with its mark, a change, or a name with its explanation. In an answer all else may be a label. */
+/** Matches a line that states something: it ends like a sentence, begins with a past verb, or explains a name. */
 const IS_WHOLE = /[.!。！]["'”’)\]]*$|^\p{Lu}\p{Ll}+ed\s|\S [–—-] (?:\S+ ){3,}/u;
 /** Matches what is no outcome: a piece of a sentence, a possibility, work in progress. */
 const IS_OPEN =

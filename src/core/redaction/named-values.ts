@@ -91,7 +91,7 @@ const TYPE =
   "(?:[ \\t]{0,4}:[ \\t]{0,4}(?:&(?:'static )?)?[A-Za-z][\\w.:]{0,24}(?:\\[\\w{1,12}\\])?\\??(?=[ \\t]{0,4}=)|[ \\t]{1,4}(?:as )?string|\\[\\d{0,5}\\])?";
 const SIGN =
   '(?:[:?]=|={1,3}>?|!={1,2}|=>|->|<-|→|:|\\|\\||\\?\\?=?|\\?:|\\bor\\b|\\belse\\b|\\bin ?\\(|(?:\\.should )?==|\\bby lazy \\{|\\{(?=[ ]?"))';
-/** Matches calls around a secret that do not change it: constructors of strings and of secrets. */
+/** Matches the start of a call with a secret as its argument: a constructor, a hash or an encoding. */
 const WRAPPER =
   '(?:\\[\\]byte\\(|by lazy \\{ ?|(?:new )?(?:(?:MD5|SHA[12]?|ENCRYPT|HASHBYTES)|String(?:::from|\\.valueOf)?|Some|Just|Optional\\.of|Ok|b64encode|btoa|Buffer\\.from|(?:\\w{1,20}(?:\\.|::))?\\w{0,16}(?:Secret|Sensitive|Redacted|Password|Secure)\\w{0,12}(?:(?:::|\\.)(?:new|from|of|make))?)\\([ \\t]{0,4})?';
 const OPEN = '[bBrRuUfNL@$]{0,2}(?:"""|\'\'\'|["\'`])';

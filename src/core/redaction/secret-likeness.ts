@@ -107,7 +107,7 @@ export function isPublicExample(value: string): boolean {
 /** Largest share of vowels in a random base32 value: there it is a sixth, in words a third. */
 const VOWEL_SHARE_MAX = 0.3;
 
-/** Says whether a value is the seed of a second factor: capitals, with or without base32 digits, and no word. */
+/** Says whether a value looks like a TOTP secret: base32 in capitals, and with fewer vowels than words have. */
 export function isBase32Seed(value: string): boolean {
   if (!/^[A-Z2-7]{16,64}$/.test(value) || distinctIn(value) < RANDOM_DISTINCT_MIN) return false;
   return value.replaceAll(/[^AEIOU]/g, '').length / value.length <= VOWEL_SHARE_MAX;

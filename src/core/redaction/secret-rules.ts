@@ -1,4 +1,4 @@
-/** All rules for secrets in order: precise formats first, values known only by a name last (`name-rules.ts`). */
+/** The rules for secrets that have a form of their own, in order. Values known only by a name: `name-rules.ts`. */
 
 import { COMMAND_RULES } from './command-rules.ts';
 import { PAIR_RULES } from './pair-rules.ts';

@@ -68,7 +68,7 @@ function parseEntry(raw: unknown): CatalogEntry | undefined {
   };
 }
 
-/** Reads the facts of models by id, in the form of the catalog's source. */
+/** Reads limits and prices of models, by model id, in the form of models.dev. */
 function factsIn(value: unknown): Readonly<Record<string, ModelFacts>> {
   if (!isRecord(value)) return {};
   const models = Object.entries(value).slice(0, MODELS_MAX);

@@ -36,7 +36,10 @@ export interface ProxySettings {
   readonly recalledTokensMax: number;
   /** True: add a list of earlier sessions to an agent's first prompt. */
   readonly sessionBrief: boolean;
-  /** The percentage of a project's prompts for which recall adds nothing to an agent's request. */
+  /**
+   * The percentage of a project's prompts for which recall adds nothing to an agent's request. It holds for the second or
+   * third prompt of a session: quietShareAt() lowers it for the first ones and raises it later.
+   */
   readonly recallQuietPercent: number;
   /** Whether svc takes a second look, once per prompt, when the agent's first calls say more than the prompt did. */
   readonly secondLook: SecondLook;

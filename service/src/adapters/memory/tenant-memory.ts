@@ -95,7 +95,7 @@ export interface StartedSearch {
   recall(): Promise<FoundItems>;
 }
 
-/** Answers a question in one transaction. `begin` starts the database's own search, for a question with a text. */
+/** Answers a question. `rows`: an open transaction. `begin`: starts the search of SQLite or PostgreSQL for a text. */
 export async function answerTo(
   rows: Rows,
   { tenant, question }: { readonly tenant: string; readonly question: ServiceQuestion },

@@ -1,6 +1,6 @@
 import type { SqlValue } from '../../ports/rows.ts';
 
-/** Encodes values for a message to PostgreSQL: strings as text, bytes and some arrays in binary form. */
+/** Encodes values for a message to PostgreSQL: scalars and most arrays as text; bytes, and what newArray() makes, in binary. */
 
 export type WireValue = string | Buffer | null;
 
