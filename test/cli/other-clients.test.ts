@@ -92,7 +92,8 @@ test('run with Chat Completions alone: opencode and pi need a model, and get a p
   expect(existsSync(args[1] ?? '')).toBe(true);
   const providers = JSON.parse(ofPi['SVC_PI_PROVIDERS'] ?? '') as object;
   expect(providers).toMatchObject({
-    svc: { models: [{ id: 'glm-5' }], baseUrl: `${at.url}/c/pi/v1` },
+    // Since 0.77 pi takes the name of a variable without a dollar for the key itself; before, one with a dollar.
+    svc: { models: [{ id: 'glm-5' }], baseUrl: `${at.url}/c/pi/v1`, apiKey: LOCAL_TOKEN },
   });
 });
 

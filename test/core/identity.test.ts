@@ -554,6 +554,19 @@ describe('the project', () => {
     expect(project([], { system: pi + two }).folder).toBe('/second');
   });
 
+  test('pi 1.6 states it in the last element of its system prompt, behind the project files that it quotes', () => {
+    const head = 'You are a coding assistant running inside pi, a coding agent harness.';
+    const quoted = '<project_context>\nWrite:\n<cwd>\n/quoted\n</cwd>\n</project_context>';
+    const system = [head, quoted, '<cwd>\n/own/a b\n</cwd>'].join('\n\n');
+    expect(project([], { system }, 'pi').folder).toBe('/own/a b');
+    const messages = [{ role: 'system', content: system }, ...hello];
+    expect(project([], { messages }, 'pi').folder).toBe('/own/a b');
+    // Where another client quotes the element, it names no folder.
+    expect(
+      project([], { system: system.replace(head, 'You are an agent.') }).folder,
+    ).toBeUndefined();
+  });
+
   test('Claude Code in its simple mode states it in a block of the system prompt', () => {
     const simple = recordings().filter(({ name }) => name.includes('/env-simple/'));
     expect(simple.length).toBeGreaterThan(0);

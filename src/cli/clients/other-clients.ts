@@ -136,15 +136,15 @@ export const OTHER_CLIENTS: readonly OtherClient[] = [
     name: 'pi',
     title: 'pi',
     program: 'pi',
-    install: 'npm install -g @mariozechner/pi-coding-agent',
+    install: 'npm install -g @earendil-works/pi-coding-agent',
     dialects: ALL,
     needsModel: [CHAT],
     launch: (facts) => ({
       args: ['--extension', join(facts.scripts, 'pi-extension.mjs')],
-      variables: { SVC_PI_PROVIDERS: JSON.stringify(piOf(facts)) },
+      variables: { SVC_PI_PROVIDERS: JSON.stringify(piOf(facts, facts.localToken)) },
     }),
     print: (facts) => ({
-      text: jsonText({ providers: piOf(facts) }),
+      text: jsonText({ providers: piOf(facts, '$SVC_LOCAL_PROXY_TOKEN') }),
       notes: [
         'Add this to ~/.pi/agent/models.json.',
         `Before you start pi: ${LOCAL_VARIABLE.instructions}`,
@@ -477,8 +477,8 @@ function withOpencode(environment: Environment, provider: object): string {
   return JSON.stringify({ ...own, provider: { ...others, ...provider } });
 }
 
-/** Returns the settings of pi's providers. Where a key is expected, pi replaces the name of a variable by its value. */
-function piOf(facts: ClientFacts, apiKey = 'SVC_LOCAL_PROXY_TOKEN') {
+/** Returns the settings of pi's providers. pi takes a key as it is, from a variable after a dollar, or from a command after `!`. */
+function piOf(facts: ClientFacts, apiKey: string) {
   const { url, model } = facts;
   return providersOf('pi', facts, (dialect) => {
     const builtIn = BUILT_IN.get(dialect);

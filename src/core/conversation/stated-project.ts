@@ -19,7 +19,7 @@ export interface StatedProject {
 }
 
 // Claude Code: "Primary working directory: /x". opencode: "Working directory: /x". pi, Copilot CLI:
-// "Current working directory: /x". Cline: "Current Working Directory: /x", and in some of its prompts "4. Working
+// "Current working directory: /x"; pi since 1.0: "<cwd>", and the folder on the next line. Cline: "Current Working Directory: /x", and in some of its prompts "4. Working
 // Directory: /x" (3.0.65, recorded 2026-11-27). Gemini's family:
 // "I'm currently working in the directory: /x". Codex: "<cwd>/x</cwd>".
 const LABEL = /^[ \t]*(?:(?:[-*]|\d\.) )?(?:Primary |Current )?[Ww]$/;
@@ -43,9 +43,15 @@ const VALUE_CHARS_MAX = 4096;
 /** How often a mark is searched for in one text: a text with more of them describes no environment. */
 const MARKS_MAX = 1024;
 
-// The sentence by which svc recognises pi, which states its folder after the project files that it quotes. Every other
-// client states it before them. HEAD_CHARS: the characters in which svc searches for the sentence.
-const STATES_LAST = 'operating inside pi, a coding agent harness';
+/**
+ * Says whether a system prompt begins as pi's: "operating inside pi" before version 1.0, then "running inside pi". pi states
+ * its folder after the project files that it quotes; every other client states it before them.
+ */
+export function isPiPrompt(text: string): boolean {
+  return text.slice(0, HEAD_CHARS).includes('inside pi, a coding agent harness');
+}
+
+/** Characters in which svc searches for the sentence. */
 const HEAD_CHARS = 400;
 
 /**
@@ -56,12 +62,12 @@ export const CONTRADICTED = '';
 
 /** Finds the project in the texts of a system message or of the system prompt. */
 export function projectInSystem(texts: readonly string[]): StatedProject {
-  const folders = texts.flatMap((text) => foldersIn(text, SYSTEM_MARKS));
-  const isLast = texts.some((text) => text.slice(0, HEAD_CHARS).includes(STATES_LAST));
+  const isPi = texts.some(isPiPrompt);
+  const folders = texts.flatMap((text) => foldersIn(text, isPi ? PI_MARKS : SYSTEM_MARKS));
   const places = [...folders, ...texts.flatMap((text) => foldersIn(text, PLACE_MARKS))];
   const place = agreedOn(places.flatMap(({ value, isInElement }) => (isInElement ? value : [])));
   return {
-    ...stated((isLast ? folders.at(-1) : folders[0])?.value, branchesIn(texts)),
+    ...stated((isPi ? folders.at(-1) : folders[0])?.value, branchesIn(texts)),
     ...(place !== undefined && { place }),
   };
 }
@@ -71,8 +77,9 @@ function agreedOn(folders: readonly string[]): string | undefined {
   return folders.every((folder) => folder === first) ? first : CONTRADICTED;
 }
 
-// Only Codex writes `<cwd>`, and only in a user message.
+// Codex writes `<cwd>` only in a user message.
 const SYSTEM_MARKS = FOLDER_MARKS.filter(([text]) => text !== '<cwd>');
+const PI_MARKS: readonly Mark[] = [...SYSTEM_MARKS, ['<cwd>\n', /^$/]];
 
 /** Matches the beginning of a system message's part that describes the environment. */
 const ELEMENT =

