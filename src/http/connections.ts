@@ -112,7 +112,7 @@ export function dropBody(incoming: IncomingMessage): void {
   incoming.resume();
 }
 
-/** R9: time for a client on loopback to read an answer before its socket is closed. */
+/** Milliseconds for a client on loopback to read an answer before its socket is closed. */
 const RAW_ANSWER_MS = 200;
 
 /** Writes an answer to a socket on which no request could be parsed, and closes it. */

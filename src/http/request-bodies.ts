@@ -6,8 +6,8 @@ import { type BudgetLimits, ByteBudget, type Lease } from './byte-budget.ts';
 import { ProxyError } from '../core/errors.ts';
 
 /**
- * Reads and decodes request bodies within one budget for the whole process (R38). It decodes a body only after it has
- * reserved the bytes of the result, and stops if the client hangs up.
+ * Reads and decodes request bodies within one budget for the whole process. It decodes a body only after it has reserved
+ * the bytes of the result, and stops if the client hangs up.
  */
 export class RequestBodies {
   readonly #decode: BodyDecoder;

@@ -107,7 +107,7 @@ export interface DeskPage {
 
 export interface RecallLook {
   readonly isQuestion: boolean;
-  /** The score that the best memory needs so that any memory is quoted. */
+  /** If the best memory has a lower score than this, none is quoted. */
   readonly needed: number;
   /** The candidates, the highest score first. */
   readonly weighed: readonly WeighedMemory[];

@@ -25,7 +25,7 @@ export type { AgentFacts, RecalledExchange, RecalledSession } from '../core/reca
  */
 export interface Memory {
   readonly supports: MemorySupport;
-  /** Returns the best memories first. Searches only `space` and the space 'global'. */
+  /** Returns the best memories first. Searches only the spaces of the question and the space 'global'. */
   recall(question: RecallQuestion, signal: AbortSignal): Promise<RecallAnswer>;
   /**
    * Stores records. Returns one state for each, in order; stored records are durable then. The same digest in the same
@@ -90,7 +90,7 @@ export interface SpaceMove {
   readonly refs?: readonly string[];
 }
 
-/** The number of memories that have left their space. */
+/** The numbers of memories and of tool outputs that were moved. */
 export interface SpaceMoved {
   readonly memories: number;
   readonly outputs: number;

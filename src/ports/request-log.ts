@@ -35,7 +35,7 @@ export interface RequestList {
   readonly limit: number;
   /** Only requests whose id begins with this text. */
   readonly id?: string;
-  /** Of the newest `limit` rows, only those that are not older; milliseconds since 1970. */
+  /** Only rows that are not older than this time, in milliseconds since 1970. At most the newest `limit` rows are read. */
   readonly since?: number;
 }
 
@@ -47,7 +47,7 @@ export interface RequestFilter {
   readonly model?: string;
   /** Words to find anywhere in the row, in any case: an id, a project, a client, a model, a state. */
   readonly words?: string;
-  /** Only requests that the provider's cache should have served. */
+  /** Only requests that the provider's cache should have served and did not. */
   readonly isMiss?: true;
   /** The period in milliseconds since 1970: `since` is included, `until` is not. */
   readonly since?: number;
@@ -130,7 +130,7 @@ export interface RequestRow {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly client: string;
-  /** The kind from core/request/identity.ts; 'relayed' or 'count' for requests that svc forwards unread. */
+  /** The kind from core/request/identity.ts; 'relayed' for a request that is no model request and counts no tokens. */
   readonly kind: string;
   readonly dialect: Dialect;
   readonly model: string;
@@ -180,7 +180,7 @@ export interface RequestRow {
   readonly cacheMs?: number;
   /** The price of the input with svc, and the estimated price without it; see core/shortening/meter.ts. */
   readonly price?: Price;
-  /** The number of calls in this answer that read left-out outputs again; undefined if none. */
+  /** The number of calls of the newest round that read left-out outputs again; undefined if none. */
   readonly readings?: number;
   /** True if the provider has bound thinking of the conversation to its prefix, so that nothing already sent may change. */
   readonly isBound?: true;

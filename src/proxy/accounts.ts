@@ -51,8 +51,8 @@ function correctionOf(
 type FactsOf = (model: string) => ModelFacts | undefined;
 
 /**
- * Compares a request with the one before it. If the client has changed something to which thinking is bound, it notes that
- * in `prefixChangedBy`. Call it once per request, in order.
+ * Compares a request with the one before it, and notes in `prefixChangedBy` if the client has changed something to which
+ * thinking is bound. Call it once per request, in order.
  */
 export function comparePrefix(
   view: RequestView,
@@ -154,9 +154,7 @@ function recallOf({ reading, placements, text }: EndedRequest): Pick<RequestRow,
   return recall === undefined ? {} : { recall };
 }
 
-/**
- * Lists the items of the request and what became of them. A request that was forwarded unchanged has no list.
- */
+/** Lists the items of the request and what became of them. A request that was forwarded unchanged has no list. */
 function itemsOf({ reading, plan, placements }: EndedRequest): Pick<RequestRow, 'items'> {
   const { shortening, edits } = plan;
   if (reading === undefined || shortening === undefined || edits.length === 0) return {};

@@ -41,7 +41,7 @@ export class CacheWatch {
    */
   async pauseOf(reading: Reading, withinMs: number): Promise<Pause> {
     const { state, identity, view } = reading;
-    // Other requests have another prefix, so they do not keep the conversation's cache alive.
+    // Requests of other kinds have another prefix, so they do not keep the conversation's cache alive.
     if (identity.kind !== 'main') return WARM;
     const { clock, ledger } = this.#dependencies;
     const now = clock.monotonic();
@@ -56,7 +56,7 @@ export class CacheWatch {
     return { idleMs, isCold: idleMs > lifetimeMs };
   }
 
-  /** Returns a lower bound of the milliseconds since the last request; 0 if it is unknown, so that the cache is warm. */
+  /** Returns a lower bound of the milliseconds since the last request; 0 if unknown, so that the cache counts as warm. */
   async #notedMs({ place, state }: Reading, withinMs: number): Promise<number> {
     const { clock, ledger } = this.#dependencies;
     const address = lastRequestOf(place);

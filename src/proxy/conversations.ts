@@ -249,7 +249,7 @@ export interface KnownBlocks {
 
 export interface KnownBlock {
   readonly index: number;
-  /** The fingerprint of the item there. */
+  /** The fingerprint of the item at `index`. */
   readonly fingerprint: string;
   readonly block: string;
   readonly form: 'text' | 'part';
@@ -317,7 +317,7 @@ export class ConversationStates {
 
 interface WeighedState {
   readonly state: ConversationState;
-  /** The size of this state in the sum of all. */
+  /** The size with which this state counts in the sum of all states. */
   bytes: number;
 }
 

@@ -2,9 +2,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Steps } from '../core/bytes/steps.ts';
 import { MemoryError } from '../core/errors.ts';
 
-/**
- * The time by which memory and ledger must have answered everything for one request.
- */
+/** The time by which memory and ledger must have answered everything for one request. */
 export class Deadline {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #at: number;
@@ -22,7 +20,7 @@ export class Deadline {
 
 /**
  * Runs `work` under a deadline. After `ms` milliseconds it aborts the signal, and rejects with MemoryError 'timeout', even
- * if `work` ignores the signal. It rejects with an error of `work`.
+ * if `work` ignores the signal. If `work` rejects earlier, it rejects with the same error.
  */
 export async function withinDeadline<Result>(
   ms: number,
@@ -45,8 +43,8 @@ export async function withinDeadline<Result>(
 }
 
 /**
- * Runs long work in slices, so that no request blocks the others (R39). If several works run, they take turns: one slice
- * in each round of the event loop.
+ * Runs long work in slices, so that no request blocks the others. If several works run, they take turns: one slice in
+ * each round of the event loop.
  */
 export class Slices {
   readonly #clock: Clock;

@@ -5,7 +5,7 @@ interface OpenRequest {
   soFar(): RequestRow;
 }
 
-/** Is called with the row of a finished request, and without an argument when a request begins or ends. */
+/** Gets the row of a finished request. It is also called when a request begins or ends, without a row. */
 type Watcher = (finished?: RequestRow) => void;
 
 /** The requests that are being answered, for the live view of the proxy. */

@@ -84,7 +84,7 @@ export const QUESTION_CHARS_MAX = 4_096;
 const AROUND_CHARS = 1_500;
 const PROMPTS_AROUND = 2;
 
-// Deadline for the ledger after the answer, in milliseconds. It has the entries in memory, because they are new.
+// Deadline for the ledger after the answer, in milliseconds. The ledger has the entries in memory, because they are new.
 const PIN_MS = 1_000;
 
 /**
@@ -143,9 +143,7 @@ interface Open {
   readonly isReopened?: boolean;
 }
 
-/**
- * The facts for a second look: svc asks the memory once more after the model has called tools, at most once per prompt.
- */
+/** The facts for a second look: svc asks the memory once more after the model has called tools, at most once per prompt. */
 interface Look extends Open {
   readonly action: Action;
   /** The prompt's text. */
@@ -436,7 +434,7 @@ export class Recaller {
   #lookIn(open: Omit<Open, 'carrier'>): ({ readonly kind: 'look' } & Look) | undefined {
     const { reading } = open;
     const { view, place, state } = reading;
-    // This request was sent before, and was decided about then.
+    // This request was sent before. svc decided about a second look then.
     if (state.newest === view.items.at(-1)?.fingerprint) return undefined;
     const prompt = newestPromptIndex(view);
     const at = newestResult(view);
@@ -490,7 +488,7 @@ export class Recaller {
     return { ...stateOf(placements), isForeign };
   }
 
-  /** Returns entries for svc's hooks: they store answers, and must not store what an answer repeats of a block. */
+  /** Returns entries for svc's hooks, which store answers and must not store what an answer repeats of a block. */
   #forHooks(
     { view, place }: Reading,
     { item, isResult }: BlockItem,
@@ -719,7 +717,7 @@ interface Answered {
 
 const NO_ANSWER: RecallAnswer = { passages: [] };
 
-// After three failures in a row svc does not ask the memory for two seconds (R23).
+// After three failures in a row svc does not ask the memory for two seconds.
 const FAILURES_MAX = 3;
 const PAUSE_MS = 2_000;
 

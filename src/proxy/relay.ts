@@ -152,7 +152,7 @@ class Relay implements AnswerSink {
   /** Holds the end of the answer back. Returns false if it is sent at once. */
   #hold(chunks: Uint8Array[]): boolean {
     if (this.#holdBack === undefined || this.#watcher === undefined) return false;
-    // Holds the end back only once. After the delay it is sent whatever is stored.
+    // Holds the end back only once. After the delay svc sends it, even if the facts are not stored.
     if (this.#hasHeld) return false;
     this.#hasHeld = true;
     if (this.#holdBack.isNeeded?.() === false) return false;
@@ -324,9 +324,7 @@ export class AnswerWatch implements AnswerWatcher {
     return this.#reader !== undefined && !this.#reader.gaveUp && !this.#isTold;
   }
 
-  /**
-   * Estimates the output tokens of an answer, whole or not. Undefined if the provider has counted them. Never throws.
-   */
+  /** Estimates the output tokens of an answer, whole or not. Undefined if the provider has counted them. Never throws. */
   uncountedTokens(): number | undefined {
     if (this.#reader === undefined) return this.#unreadTokens();
     try {

@@ -34,7 +34,7 @@ interface Noted extends Omit<
   readonly status: number;
   /** When the answer began, by the monotonic clock. */
   readonly answeredAt: number;
-  /** The request's parts with thinking that the provider dropped or flagged. */
+  /** The numbers of thinking blocks that the provider dropped or flagged; undefined if none. */
   readonly lostThoughts: LostThoughts | undefined;
   readonly end: string;
 }

@@ -46,7 +46,7 @@ export class AnswerReader {
 
   /**
    * Reads the next chunk. Returns true if the answer may end with this chunk; the result of `finish` says whether it does.
-   * `onThought` is called for each signed thought that the chunk completes.
+   * Calls the constructor's option `onThought` for each signed thought that the chunk completes.
    */
   push(chunk: Uint8Array): boolean {
     if (this.#gaveUp) return false;
@@ -66,8 +66,8 @@ export class AnswerReader {
   }
 
   /**
-   * Estimates the output tokens so far. Each event has one token or a few. That includes reasoning and arguments, which
-   * svc does not read.
+   * Estimates the output tokens so far. svc does not read the texts of reasoning and tool arguments, so it counts at
+   * least one token for each event.
    */
   estimateTokens(): number {
     const { text, usage } = this.finish();
@@ -105,15 +105,15 @@ export class AnswerReader {
   }
 }
 
-/** Bytes of a JSON body for one token. */
+/** Average bytes of a JSON body per token. */
 const BYTES_A_TOKEN = 4;
 
 /** Bytes of events after which their texts are joined. Until then each text keeps the string of its chunk in memory. */
 const SETTLE_BYTES = 32 * 1024;
-/** Bound on one event. The last event of a Responses stream repeats the whole answer. */
+/** Bound on one event, in characters. The last event of a Responses stream repeats the whole answer. */
 const EVENT_CHARS_MAX = 4 * 1024 * 1024;
 const JSON_BYTES_MAX = 4 * 1024 * 1024;
-/** How many chunks of a JSON answer may end like its last one. For each, everything so far is parsed. */
+/** Bound on the chunks of a JSON answer that end in `}`, as the last one does. At each, svc parses all bytes so far. */
 const JSON_ENDS_MAX = 8;
 
 function formOf(contentType: string | undefined): 'unknown' | 'events' | 'json' {

@@ -44,8 +44,8 @@ export function definitionsIn(text: string): readonly Definition[] {
 }
 
 /**
- * Returns at most `most` definitions, spread evenly over the text. It takes only the least indented ones, such as
- * classes, if there are more than half as many of them.
+ * Returns at most `most` definitions, spread evenly over the text. If more than half of `most` have the least
+ * indentation, as classes have, it chooses among these alone.
  */
 export function fewDefinitions(text: string, most: number): readonly Definition[] {
   const all = definitionsIn(text);
@@ -89,7 +89,7 @@ const DEFINERS: ReadonlySet<string> = new Set(
 const VALUES: ReadonlySet<string> = new Set(['const', 'let', 'var', 'val']);
 
 const WORD = /\s*([\p{L}_$][\p{L}\p{N}_$]*)/uy;
-// Matches what may stand between the defining word and the name: the star of a generator, the `!` of a Rust macro, the
+// Matches what may come between a word of DEFINERS and the name: the star of a generator, the `!` of a Rust macro, the
 // receiver of a Go method, type parameters in Rust.
 const BEFORE_NAME = /\s*(?:\*|!|\([^()]{0,60}\)|<[^<>]{0,60}>)?\s*/y;
 const AFTER_NAME =

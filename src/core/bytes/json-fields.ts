@@ -27,7 +27,7 @@ export function asText(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** Returns a string, or undefined for anything else, for fields in which an empty string has a meaning. */
+/** Returns the value if it is a string, else undefined. It serves fields in which an empty string has a meaning. */
 export function textOrNone(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }

@@ -1,7 +1,7 @@
 /**
  * Finds values in a JSON text without building them: it skips strings and counts brackets.
  * Every function ends for any bytes, in linear time, and does not throw. It returns -1 or undefined where it sees that
- * the bytes are no JSON. It does not see every fault, as JSON.parse does. For valid JSON its offsets are exact.
+ * the bytes are no JSON. Unlike JSON.parse it misses some faults. For valid JSON its offsets are exact.
  */
 import { parseJson } from './json-fields.ts';
 
@@ -20,7 +20,7 @@ const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 
 // Bytes of a string that are compared in JavaScript before indexOf is called. A call of indexOf costs as much as
-// comparing 24 bytes, and most strings of a body are shorter keys and names. In long texts it is 10 times faster.
+// comparing 24 bytes, and most strings of a body are shorter keys and names. In long texts indexOf is 10 times faster.
 const SHORT_STRING_BYTES = 24;
 
 /** A member of an object: the span of its key with quotes, and the offset of its value. */
@@ -35,7 +35,7 @@ export interface MemberHead {
  */
 const VALUE_PARTS_MAX = 1 << 20;
 
-/** Bound on consecutive white space. No value that `valueEnd` accepts has a longer run. */
+/** Bound on consecutive white space outside strings, in bytes. `valueEnd` accepts no value with more. */
 const SPACE_BYTES_MAX = VALUE_PARTS_MAX;
 
 /**
@@ -65,7 +65,7 @@ export function opensList(bytes: Buffer, at: number): boolean {
   return bytes[at] === OPEN_BRACKET;
 }
 
-/** Says whether the value at `at` is a number, true, false or null. No quote or bracket ends such a value. */
+/** Says whether the value at `at` is no string, object or list, but a number, true, false or null. */
 export function isScalar(bytes: Buffer, at: number): boolean {
   return !opensString(bytes, at) && !opensObject(bytes, at) && !opensList(bytes, at);
 }

@@ -7,7 +7,7 @@ export interface PictureSize {
   readonly height: number;
 }
 
-// Base64 characters that are decoded. A JPEG states its size only after its metadata, and those of a camera have 64 kB
+// Base64 characters that are decoded. A JPEG states its size after its metadata, and the metadata of a camera have 64 kB
 // and a preview picture.
 const HEAD_CHARS = 256 * 1024;
 

@@ -263,8 +263,8 @@ function buildTables(): Tables {
 }
 
 /**
- * Returns the first kind that leads from this state to the same next state as `kind`. So two of three steps need not be
- * computed.
+ * Returns one kind for all kinds that lead from this state to the same next state. buildTables() calls step() only for
+ * that one, which saves two of three calls.
  */
 function standIn({ row, count, isEscaping }: State, kind: Kind): Kind {
   const isLetter = kind === 'small n' || kind === 'small t' || kind === 'small u';
@@ -305,7 +305,7 @@ export function estimateTokens(bytes: Uint8Array, start = 0, end = bytes.length)
   return Math.ceil(tokens);
 }
 
-/** Does the work of estimateTokens in steps. It cuts a long text, and each cut changes the sum by at most one token. */
+/** Does the work of estimateTokens in steps. It cuts a long text, and each cut changes the sum by a token or two. */
 export function* estimateSteps(bytes: Uint8Array, start: number, end: number): Steps<number> {
   let tokens = 0;
   let at = start;

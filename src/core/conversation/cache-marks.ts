@@ -1,6 +1,6 @@
 import { asList, asRecord } from '../bytes/json-fields.ts';
 
-/** Reads for how long cache marks ask a provider to keep the prefix. */
+/** Reads the lifetimes in cache marks: how long the provider shall keep the prefix in its cache. */
 
 /** Anthropic's default lifetime, and OpenAI's for its older models. */
 export const CACHE_DEFAULT_MS = 5 * 60_000;
@@ -14,7 +14,7 @@ export function lifetimeMs(value: unknown): number {
   return Number(count) * (UNIT_MS[unit] ?? 0);
 }
 
-/** Returns the longest lifetime that a mark asks for, on an item or anywhere inside it; 0 without a mark. */
+/** Returns the longest lifetime that a mark states, on an item or in its content; 0 if no mark states one. */
 export function markedMs(value: unknown): number {
   const { content, cache_control: mark } = asRecord(value);
   let longest = mark === undefined ? 0 : lifetimeMs(asRecord(mark)['ttl']);

@@ -78,7 +78,7 @@ export function typedInOutput(text: string): string {
   return '';
 }
 
-/** Returns where the last typed frames begin, in ascending order. */
+/** Returns the indexes at which the last FRAMES_MAX typed frames begin, in ascending order. */
 function frameStarts(text: string): readonly number[] {
   const starts = TYPED_FRAMES.flatMap((frame) => {
     const found: number[] = text.startsWith(frame) ? [0] : [];
@@ -92,7 +92,7 @@ function frameStarts(text: string): readonly number[] {
   return starts.toSorted((a, b) => a - b).slice(-FRAMES_MAX);
 }
 
-/** Returns the contents of the reminders; undefined if the text has anything else. */
+/** Returns the contents of the reminders of which the text consists; undefined if it has anything else. */
 function wholeReminders(text: string): readonly string[] | undefined {
   const inside: string[] = [];
   let rest = text;

@@ -10,7 +10,7 @@ export interface Exchange {
   /** The index of the first item, and the index after the last one. Exchanges cover the items without a gap. */
   readonly start: number;
   readonly end: number;
-  /** The index of its newest item with human text; undefined before the first such item of the conversation. */
+  /** The index of its newest item with human text; undefined for items before the first human text. */
   readonly human: number | undefined;
   /** The user's text; several consecutive messages are joined by a blank line. */
   readonly humanText: string;
@@ -29,7 +29,7 @@ export interface Exchange {
   readonly hasReasoning: boolean;
 }
 
-// The exchanges of each list of items, because several steps of a request need them.
+// Caches the exchanges of each list of items, because several steps of a request need them.
 const GROUPED = new WeakMap<readonly ItemTraits[], readonly Exchange[]>();
 
 /** Returns the exchanges in order; none for no items. The list must not change later, because the result is cached. */
@@ -100,7 +100,7 @@ function exchangeOf(items: readonly ItemTraits[], start: number, end: number): E
   for (const [at, item] of items.slice(start, end).entries()) {
     const { humanText, assistantText, toolCalls, toolResultIds } = item;
     wasInterrupted ||= item.isInterruption && at > 0;
-    // Codex repeats all typed texts before a summary, and the history had them already.
+    // In front of a summary Codex repeats all typed texts of the history. They are not new, so drop them.
     if (item.isSummary === true && !isAnswered) humanTexts = [];
     if (toolResultIds.length > 0 || humanText !== '') isOpen = true;
     if (humanText !== '') {

@@ -92,7 +92,7 @@ export function digestTextInput(bytes: Buffer, span: Span): string {
   return hash('sha256', Buffer.concat([TEXT_INPUT_OPEN, text, TEXT_INPUT_CLOSE]), 'base64url');
 }
 
-/** Returns the base64url sha256 over all digests so far. `previous`: '' for the first item, and for a compaction. */
+/** Returns an item's fingerprint. `previous`: that of the item before; '' for the first item, and for a compaction. */
 export function chainFingerprint(previous: string, digest: string): string {
   return hash('sha256', previous + digest, 'base64url');
 }

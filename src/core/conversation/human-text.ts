@@ -177,7 +177,7 @@ function typedElement(text: string): string {
   return '';
 }
 
-/** Returns where the element at the end of the text begins; -1 without one. */
+/** Returns where the element `name` begins if at most an element `environment_details` follows it; otherwise -1. */
 function opensAtEnd(text: string, name: string): number {
   const body = withoutTrailing(text, 'environment_details').trimEnd();
   return body.endsWith(`</${name}>`) ? body.lastIndexOf(`<${name}>`) : -1;
@@ -273,14 +273,14 @@ function withoutLeftover(text: string): string {
   return end === -1 ? text : text.slice(end + REMINDER_END.length);
 }
 
-/** Says whether a block is a shell command that the user ran with the ! prefix of pi, with its output. */
+/** Says whether a block has a shell command that the user ran in the client pi (with `!`), and its output. */
 function isShellRun(text: string): boolean {
   const end = text.startsWith('Ran `') ? text.indexOf('`\n') : -1;
   const printed = end === -1 ? '' : text.slice(end + 2);
   return printed.startsWith('```\n') || printed.startsWith('(no output)');
 }
 
-/** Removes files that a user of pi named with @: they precede the typed text in the same block. */
+/** Removes files that a user of the client pi named with @: they precede the typed text in the same block. */
 function withoutFiles(text: string): string {
   if (!text.trimStart().startsWith('<file name="')) return text;
   const end = text.lastIndexOf(FILE_END);

@@ -118,7 +118,7 @@ export function projectInUser(texts: readonly string[]): StatedProject {
   };
 }
 
-/** Matches the beginning of a user message's block that describes the environment. */
+/** How a user message's block that describes the environment begins, and which client writes it. */
 const WRITERS: readonly (readonly [starts: RegExp, client: string])[] = [
   [/^\s*<environment_context[\s>]/, 'codex'],
   [/^\s*<system-reminder>\s*# Environment\n/, 'claude-code'],

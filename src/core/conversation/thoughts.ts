@@ -32,7 +32,7 @@ export class ThoughtCollector {
     return [...this.#ids];
   }
 
-  /** Adds a piece to the signature with this key. If the piece repeats all pieces before it, it is ignored. */
+  /** Adds a piece to the signature with this key. A piece that repeats the whole signature so far is ignored. */
   append(key: unknown, piece: unknown): void {
     if (typeof piece !== 'string' || piece === '') return;
     const before = this.#open.get(key);

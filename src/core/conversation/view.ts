@@ -81,15 +81,13 @@ export interface Item extends ItemTraits, Span {
 export interface SoFar {
   /** Estimated tokens of the items. */
   readonly tokens: number;
-  /** The longest cache lifetime that a mark asks for, in milliseconds; 0 without a mark. */
+  /** The longest cache lifetime that a mark states, in milliseconds; 0 if no mark states one. */
   readonly cacheMs: number;
   /** The user's first text; '' before there is one. */
   readonly firstHumanText: string;
   /** The folder in the first system message. CONTRADICTED: a later one, before the first answer, names another folder. */
   readonly systemFolder: string | undefined;
-  /**
-   * The folder in a part of a system message that describes the environment. CONTRADICTED: as for `systemFolder`.
-   */
+  /** The folder in a part of a system message that describes the environment. CONTRADICTED: as for `systemFolder`. */
   readonly systemPlace: string | undefined;
   /** The first folder in a user message before any answer, with the client that writes this form. */
   readonly userFolder: StatedFolder | undefined;

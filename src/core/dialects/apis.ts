@@ -15,7 +15,7 @@ export interface DialectApi {
 
   /** The path of the model route, which is the same for every provider. */
   readonly modelPath: string;
-  /** Further paths of the dialect that clients call. svc relays them unchanged. */
+  /** Paths for counting tokens and for a compaction. svc adds nothing new there, and repeats its edits of the history. */
   readonly helperPaths: readonly string[];
   /** True if clients of this dialect put the version segment into their base URL. */
   readonly baseUrlHasVersion: boolean;

@@ -39,7 +39,7 @@ export abstract class DialectAnswer {
     this.readParsed(event);
   }
 
-  /** Reads the next event if it is over the size limit. A dialect may find the end of the answer there. */
+  /** Skips an event over the size limit. A subclass may look in it for the end of the answer. */
   skipEvent(_event: LargeEvent): void {}
 
   abstract readBody(body: unknown): void;

@@ -1,6 +1,4 @@
-/**
- * Quotes values so that shells take them literally (T6). It works for every text without NUL.
- */
+/** Quotes values so that shells take them literally. It works for every text without NUL. */
 export const SHELLS = ['sh', 'fish', 'powershell', 'cmd'] as const;
 export type Shell = (typeof SHELLS)[number];
 

@@ -5,8 +5,8 @@ import type { HookEvent } from './hook-event.ts';
 /** Writes the answer to a hook: one JSON object in the client's own form, or nothing. */
 
 /**
- * Most bytes of a hook's text as JSON. In published measurements of such hooks 1,024 bytes cut conclusions, and 2,048
- * gained nothing.
+ * Bound on a hook's text as JSON, in bytes. In published measurements of such hooks a bound of 1,024 cut off
+ * conclusions, and one of 2,048 helped no more than this one.
  */
 export const HOOK_TEXT_BYTES_MAX = 1_400;
 
@@ -41,7 +41,7 @@ export function hookAnswer(
   }
 }
 
-/** Adds to a hook's answer that the client replaces the tool's output by `output`. `answer`: '' or hookAnswer(). */
+/** Adds the text that replaces a tool's output to the answer of its hook. `answer`: what hookAnswer() returned. */
 export function withOutput(
   { form }: Pick<HookClient, 'form'>,
   { name }: Pick<HookEvent, 'name'>,

@@ -74,8 +74,8 @@ export function readHookEvent(
 const OCCASIONS = ['prompt_id', 'turn_id', 'message_id'] as const;
 
 /**
- * Returns the id of an event's prompt. Copilot sends none, so this takes the event's time. The time of a tool's event is
- * another one, so this returns '' for it.
+ * Returns the id of an event's prompt; '' if unknown. Copilot sends none, so the time of its prompt's event is the id.
+ * The events of its tools have other times.
  */
 function occasionOf(fields: Fields): string {
   const id = first(fields, OCCASIONS, ID_CHARS_MAX);

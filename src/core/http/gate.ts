@@ -181,7 +181,7 @@ function credentialsOf(headers: HeaderIndex): readonly string[] {
   return [bearer, apiKey].filter((presented) => presented !== undefined);
 }
 
-// The dialect of errors for other paths: its form is the one that most programs expect.
+// The dialect of an error about a path that shows none: most programs expect this form.
 const SHAPE_WITHOUT_DIALECT: Dialect = 'openai_chat_completions';
 
 /** Writes the error in the form that the client's own SDK expects. `dialect`: undefined for a path that has none. */
@@ -201,9 +201,7 @@ export function errorBody(
   );
 }
 
-/**
- * Returns the name that the provider gives to errors with this status. Clients show it.
- */
+/** Returns the name that the provider gives to errors with this status. Clients show it. */
 export function errorTypeOf(provider: DialectApi['provider'], status: number): string {
   if (status === 401) return 'authentication_error';
   if (status === 403) return 'permission_error';

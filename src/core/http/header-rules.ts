@@ -3,9 +3,7 @@
  * order, case, repeats and unknown vendor names are kept. Values are latin1 text, one character per byte.
  */
 
-/**
- * How a provider gets its credential. 'client': the official client's own login, which svc forwards and never stores.
- */
+/** How a provider gets its credential. 'client': the official client's own login, which svc forwards and never stores. */
 export type UpstreamAuth = 'x-api-key' | 'bearer' | 'none' | 'client';
 
 interface CredentialRules {
@@ -125,7 +123,7 @@ export function forwardHeaders(client: RawHeaders, upstream: CredentialRules): s
   for (let at = 0; at < client.length; at += 2) {
     const name = client[at] ?? '';
     const plain = plainName(name);
-    // The gate has checked that this is the login for this provider, and the only credential (R46).
+    // The gate has checked that this is the login for this provider, and the only credential.
     if (upstream.auth === 'client' && isNamed(name, 'authorization')) {
       forwarded.push(name, client[at + 1] ?? '');
       continue;

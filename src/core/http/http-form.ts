@@ -86,9 +86,7 @@ interface FormProblem {
   readonly header?: string;
 }
 
-/**
- * Returns the problem of a request's head: a target that is no path, or headers that servers read differently.
- */
+/** Returns the problem of a request's head: a target that is no path, or headers that servers read differently. */
 export function formProblem(
   { target, method }: Pick<RequestHead, 'target' | 'method'>,
   headers: HeaderIndex,

@@ -46,7 +46,7 @@ export function withPathToken(url: string, localToken: string): string {
   return `${url}/t/${pathTokenOf(localToken)}`;
 }
 
-/** Says whether one of the texts is a valid token. It compares all digests, so that the time reveals nothing (R4). */
+/** Says whether one of the texts is a valid token. It compares all digests, so that the time reveals nothing. */
 export function isOneOf(presented: readonly string[], digests: readonly Buffer[]): boolean {
   let isValid = false;
   for (const text of presented) {
@@ -73,10 +73,9 @@ const CHALLENGE = /^[A-Za-z0-9_-]{22,86}$/;
 const PROOF = /^(\d{1,10})\.([A-Za-z0-9_-]{43})$/;
 
 /**
- * Makes the proof with which a running proxy shows that it belongs to this user, without sending a token (T4). It is a
- * code for a fresh challenge that only a holder of the local token can compute. The code covers process and port, so
- * another program cannot use the real proxy's proof as its own. `tokenDigest`: the sha256 of the local token. Undefined
- * if the text is no challenge.
+ * Makes the proof with which a running proxy shows that it belongs to this user, without sending a token. It is a code
+ * for a fresh challenge, and the key of the code is `tokenDigest`, the sha256 of the local token. The code covers process
+ * and port, so another program cannot use the real proxy's proof as its own. Undefined if `challenge` has another form.
  */
 export function makeProof(
   tokenDigest: Buffer,
@@ -87,7 +86,7 @@ export function makeProof(
   return `${proven.pid}.${codeOf(tokenDigest, challenge, proven).toString('base64url')}`;
 }
 
-/** Returns the process id if a holder of the token made the proof for this challenge and port. */
+/** Returns the process id if the proof was made with this digest, for this challenge and port; otherwise undefined. */
 export function readProof(
   tokenDigest: Buffer,
   asked: { readonly challenge: string; readonly port: number },

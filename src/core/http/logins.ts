@@ -3,7 +3,7 @@ import type { HeaderIndex } from './http-form.ts';
 
 /**
  * The logins of subscriptions. svc never logs in, and never stores, refreshes or shares a login. It relays the official
- * client's own request, with exactly one credential, to exactly one host (R46).
+ * client's own request, with exactly one credential, to exactly one host.
  */
 
 /** The client whose login an upstream takes. */

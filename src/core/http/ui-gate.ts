@@ -4,8 +4,8 @@ import { checkForm, type HeaderIndex, indexHeaders, type RequestHead } from './h
 import { TOKEN_HEADER } from './local-token.ts';
 
 /**
- * The gate of svc's local page (R47). By their heads alone it admits requests of svc's own page, and refuses those of
- * other pages. It does not check the session: src/local/ui/sessions.ts does that.
+ * The gate of svc's local page. By their heads alone it admits requests of svc's own page, and refuses those of other
+ * pages. It does not check the session: src/local/ui/sessions.ts does that.
  */
 
 export const UI_PATH = '/svc/ui';
@@ -51,7 +51,7 @@ interface Caller {
   readonly path: string;
 }
 
-/** Refuses requests from other pages. They may only link to svc's page, which contains no data by itself. */
+/** Refuses requests from other pages. Such a page may only link to svc's page, which contains no data by itself. */
 function checkOrigin(head: RequestHead, { headers, host, path }: Caller): void {
   const origins = headers.get('origin') ?? [];
   if (origins.some((origin) => origin.toLowerCase() !== `http://${host}`)) {

@@ -103,7 +103,7 @@ interface OfElision {
   readonly elision: ElisionKind;
 }
 
-/** What a batch left out: the marks of outputs and exchanges. An output counts only before the item `before`. */
+/** What a batch left out: the marks of outputs and exchanges. An output counts only if its item's index is below `before`. */
 export interface LeftOut {
   readonly before: number;
   readonly marks: readonly string[];
@@ -216,8 +216,8 @@ export function isWrittenOnce({ kind }: LedgerAddress): boolean {
 }
 
 /**
- * Returns the key of an address. Fingerprints have one length, scopes and tenants contain no colon, and the
- * conversation comes last, so two addresses never share a key.
+ * Returns the key of an address. Only the last part may contain a colon: the key of a conversation. So two addresses
+ * never share a key.
  */
 export function keyOf(address: LedgerAddress): string {
   const key = keyInTenant(address);
@@ -375,7 +375,7 @@ export function refusalAddresses(
   return addresses;
 }
 
-/** Returns the ledger entries that record a refusal of this request's change. */
+/** Returns the entry that records a refusal of this request's change, at its newest prompt; none without an address. */
 export function refusalEntries(
   addresses: readonly RefusalAddress[],
   at: number,

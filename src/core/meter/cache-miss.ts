@@ -18,7 +18,7 @@ import {
 
 /**
  * Says why the provider's prompt cache did not serve a request, although the request before had filled it: who
- * changed the prefix first, or that nothing changed. Pure: the same requests give the same answer.
+ * changed the prefix first, or that nothing changed.
  */
 export interface CacheMiss {
   /**
@@ -215,7 +215,7 @@ export function cacheMissOf(question: MissQuestion): CacheMiss | undefined {
   return missOf(question, again, () => culpritOf(question, before, ours));
 }
 
-/** Explains a miss after a restart. The digests are gone, so only an expired lifetime can be the cause. */
+/** Explains a miss after a restart. The digests are gone, so svc can only tell whether the lifetime has expired. */
 function resumedMissOf(
   question: MissQuestion,
   { tokens, pausedMs, lifetimeMs }: ResumedPrefix,

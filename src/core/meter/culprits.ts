@@ -18,11 +18,11 @@ export interface Culprit {
   readonly by: CacheMiss['by'];
   readonly times: number;
   readonly tokens: number;
-  /** By list prices, for requests paid by a key; undefined if too few tokens have a price, or a login paid. */
+  /** The cost by list prices. Only requests with a key count. Undefined if too few of their tokens have a price. */
   readonly dollars: number | undefined;
 }
 
-/** Ranks causes, the most expensive first. */
+/** Ranks causes, the one with the most tokens first. */
 export function rankCulprits(rows: readonly MissedRow[]): readonly Culprit[] {
   const missed = rows.flatMap((row) => {
     return row.miss === undefined ? [] : [{ ...row, miss: row.miss }];

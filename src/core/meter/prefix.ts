@@ -427,7 +427,7 @@ export function tokensAgain(before: PrefixSketch, after: PrefixSketch): number {
   }, shell);
 }
 
-/** Counts thinking blocks of the earlier request that are missing among the items common to both. */
+/** Counts the thinking blocks that the client no longer sends, although it still sends the items around them. */
 export function droppedThoughts(before: PrefixSketch, after: PrefixSketch): number {
   const same = firstUnequal(before.items, after.items, isEqualItem) ?? before.items.length;
   const rest = after.items.slice(same);

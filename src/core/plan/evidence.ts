@@ -2,9 +2,7 @@ import type { MemoryState } from './continuity.ts';
 import type { Modes } from '../http/modes.ts';
 import { NOTHING_PLANNED, type Plan } from './plan.ts';
 
-/**
- * Writes the headers that show a client what svc did to its request.
- */
+/** Writes the headers that show a client what svc did to its request. */
 
 /** The program that answers the request: the local proxy, or a service. */
 export type Issuer =

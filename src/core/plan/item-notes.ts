@@ -60,7 +60,7 @@ export function itemNotes(facts: NoteFacts): readonly ItemNote[] {
   return writer.notes;
 }
 
-/** Most tokens of the names and braces around an output. An item with no more than these left gets no note. */
+/** Tokens of the names and braces around an output. An item with fewer tokens beside its outputs gets no own note. */
 const SHELL_TOKENS_MAX = 40;
 
 function editsByItem({ view, placements, shortening }: NoteFacts): Map<number, ItemNote[]> {

@@ -40,8 +40,8 @@ export interface ClientFacts {
    */
   readonly statesPlace: boolean;
   /**
-   * Where the client states its folder if that is a user message of its own: 'only' there, or 'first' there. Lines in
-   * its system texts are then quotations, as of a memory or of a project's rules.
+   * Set if the client states its folder in a user message of its own. 'only': a folder in its system texts is a
+   * quotation, as of a project's rules. 'first': such a folder counts if the message states none.
    */
   readonly statesInMessage?: 'only' | 'first';
   /** True if the client's main requests always offer tools. Its requests without tools are side calls. */

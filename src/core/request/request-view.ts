@@ -446,7 +446,10 @@ function pictureTokens(dialect: Dialect, payload: string, detail: string): numbe
 const HEAD_CHARS = 48;
 const QUOTE = '"';
 
-/** Finds a payload in the bytes from `from` on; undefined if it is shorter than HEAD_CHARS, or escaped otherwise. */
+/**
+ * Finds a payload in the bytes from `from` on. Undefined if it is shorter than HEAD_CHARS, or written with other escapes
+ * than `\/`.
+ */
 function findPayload(
   bytes: Buffer,
   payload: string,
@@ -514,7 +517,7 @@ function* parseValue(bytes: Buffer, start: number, end: number): Steps<unknown> 
   return skipSpace(bytes, at) === end - 1 ? values : undefined;
 }
 
-// Bytes that are compared at first in one native call. Where a block differs, smaller blocks find the exact byte.
+// Bytes that are first compared in one native call. Where a block differs, smaller blocks find the exact byte.
 const BLOCK_BYTES = 65_536;
 
 // Length below which a loop is as fast as a native call.

@@ -97,7 +97,7 @@ function modelFacts(model: Fields): ModelFacts | undefined {
   return { ...limits, price };
 }
 
-/** Writes the facts in the source's form, which modelFacts() reads. */
+/** Writes the facts in the form of models.dev, which modelFacts() reads. */
 export function sourceOfFacts({
   windowTokens,
   inputTokensMax,

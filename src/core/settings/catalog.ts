@@ -51,7 +51,7 @@ function providerOf(id: string, entry: CatalogEntry | undefined): Provider {
   };
 }
 
-/** Says whether svc can configure the provider: its address is known, and where its key is, or that it needs none. */
+/** Says whether svc can configure the provider: its address is known, and so is its key's variable, if it needs a key. */
 export function isRoutable({ baseUrl, keyEnv, auth }: Provider): boolean {
   return baseUrl !== undefined && (keyEnv !== '' || auth === 'none');
 }
@@ -132,10 +132,7 @@ function rank(
   return model === undefined ? undefined : { place: penalty + 3, model };
 }
 
-/**
- * Providers that setup knows without a catalog; these entries override a catalog's. They are not used once the file
- * is written, and any other provider can be entered by hand.
- */
+/** What setup knows of a provider without a catalog. The user may enter any other provider by hand. */
 export interface WellKnown {
   readonly apiStyles: readonly Dialect[];
   /** The base URL from the provider's own documentation for clients. */

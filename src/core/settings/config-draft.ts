@@ -36,7 +36,7 @@ export function newDraft(localToken: string): Draft {
   };
 }
 
-/** Returns each well-known provider whose key is in the environment. The key is referenced, not copied. */
+/** Returns upstreams for Anthropic and OpenAI, if their keys are in the environment. A draft only names the variable. */
 export function upstreamsFromEnvironment(environment: Environment): readonly UpstreamDraft[] {
   return ['anthropic', 'openai'].flatMap((name) => {
     const known = WELL_KNOWN[name];
@@ -62,7 +62,7 @@ export function draftsOf(
   }));
 }
 
-/** Returns the name of another upstream that already has this API style. */
+/** Returns the name of another upstream that already has this API style; undefined if there is none. */
 export function occupantOf(draft: Draft, { name, apiStyle }: UpstreamDraft): string | undefined {
   const occupant = upstreamsOf(draft).find((one) => asRecord(one)['apiStyle'] === apiStyle);
   const held = asRecord(occupant)['name'];

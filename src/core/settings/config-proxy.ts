@@ -52,7 +52,10 @@ const MIB = 1024 * 1024;
 const RELAY_PATH = /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~!$&'()*+,;=:@-]+)+$/;
 const RELAY_PATHS_MAX = 100;
 
-/** Measured on labelled prompts of two projects; `npm run bench:recall` shows the numbers. A service has the same. */
+/**
+ * Default of recallQuietPercent, in a proxy and in a service. It was measured on labelled prompts of two projects;
+ * `npm run bench:recall` shows the numbers.
+ */
 export const RECALL_QUIET_PERCENT = 50;
 
 const FIELDS: { readonly [Name in ProxySettingName]: Field<ProxySettings[Name]> } = {
@@ -63,7 +66,7 @@ const FIELDS: { readonly [Name in ProxySettingName]: Field<ProxySettings[Name]> 
   compressionMode: oneOf<CompressionMode>(COMPRESSION_MODES, 'deterministic'),
   // The largest window on the market has ten million tokens.
   inputBudget: whole(8192, { min: 0, max: 10_000_000 }),
-  // A larger block would be most of a common window.
+  // A larger block would be more than a quarter of a common window.
   recalledTokensMax: whole(512, { min: 0, max: 32_768 }),
   sessionBrief: flag(true),
   recallQuietPercent: whole(RECALL_QUIET_PERCENT, { min: 0, max: 100 }),
@@ -113,7 +116,7 @@ export interface Layers {
   readonly fallbacks?: Partial<ProxySettings>;
 }
 
-/** Reads the settings from `value`, the file's `proxy`. One with an error in any source takes its default. */
+/** Reads the settings from all sources. `value`: the file's `proxy`. It notes each invalid value and skips it. */
 export function readProxySettings(
   value: unknown,
   layers: Layers,

@@ -196,7 +196,7 @@ function readServiceKey(value: unknown, environment: Environment, findings: Find
   return undefined;
 }
 
-/** Matches RFC 6750's form, which every client can send and every shell can quote. */
+/** Matches a bearer token in the form of RFC 6750, which every client can send and every shell can quote. */
 const LOCAL_TOKEN = /^[A-Za-z0-9._~+/-]{24,256}={0,2}$/;
 
 /** Says whether the file has no local token, so that a new one replaces nothing. */

@@ -283,7 +283,10 @@ function readValues(
   return Object.fromEntries(entries);
 }
 
-/** Returns what is allowed instead of the name of a header or query value; undefined if svc can send the name. */
+/**
+ * Returns what is allowed instead of the name of a header or query value; undefined if svc can send the name. `seen`: the
+ * names of earlier headers in lower case, to which it adds this one.
+ */
 export function customNameProblem(
   member: string,
   name: string,

@@ -2,7 +2,7 @@ import type { Money } from './money.ts';
 
 /** Adds up dollars and says when they may be shown. It uses no Node code, because the page uses it too. */
 
-/** Least share of tokens with a price: below it the dollars may differ in sign from the price of all tokens. */
+/** Least share of the tokens that must have a list price. With less, dollars may show a saving where there is a loss. */
 const PRICED_SHARE_MIN = 0.9;
 
 interface Priced {

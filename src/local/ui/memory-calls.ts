@@ -58,7 +58,7 @@ const TEXT_CHARS_MAX = 32_768;
 const PROMPT_CHARS_MAX = 8_000;
 /** Characters of the longest memory that is recalled in every session. A longer one would displace all others. */
 const ALWAYS_CHARS_MAX = 600;
-/** Bound on the records of a session in which svc finds an exchange, which a memory service cannot list alone. */
+/** Bound on the records of a session that svc reads to find those of one exchange. A service cannot list only these. */
 const EXCHANGE_READ_MAX = 200;
 /** Bound on forgotten records that can be restored; more would need too much memory. */
 const UNDO_MAX = 500;

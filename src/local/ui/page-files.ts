@@ -53,7 +53,7 @@ const SHELL = (style: string, script: string): string => `<!doctype html>
 </html>
 `;
 
-/** The page's Content-Security-Policy: no inline code, other host or frame, and no text that becomes markup (R47). */
+/** The page's Content-Security-Policy: no inline code, other host or frame, and no text that becomes markup. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",

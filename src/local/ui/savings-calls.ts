@@ -64,7 +64,7 @@ class DaySums {
   }
 }
 
-/** Returns when the next day begins, and so a day ends: a clock that was ahead has left rows with later dates. */
+/** Returns when the next day begins. A query ends there, because a clock that was ahead may have left later rows. */
 export function dayAfter(begin: number): number {
   const date = new Date(begin);
   return date.setDate(date.getDate() + 1);
@@ -86,7 +86,7 @@ async function savings(kept: DaySums, now: number, { query }: ApiCall): Promise<
   };
 }
 
-/** Returns when the last days began, today first. Half a day would look like a day with few requests. */
+/** Returns when the last days began, today first. The days are whole: half a day would look like one with few requests. */
 function beginsOf(now: number, days: number): readonly number[] {
   return Array.from({ length: days }, (_, back) => {
     const date = new Date(now);

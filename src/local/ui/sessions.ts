@@ -3,10 +3,9 @@ import { digestOf, isOneOf } from '../../core/http/local-token.ts';
 import type { Clock } from '../../ports/clock.ts';
 
 /**
- * The secrets of a session that may use the page's API (R47). A link, which works once, becomes a session with two
- * secrets: a cookie, and a secret that only the page has. Other programs on this machine may see the cookie, because
- * cookies are sent to every port. Each secret is useless without the other. svc stores only their digests, in this
- * process.
+ * The secrets of a session that may use the page's API. A link, which works once, becomes a session with two secrets: a
+ * cookie, and a secret that only the page has. Other programs on this machine may see the cookie, because cookies are
+ * sent to every port. Each secret is useless without the other. svc stores only their digests, in this process.
  */
 interface UiSession {
   readonly cookie: string;
@@ -37,7 +36,7 @@ interface KnownSession {
   usedAt: number;
 }
 
-/** Stands for a session in this process. It is not a secret. */
+/** A session, for code that must not know its secrets. */
 export interface SessionHandle {
   /** Returns false if the session has ended: by time, by the user, or because of newer ones. */
   isOpen(): boolean;

@@ -35,7 +35,6 @@ import {
 } from '../../bytes/json-scan.ts';
 import { NO_TRAITS, readSystemItem, textsOf, toolCall } from '../system-text.ts';
 
-// Cache entries exist at marked blocks only, so a change anywhere in the messages rewrites all of them.
 const CACHE: CachePrices = {
   read: 0.1,
   write: 1.25,
@@ -166,7 +165,7 @@ class MessagesAnswer extends DialectAnswer {
     else if (typeof reason === 'string' && !WHOLE.has(reason)) this.isCutShort = true;
   }
 
-  /** Reads the cleared outputs, which the last event of a stream reports ("Context editing", 2026-08-22). */
+  /** Reads how many tool outputs the provider has removed ("Context editing" of its documents, 2026-08-22). */
   #readCleared({ context_management: told }: Fields): void {
     const edits = asList(asRecord(told)['applied_edits']).map(asRecord);
     const clearings = edits.filter(({ type }) => asText(type).startsWith('clear_tool_uses_'));
@@ -193,7 +192,7 @@ class MessagesAnswer extends DialectAnswer {
   }
 }
 
-/** Matches an event with a text, in which nothing is escaped, and with nothing else. */
+/** Matches an event that has only a text, in which no character is escaped. */
 const PLAIN_TEXT =
   /^\{"type":"content_block_delta","index":\d+,"delta":\{"type":"text_delta","text":"([^"\\]*)"\} *\}$/;
 

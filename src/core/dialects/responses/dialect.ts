@@ -154,7 +154,7 @@ class ResponsesAnswer extends DialectAnswer {
 
 const LARGE_END = /"type"\s*:\s*"response\.(completed|incomplete|failed)"/;
 
-/** Returns the last `usage` in the end of an event. It has no strings, so its braces show where it ends. */
+/** Returns the last `usage` in the end of an event. A usage object has no strings, so its braces show where it ends. */
 function lastUsage(tail: string): unknown {
   const [, open = ''] = /^[^]*"usage"\s*:\s*(\{[^]*)$/.exec(tail) ?? [];
   let depth = 0;
@@ -184,9 +184,7 @@ function readResponsesItem(value: unknown): ItemTraits {
   return NO_TRAITS;
 }
 
-/**
- * Reads an item of reasoning. Without encrypted content the provider stores the reasoning under the item's id.
- */
+/** Reads an item of reasoning. Without encrypted content the provider stores the reasoning under the item's id. */
 function readReasoning(item: Fields): ItemTraits {
   const signature = asText(item['encrypted_content']) || asText(item['id']);
   const thoughts = signature === '' ? [] : [thoughtId(signature)];
@@ -225,7 +223,7 @@ function readUser(item: Fields): ItemTraits {
   };
 }
 
-/** Reads a message in which Codex states the kind of each part. It does so if it believes that it calls OpenAI. */
+/** Reads a message in which Codex states the kind of each part, as it does for OpenAI's own address. */
 function readMarked(
   item: Fields,
   texts: readonly string[],
