@@ -1,7 +1,7 @@
 import type { SpeakerRole } from '../memory/record.ts';
 import type { Action } from './second-look.ts';
 
-/** What recall needs to know about an agent, and what it returns to an agent besides passages. */
+/** The types of what recall needs to know about an agent's request, and of what it returns besides passages. */
 
 export interface AgentFacts {
   /** The key of the session that asks. */
@@ -23,14 +23,14 @@ export interface AgentFacts {
 
 /** The quoted parts of one earlier exchange. */
 export interface RecalledExchange {
-  /** The reference of the answer, or of the request if the memory has no answer. */
+  /** The short reference of the answer, or of the request if the memory has no answer; see shortReference(). */
   readonly ref: string;
   readonly space: string;
   /** The references of all its records. */
   readonly records: readonly string[];
   readonly client: string;
   readonly at: number;
-  /** In text order: one sentence of the request, then groups of lines of the answer. */
+  /** In text order: at most one sentence of the request, then lines of the answer. */
   readonly quotes: readonly {
     readonly role: SpeakerRole;
     readonly text: string;
@@ -51,8 +51,9 @@ export interface RecalledSession {
 export interface AgentLook {
   /** How much the prompt has in common with the memory. */
   readonly signal: number;
-  /** The share of the project's last prompts that had a lower signal, and the number of those prompts. */
+  /** The share of the project's last prompts that had a lower signal, from 0 to 1. */
   readonly shareBelow: number;
+  /** The number of these last prompts. */
   readonly prompts: number;
   /**
    * Whether recall may answer. 'reply': the prompt only answers or steers, such as "yes, commit". 'weak': most prompts
@@ -70,9 +71,9 @@ export interface AgentCandidate {
   /** The first words of the exchange. */
   readonly text: string;
   /**
-   * What became of a found exchange. 'told': its lines are quoted. 'gate': recall answers nothing. 'not_whole': no
-   * whole sentence of it is new. 'outgrown': a newer exchange is about the same changed files. 'behind': better
-   * exchanges have filled the block.
+   * What became of a found exchange. 'told': its lines are quoted. 'gate': recall answers nothing, see `gate` above.
+   * 'not_whole': no whole sentence of it is new. 'outgrown': a newer exchange is about the same changed files.
+   * 'behind': better exchanges have filled the block.
    */
   readonly verdict: 'told' | 'gate' | 'not_whole' | 'outgrown' | 'behind';
 }

@@ -1,14 +1,14 @@
 import { STOP_WORDS } from './terms.ts';
 
 /**
- * Estimates an upper bound of the tokens of a short text, for a block with a limit. An average estimate would exceed
- * the limit half of the time. The text is cut into the pieces that o200k_base begins with; each kind of piece has a
- * price in tokens. Too slow for prompts of megabytes; tokens.ts estimates those.
+ * Estimates an upper bound of the tokens of a short text, so that a block stays within its token limit. With an average
+ * estimate half of the blocks would exceed it. The tokenizer o200k_base first cuts a text into pieces; here each kind
+ * of piece has a price in tokens. Too slow for prompts of megabytes; tokens.ts estimates those.
  */
 
 /**
- * Cuts a text like o200k_base's own pattern: a word includes one character in front of it and is cut before a
- * capital; digits come in groups of three.
+ * Matches a piece, as o200k_base's own pattern does: a word includes one character in front of it and ends before a
+ * capital, and a group of digits has at most three.
  */
 const PIECE =
   /[^\r\n\p{L}\p{N}]?(?:\p{Lu}*[\p{Ll}\p{Lo}\p{Lm}\p{M}]+|\p{Lu}+)(?:'\p{Ll}{1,2}(?!\p{L}))?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+/gu;
@@ -19,14 +19,14 @@ const PIECE =
  */
 const PRICE = {
   /**
-   * An English word after a space, by its length: up to 5, 9, 11 and 13 letters. Each further letter costs
-   * englishLetter.
+   * Prices of an English word after a space, with up to 5, 9, 11 and 13 letters. In a longer word each letter costs
+   * `englishLetter`.
    */
   english: [0.99, 1.16, 1.9, 2.37],
   englishLetter: 0.2,
   /**
-   * For a string that looks like no word, such as random letters: the base price, the price of each letter, and what
-   * a sign in front instead of a space adds.
+   * For a string that looks like no word, such as random letters: the base price, the price of each letter, and the
+   * extra price if no space precedes it.
    */
   odd: 0.7,
   oddLetter: 0.55,
@@ -37,9 +37,11 @@ const PRICE = {
   /** In other languages: the least price of a word, and the price of each letter. */
   word: 1.05,
   letter: 0.34,
-  /** The least price of a word after a sign instead of a space, as in paths and identifiers. */
+  /** The least price of a word that no space precedes, as in paths and identifiers. */
   glued: 1.55,
+  /** Extra price of an accented Latin letter, and of a second accent. */
   accent: 0.34,
+  /** Prices of a character of these scripts. */
   cyrillic: 0.46,
   han: 1.04,
   kana: 0.9,
@@ -50,10 +52,11 @@ const PRICE = {
   moreSigns: 0.6,
   /** Price of a sign that follows two other signs and differs from the one before it. */
   changedSign: 0.95,
-  /** Price of quotation marks and dashes of print, and of the signs of Chinese and Japanese. */
+  /** Price of typographic quotation marks and dashes, and of Chinese and Japanese punctuation. */
   printed: 1.1,
+  /** Price of Latin-1 signs, such as "§" and "°". */
   symbol: 1.8,
-  /** Price of arrows, boxes and the signs of mathematics. */
+  /** Price of arrows, box drawing and mathematical signs. */
   arrow: 2,
   emoji: 2.9,
   /** Extra price when the script changes within a piece. */
@@ -72,9 +75,9 @@ const ODD_SHARE_MIN = 0.45;
 const ODD_MIN = 3;
 /** Length in letters from which a word is long: hardly any real word is, but random strings are. */
 const LONG_WORD = 14;
-/** Least letters of a word that can be odd: shorter ones are abbreviations, which the tokenizer knows. */
+/** Fewest letters of a very odd word: shorter ones are mostly abbreviations, which the tokenizer knows. */
 const ODD_WORD = 5;
-/** Share of a word's letter pairs that occur in no English word, from which on the word is very odd. */
+/** Least number of uncommon letter pairs (see PAIRS) per letter of a very odd word. */
 const VERY_ODD = 0.25;
 
 /**
@@ -127,7 +130,7 @@ function priceOf(piece: string, { isEnglish, isOdd }: TextKind): number {
 
 const NOT_ASCII = /[\u0080-\uffff]/;
 
-/** Returns where the letters of a word begin, after the character in front of it; -1 if it has none. */
+/** Returns the index of the first letter of a piece: 0, or 1 after another character; -1 if the piece is no word. */
 function lettersFrom(piece: string): number {
   if (isAsciiLetter(piece.charCodeAt(0))) return 0;
   return isAsciiLetter(piece.charCodeAt(1)) ? 1 : -1;
@@ -138,7 +141,7 @@ function isAsciiLetter(code: number): boolean {
   return lower >= 0x61 && lower <= 0x7a;
 }
 
-/** For each letter, the letters that commonly follow it: 98.5 % of the letter pairs in English words. */
+/** For each letter, the letters that commonly follow it. These are 98.5 % of the letter pairs in English words. */
 const PAIRS = new Map(
   (
     'aabcdfghijklmnpqrstuvwxyz baeilorsu cacehiklorstuy dadegilorsuvy eabcdefghijklmnopqrstuvwxyz ' +
@@ -152,7 +155,7 @@ const PAIRS = new Map(
 );
 const REPEATED = /([a-z])\1\1/;
 
-/** Says how odd a word of ASCII letters is: 0 like an English word, 1 like many names, 2 like random letters. */
+/** Rates how odd a word of ASCII letters is: 0 like an English word, 1 like many names, 2 like random letters. */
 function oddnessOf(piece: string, from: number): 0 | 1 | 2 {
   const word = piece.slice(from).toLowerCase();
   if (REPEATED.test(word)) return 2;
@@ -206,7 +209,7 @@ function priceOfForeign(piece: string): number {
 
 interface Judged {
   readonly price: number;
-  /** The script; '' for a sign, which may be beside any script. Kana count as Han, because Japanese mixes both. */
+  /** The script; '' for a sign, which is not a change of script. Kana count as Han, because Japanese mixes both. */
   readonly kind: string;
 }
 
@@ -224,7 +227,7 @@ function judge(character: string): Judged {
   return { price: bytesOf(code), kind: 'bytes' };
 }
 
-/** Returns the UTF-8 bytes of a character outside the table: it costs at most one token per byte. */
+/** Returns the price of a character that USUAL does not have: the number of its UTF-8 bytes, each at most one token. */
 function bytesOf(code: number): number {
   return code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
 }
@@ -276,8 +279,8 @@ function priceOfSigns(piece: string): number {
 }
 
 /**
- * The characters of the oldest national sets of Chinese, Japanese and Korean: those in common use. The tokenizer has
- * tokens for them and cuts most others into bytes.
+ * The lead bytes of common characters in the oldest encodings of Chinese, Japanese and Korean. The tokenizer has tokens
+ * for these characters and cuts most others into bytes.
  */
 const COMMON_SETS: readonly (readonly [encoding: string, lead: readonly [number, number]])[] = [
   ['gbk', [0xb0, 0xd7]],

@@ -28,9 +28,9 @@ import { termsOf } from './terms.ts';
 
 /**
  * Chooses the sentences of an exchange that are worth quoting to an agent: one of the request, and sentences from
- * the answer's end that fit the question. In 23 of 25 cases of a study the answer's end held the needed fact, mostly
- * in one line; the best-matching passage held it half as often. A sentence is quoted whole or not at all, because
- * its important part often comes last.
+ * the answer's end that fit the question. In 23 of 25 studied cases the answer's end had the needed fact, mostly in one
+ * line; the passage that fitted the question best had it half as often. A sentence is quoted whole or not at all,
+ * because its important part often comes last.
  */
 
 export interface Quote {
@@ -39,30 +39,36 @@ export interface Quote {
   readonly text: string;
 }
 
-/** For each term, the value that it adds to a line. */
+/** For each term, the value that it adds to a line's score. */
 export type TermValues = ReadonlyMap<string, number>;
 
 /** Number of characters at an answer's end in which svc looks for its conclusion. The text before reports progress. */
 const CONCLUSION_CHARS = 4000;
+/** If less follows an announcement of the next step, the conclusion begins before the announcement. */
 const CONCLUSION_CHARS_MIN = 200;
 const LINES_MAX = 80;
-/** Most characters of a token, apart from spaces. It avoids counting tokens in a line of a megabyte. */
+/**
+ * Most characters of a token in a usual text. A line with more characters for each allowed token is too long, so its
+ * tokens need not be counted.
+ */
 const TOKEN_CHARS_MAX = 12;
-/** Token limit of a quoted request: it mostly says what the answer is about, and must not displace the answer. */
+/** Token limit of a quoted request. It mostly says what the answer is about, so it must leave room for the answer. */
 const REQUEST_TOKENS_MAX = 24;
-/** Tokens of the speaker's mark and the line end. */
+/** Tokens of the label and the line end of a quote. */
 const MARK_TOKENS = 4;
 
+/** Matches announcements of the agent's next step, as it writes them between its calls. */
 const ON_THE_WAY =
   /\b(?:let me (?!know)|i['’]ll (?:now|first|start|also|check|look|add|update|run|fix)|now i (?:need|will)|i need to (?:check|look|see|find|update|fix))/i;
 /** Matches words of a decision or a rule. */
 const DECIDES = /decid|never\b|must\b|fix(?:ed)?:|design|note:|reason/i;
 
+/** Summands of a line's score. */
 const VALUE = {
   concludes: 1.5,
   asks: -3,
   specific: 0.5,
-  // Penalty per line between a line and the end: an answer ends with its conclusion.
+  // For each line from this one to the end: an answer ends with its conclusion.
   beforeEnd: -0.02,
 };
 
@@ -81,7 +87,7 @@ export interface Answer {
   readonly lastFrom?: number | undefined;
 }
 
-/** Quotes at most `tokensMax` tokens of the request and the conclusion; empty if nothing is worth quoting. */
+/** Chooses quotes of at most `tokensMax` tokens from request and conclusion; empty if nothing is worth quoting. */
 export function quoteExchange(
   exchange: Answer & { readonly asked: string },
   values: TermValues,
@@ -104,8 +110,8 @@ export function quoteExchange(
 }
 
 /**
- * Returns the lines that share a word with the prompt, causes and decisions, because an answer speaks of several things;
- * all lines if none shares a word.
+ * Returns the lines that share a term with the prompt, or state a cause or a decision: an answer may be about several
+ * things. Returns all lines if none shares a term. `own`: the terms of the prompt.
  */
 function linesAbout(lines: readonly Line[], own: ReadonlySet<string>): readonly Line[] {
   const shares = ({ text, head = '' }: Line): boolean =>
@@ -113,23 +119,25 @@ function linesAbout(lines: readonly Line[], own: ReadonlySet<string>): readonly 
   return lines.some(shares) ? lines.filter((line) => shares(line) || concludes(line.text)) : lines;
 }
 
-/** Says whether the quotes have no answer, and a request that says little alone: it has no value and no decision. */
+/** Says whether the quotes have no line of an answer, and no request that is useful alone. */
 export function isUnanswered(quotes: readonly Quote[]): boolean {
   return quotes.every(({ role, text }) => role === 'user' && !holdsAlone(text));
 }
 
+/** Says whether a request is useful without its answer: it states a value, a cause or a decision. */
 function holdsAlone(request: string): boolean {
   return kindOf(request) === 'statement' && (hasValue(request) || concludes(request));
 }
 
 /**
- * Says whether a request is one statement with a value. Such a request is meant to be remembered, and its value may
- * come last.
+ * Says whether a request is a single statement with a value: the user wants it to be remembered, such as "The staging
+ * port is 4011." Pass the sentences of the request.
  */
 export function isOneStatement([first = '', ...more]: readonly string[]): boolean {
   return more.length === 0 && kindOf(first) === 'statement' && hasValue(first);
 }
 
+/** Matches a code block of Markdown. */
 const FENCED = /^[ \t]*```[^\n]*\n([\s\S]*?)^[ \t]*```[^\n]*$/gm;
 /** Matches a message of a program, unlike a command: "Gateway: no such port", but not "Select-String quay". */
 const MESSAGE = /^\s*\p{Lu}\p{Ll}+(?![\p{L}-])/u;
@@ -138,7 +146,7 @@ const HEADING_OR_ROW = /^\s*(?:#{1,6}\s|\||\*\*[^*]+\*\*:?\s*$|[-=*_]{3,}\s*$)/;
 /** A line of an answer. */
 interface Line {
   readonly text: string;
-  /** The line above the list, for a list item that is unclear without it. */
+  /** The heading of the list, for a list item that is unclear without it. */
   readonly head?: string;
 }
 
@@ -147,7 +155,7 @@ export function conclusionLines(answer: string): string[] {
   return linesIn(answer).map(({ head, text }) => (head === undefined ? text : `${head} ${text}`));
 }
 
-/** Returns the first sentence of each line that needs no heading of a list: a line begins with its point. */
+/** Returns the first sentence of each line, because it is the main one. Leaves out items that need a heading. */
 export function soleSentences(answer: string): string[] {
   return linesIn(answer).flatMap(({ head, text }) =>
     head === undefined ? sentencesOf(text).slice(0, 1) : [],
@@ -155,9 +163,9 @@ export function soleSentences(answer: string): string[] {
 }
 
 /**
- * Calls `tell` with the text after the last tool call, and returns its lines. If there are none, calls it with the
- * text before. There `isTold` accepts only causes and decisions, because most other lines announce a step, or state
- * what a later call disproved.
+ * Calls `tell` with the text after the answer's last tool call, and returns its result. If that is empty, calls `tell`
+ * with the text before. There `isTold` accepts only causes and decisions, because most other lines announce a step, or
+ * state what a later call disproved.
  */
 export function firstTold<Told>(
   { answered, lastFrom = 0 }: Answer,
@@ -167,6 +175,7 @@ export function firstTold<Told>(
   return told.length > 0 || lastFrom === 0 ? told : tell(answered.slice(0, lastFrom), concludes);
 }
 
+/** Returns the last LINES_MAX lines of an answer's conclusion that make sense, each once. */
 function linesIn(answer: string): Line[] {
   // Keep a command of one line, because it is a value. Leave out longer code, which the agent finds in its file, and
   // messages of programs.
@@ -211,9 +220,9 @@ const OPTIONS =
 const ITEM = /^\s*(?:[-*•]|\d{1,3}[.)])\s/;
 
 /**
- * Says whether a list item is unclear without the line above the list. An item with a label is unclear if its label
- * has no value, such as a name of code. An item that ends like a sentence is clear. Any other item is unclear if it has
- * no subject ("Verifies the message"), begins in the middle ("when the lock is held"), or has only a few words.
+ * Says whether a list item is unclear without the list's heading. An item with a label is clear if the label has a
+ * value, such as a name of code. Without a label it is clear if it ends like a sentence. Any other item is unclear if
+ * it has no subject ("Verifies the message"), begins in the middle ("when the lock is held"), or has only a few words.
  */
 function needsHead(item: string): boolean {
   const [label] = HAS_LABEL.exec(item) ?? [];
@@ -224,14 +233,15 @@ function needsHead(item: string): boolean {
   );
 }
 
+/** A list item with at most this many words is unclear without its heading. */
 const ITEM_WORDS = 7;
 /** Matches an item that begins with its own subject: "`quay.ts`: opens the gate". */
 const HAS_LABEL = /^(?:`[^`]+`|[^\s:]+(?: [^\s:]+){0,2}):\s/;
 /** Matches items without a subject: "Verifies the message", "going through the list", "of the first kind". */
 const IS_PREDICATE = /^(?:[A-Z]?[a-z]+(?<!s|thi|it)s (?!are\b|is\b)|[A-Za-z]+ing\b|\p{Ll}+\s)/u;
 /**
- * Matches "Verifies a message", whose subject is in the heading above the list. A path or a number makes other items
- * clear, but not this kind.
+ * Matches "Verifies a message", whose subject is in the heading of the list. Other items are clear if they have a path
+ * or a number; such an item is not.
  */
 const LACKS_SUBJECT = /^[A-Z]?[a-z]+(?<!s|thi|it|alway)s (?:(?:a|all|an|back|each|if|it|the)\b|`)/;
 const BEGINS_INSIDE =
@@ -268,7 +278,7 @@ function conclusionOf(answer: string): string {
   return kept.toReversed().join('\n\n');
 }
 
-/** Returns the end of a text, from the beginning of a line on. */
+/** Returns at most `chars` characters from the end of a text, from the beginning of a line on. */
 function endOf(text: string, chars: number): string {
   if (text.length <= chars) return text;
   const end = text.slice(-chars);
@@ -276,7 +286,7 @@ function endOf(text: string, chars: number): string {
   return end.slice(1 + (line === -1 ? end.indexOf(' ') : line));
 }
 
-/** Returns a line of an answer without its marks of Markdown. */
+/** Returns a line of an answer without Markdown, HTML tags and signs that tick off an item. */
 export function plainLine(line: string): string {
   return withoutTicks(withoutMarks(line));
 }
@@ -324,7 +334,7 @@ function linesFor(lines: readonly Line[], values: TermValues, tokensMax: number)
     .map(({ text, head }) => (head !== undefined && heads.delete(head) ? `${head} ${text}` : text));
 }
 
-/** Returns as many first sentences as fit, because a paragraph begins with its point; '' if none fits. */
+/** Returns as many sentences from the beginning of a line as fit; '' if none fits. */
 function beginningOf(line: string, tokensMax: number): string {
   if (line.length <= tokensMax * TOKEN_CHARS_MAX && tokensOf(line) <= tokensMax) return line;
   const start = line.slice(0, tokensMax * TOKEN_CHARS_MAX);
@@ -340,7 +350,7 @@ function beginningOf(line: string, tokensMax: number): string {
     text = longer;
     end = from + sentence.length;
   }
-  // After the cut, a trailing offer ("Shall I …?") may be the end of the line; remove it.
+  // The cut may have made an offer ("Shall I …?") the last sentence; remove it.
   const saying = sayingPart(text);
   return saying.length < BEGINNING_CHARS_MIN || isFragment(saying) ? '' : saying;
 }
@@ -356,13 +366,13 @@ interface LineFacts {
   readonly tokens: number;
   /** The distinct informative terms, in their order. */
   readonly telling: readonly string[];
-  /** Values that the form of the line adds or subtracts. */
+  /** Summands of the score that depend on the line alone; see VALUE. */
   readonly gains: readonly number[];
 }
 
 /**
- * Bound on cached lines, 1 kB each. The prompts of a project find the same exchanges again, and analysing a line is
- * most of the cost of quoting it.
+ * Bound on cached lines, 1 kB each. The prompts of a project find the same exchanges again, and most of the time for
+ * quoting a line is its analysis.
  */
 const KNOWN_LINES = 1_024;
 /** Longest cached line: a longer one is data, or a paragraph of which only a part is quoted. */
@@ -407,6 +417,7 @@ function scoreOf({ telling, gains }: LineFacts, values: TermValues): number {
   return gains.reduce((score, gain) => score + gain, sumOf(telling, values));
 }
 
+/** Returns the value of the terms that a text shares with the question. */
 function matchOf(text: string, values: TermValues): number {
   return sumOf(isKnowable(text) ? factsOf(text).telling : tellingIn(text), values);
 }
@@ -440,7 +451,7 @@ function requestSentence(
     if (isReply(text) || isNoRequest(text) || isMasked(text) || isOfMoment(whole)) continue;
     if (!isStatement(text) || (isBack(text) && !hasValue(text))) continue;
     const match = matchOf(text, values);
-    // What shares no word with the question is about something else, unless it is all that the user said.
+    // A sentence that shares no term with the question is about something else, unless it is the whole request.
     if (match === 0 && !isOnly) continue;
     const most =
       isOnly || answersItself(text, lines, values)
@@ -448,7 +459,7 @@ function requestSentence(
         : Math.min(REQUEST_TOKENS_MAX, tokensMax - MARK_TOKENS);
     if (text.length > most * TOKEN_CHARS_MAX || tokensOf(text) > most) continue;
     const score = match - 0.1 * at - (pointsBack(text) ? BACK_PENALTY : 0);
-    // Checks last whether the model already has the sentence, because that costs most.
+    // Check last whether the model already has the sentence, because that costs most.
     if ((best === undefined || score > best.score) && !said.has(text)) best = { text, score };
   }
   return best;

@@ -8,8 +8,8 @@ import { readTerms, termsOf } from './terms.ts';
 
 /**
  * Finds lines of earlier exchanges about what an agent is doing now: a file that it opens, a name that it searches
- * for, or an error that it gets. A line counts only if it contains the name itself. So a second look (see
- * second-look.ts) that finds nothing certain returns nothing. Pure.
+ * for, or an error that it gets. A line counts only if it contains the name itself, or most words of the error. So a
+ * second look (see second-look.ts) that finds nothing certain returns nothing. Pure.
  */
 
 /** A file, a name or an error from an agent's action, for which recall looks in the memory. */
@@ -17,13 +17,13 @@ export interface Cue {
   /** The text as written: the last parts of a path, a name, or a line with an error. */
   readonly text: string;
   readonly kind: 'file' | 'name' | 'error';
-  /** The terms of the cue in the index. A text that mentions the cue has all of them. */
+  /** The cue's terms in the index; for an error, only its informative ones. */
   readonly terms: readonly string[];
-  /** Whole forms in the index; see Terms. A text with the cue has them, unless it names a file with its folders. */
+  /** The whole forms of the cue's compounds in the index (see Terms); empty for an error. */
   readonly wholes: readonly string[];
 }
 
-/** Bound on cues, because each costs a look-up in the index. */
+/** Bound on cues: each costs a look-up in the index. */
 const CUES_MAX = 24;
 
 /** Matches file names that occur in many folders, so that only the folder tells them apart. */
@@ -48,7 +48,7 @@ export function cuesOf({ files, names, errors }: Action, prompt: string): readon
     .slice(0, CUES_MAX);
 }
 
-/** Fewest terms of an error line that can identify its cause. */
+/** Fewest informative terms of an error line: fewer do not identify the error. */
 const ERROR_TERMS_MIN = 3;
 
 function endOfPath(path: string): string {
@@ -91,7 +91,7 @@ export function passagesAbout<Passage extends { readonly text: string }>(
   });
 }
 
-/** A cue, with the value that it adds to a line. */
+/** A cue, with the value that it adds to a line's score. */
 export interface ValuedCue extends Cue {
   readonly value: number;
 }
@@ -176,7 +176,7 @@ interface Spoken extends Answer {
   readonly asked: string;
 }
 
-/** For each term of the prompt, or of the text around it, the value that it adds to a line. */
+/** For each term of the prompt, or of the text around it, the value that it adds to a line's score. */
 export type ContextValues = ReadonlyMap<string, number>;
 
 export interface Told<Texts> {
@@ -216,7 +216,7 @@ export function tellAbout<Texts extends Spoken & { readonly at: number }>(
     }));
 }
 
-/** Scores a line. 0 if it may be about other work: it only contains a name, or shares nothing with the prompt. */
+/** Scores a line. 0 if it may be about other work: it is little more than a name, or shares little with the prompt. */
 function scoreOf({ cues, terms }: ToldLine, context: ContextValues): number {
   const named = cues.reduce((sum, { value }) => sum + value, 0);
   const own = new Set(cues.flatMap((cue) => [...cue.terms, ...cue.wholes]));
@@ -242,7 +242,7 @@ const ERROR_WEIGHT = 1.5;
 const NAMED_MIN = 2;
 /** Like NAMED_MIN, for a line with only one cue. */
 const ONLY_NAMED_MIN = 3;
-/** Least value of shared terms; less is shared by chance. */
+/** Least sum of the values of terms that a line shares with the prompt; less is shared by chance. */
 const SHARED_MIN = 1.5;
 const SHARED_MAX = 10;
 const SCORE_MIN = 6;

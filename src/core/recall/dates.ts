@@ -1,4 +1,4 @@
-/** Recognises dates in texts, and the terms that name a moment's date. All terms are stemmed. */
+/** Recognises dates in questions, and names dates by terms of the index. These terms are stemmed ("januari"). */
 
 const MONTHS =
   'januari februari march april mai june juli august septemb octob novemb decemb'.split(' ');
@@ -24,7 +24,7 @@ export function isTimeWord(term: string): boolean {
   return TIME_WORDS.has(term) || YEAR.test(term);
 }
 
-/** Returns the months and years among the terms. "may" is mostly a verb, so only "May 2024" counts as a month. */
+/** Returns the months and years among the terms. "may" is mostly a verb: it counts if a year is the only other date. */
 export function datesIn(terms: readonly string[]): string[] {
   const years = terms.filter((term) => YEAR.test(term));
   const months = terms.filter((term) => MONTHS.includes(term));
@@ -60,11 +60,11 @@ export interface NamedSpan extends Span {
   readonly words: string;
 }
 
-/** Days after an event within which people still speak of it. */
+/** Days after an event during which people still speak of it. */
 const TOLD_WITHIN_DAYS = 3;
 const DAY_MS = 86_400_000;
 
-/** Says whether something said at `at` may be about the days in question. */
+/** Says whether a text from the time `at` may be about the days of the span. */
 export function wasIn({ from, to }: Span, at: number): boolean {
   return at >= from && at < to + TOLD_WITHIN_DAYS * DAY_MS;
 }
@@ -129,7 +129,7 @@ function monthOf(name = ''): number {
 
 type NamedDay = readonly [year: string | undefined, month: number, day: string | undefined];
 
-/** Years in which a date without a year is looked for: within five years there is a February 29. */
+/** Number of years that are tried for a date without a year: of five years, one mostly has a February 29. */
 const YEARS_TRIED = 5;
 
 /** Returns the day; undefined if there is none, as for February 31. */
@@ -144,7 +144,7 @@ function dayOf([year, month, day]: NamedDay, now: number): Span | undefined {
   return at && spanOf(at.getTime(), 1);
 }
 
-/** Returns the days around "two weeks ago", which is rarely exact: half a week to both sides. */
+/** Returns the days that "two weeks ago" may mean. It is rarely exact, so half a week is added on each side. */
 function aroundAgo(count: number, unit: string | undefined, today: number): Span {
   if (unit === 'day') return spanOf(today - count * DAY_MS, 1);
   const days = unit === 'week' ? 7 : 30;

@@ -67,7 +67,7 @@ interface Comparing {
   readonly likeness: Likeness;
 }
 
-/** Returns the index of the latest statement on the same subject whose score is nearly as high. */
+/** Returns the index of the latest statement on the subject of `waiting[best]` that scores nearly as high. */
 function latestOf(
   waiting: readonly Waiting[],
   best: number,
@@ -98,11 +98,13 @@ type Words = readonly number[];
  */
 class Likeness {
   readonly #numbers = new Map<string, number>();
-  /** By the number of a word: the newest pass of read() or mark() that met it. `#mark` numbers the passes. */
+  /** For each word number: in which call of read() or mark() the word last occurred. `#mark` counts the calls. */
   readonly #marks: number[] = [];
   #mark = 0;
+  /** The number of words in the passage of the last mark(). */
   #marked = 0;
 
+  /** Numbers the words of a passage, each once. */
   read(terms: readonly string[]): Words {
     this.#mark += 1;
     const words: number[] = [];
@@ -116,6 +118,7 @@ class Likeness {
     return words;
   }
 
+  /** Sets the passage with which of() compares. */
   mark(words: Words): void {
     this.#mark += 1;
     this.#marked = words.length;

@@ -1,7 +1,7 @@
 /**
- * Finds the earlier exchanges that help an agent with a prompt, best first, and how much the prompt
- * shares with them. The unit is the whole exchange: the needed fact is in an answer's conclusion,
- * while the prompt shares words with the request or the middle of the answer. Pure.
+ * Ranks the earlier exchanges by how likely they help an agent with a prompt, and says how much the prompt shares with
+ * them. It ranks whole exchanges, because the needed fact is in an answer's conclusion, while the prompt shares words
+ * with the request or the middle of the answer. Pure.
  */
 
 export interface RememberedExchange {
@@ -51,28 +51,28 @@ export interface RankedExchange<Kind> {
   readonly score: number;
 }
 
-/** Bound on terms: their places in the question are stored in bytes, and 0 means none. */
+/** Bound on terms: phraseOf() needs positions below 256. */
 export const TERMS_MAX = 255;
 
 /** BM25's usual constants: exchanges are long and of uneven length, unlike passages. */
 const K1 = 1.2;
 const B = 0.75;
-/** Weight of a word in the request: it counts as said twice, because the request says what the exchange is about. */
+/** Occurrences as which a word in the request counts, because the request says what the exchange is about. */
 const ASKED_TIMES = 2;
 /** Weight of a word from the text around the prompt; the prompt's own words weigh 1. */
 const AROUND_WEIGHT = 0.5;
 /** Weight of `wide` relative to `own`; see Scores. */
 const WIDE_SHARE = 2;
-/** Weight of the conclusion: a prompt's word there is rarely a coincidence. */
+/** Weight of `concluded` relative to `own`: a prompt's word in a conclusion is rarely a coincidence. */
 const CONCLUSION_SHARE = 1;
 /** Bonus for naming the session's files: such an exchange is likely about the same work. */
 const FILES_SHARE = 0.6;
 /** Bonus for the same branch: a branch is usually one piece of work. Branches that everybody uses do not count. */
 const BRANCH_SHARE = 0.5;
 const COMMON_BRANCHES: ReadonlySet<string> = new Set(['main', 'master', 'develop', 'trunk', '']);
-/** Bonus for the newer of two equal exchanges: it is more likely to be true still and to belong to this work. */
+/** Bonus for a new exchange, because it is more likely still true. After a day half of it is left. */
 const NEW_SHARE = 0.6;
-/** Length below which an answer counts as short: it has no conclusion. */
+/** Length below which an answer counts as short, in UTF-16 units: such an answer has no conclusion. */
 const SHORT_ANSWER_CHARS = 150;
 const SHORT_ANSWER_PENALTY = 0.3;
 /** The signal (see running-share.ts) is the mean of so many best scores: one lucky match proves nothing. */
@@ -86,7 +86,7 @@ const SIGNAL_ON_BRANCH = 0.15;
 const BRANCHES_OF = 5;
 const DAY_MS = 86_400_000;
 
-/** Ranks the exchanges. */
+/** Ranks the exchanges, best first; those with an unverified request come last. `signal`: see running-share.ts. */
 export function rankExchanges<Kind extends RememberedExchange>(
   question: ExchangeQuestion,
   exchanges: readonly Kind[],
@@ -188,7 +188,7 @@ function filesNamed(
   });
 }
 
-/** Finds names in a text. `names` are keyed by their first word. */
+/** Returns the names that occur in a text. A name is the list of its words; `names` has them by their first word. */
 function namesIn(
   words: Int32Array,
   names: ReadonlyMap<number, readonly (readonly number[])[]>,
@@ -291,7 +291,7 @@ class Scorer {
     }
   }
 
-  /** Counts words. Adds the phrases that occur to `found`. */
+  /** Counts the question's terms in `words`, and adds the phrases that occur there to `found`. */
   #count(words: Int32Array, counts: Uint32Array, found: Set<number>): void {
     counts.fill(0);
     let last = 0;
@@ -307,6 +307,7 @@ class Scorer {
   }
 }
 
+/** Returns a number for two adjacent words. The arguments are their positions in the question. */
 function phraseOf(first: number, second: number): number {
   return first * (TERMS_MAX + 1) + second;
 }

@@ -17,11 +17,11 @@ import { MARK_TOKENS } from './own-blocks.ts';
 
 /**
  * Decides which recalled texts (blocks) a request carries, and where. A block that was sent once is sent again, byte
- * for byte, in every later request that still holds its message: so the provider's prompt cache sees the same prefix.
- * Measured: this costs 1 to 5 % more input, a block that moves or vanishes 14 to 600 %.
+ * for byte, in every later request with the same message, so that the provider's prompt cache finds the same prefix.
+ * Measured: this costs 1 to 5 % more for input; a block that moves or vanishes costs 14 to 600 % more.
  */
 
-/** The owner of this conversation, and the space of its memories. */
+/** The conversation, its tenant and scope (see RefusalPlace), and the space of its memories. */
 export interface ConversationPlace extends RefusalPlace {
   readonly space: string;
 }
@@ -31,21 +31,21 @@ export interface BlockItem {
   readonly item: Item;
   /** The index of the item. */
   readonly index: number;
-  /** True if the item is a tool result. It has no answer of its own, and a ledger entry only after a second look. */
+  /** True if the item is a tool result. It has no address `answered`, and carries only blocks of second looks. */
   readonly isResult: boolean;
   /** Address by this conversation and this item. */
   readonly own: AddressOf<'own-block'>;
-  /** Address by the item and its answer; undefined while there is no answer. */
+  /** Address by the item and the model's first item after it; undefined while there is no answer. */
   readonly answered: AddressOf<'answered-block'> | undefined;
-  /** Address by the item and the visible words of its answer; only if `isOpening`, see spokenEntries(). */
+  /** Address by the item and the visible text of the first answer; only if `isOpening`, see spokenEntries(). */
   readonly spoken: AddressOf<'answered-block'> | undefined;
   /** Address shared by all conversations of the scope with the same words so far. */
   readonly shared: AddressOf<'shared-block'>;
-  /** True if nothing was answered before the item, so that unrelated conversations may begin with the same words. */
+  /** True if no answer precedes the item. Unrelated conversations may begin with the same words. */
   readonly isOpening: boolean;
 }
 
-/** One block that this request carries. `form`: whether its text joins a text of the item or is a part of its own. */
+/** One block that this request carries. `form`: whether it joins a text of the item, or is a part of its own. */
 export interface Placement {
   readonly item: Item;
   readonly block: string;
@@ -55,7 +55,7 @@ export interface Placement {
   readonly isNew?: true;
 }
 
-/** Tokens of a request's blocks from second looks (see second-look.ts): of all, and of those that are new in it. */
+/** Tokens of a request's blocks from second looks (see second-look.ts): `tokens` of all, `written` of the new ones. */
 export interface SecondLooks {
   readonly tokens: number;
   readonly written: number;
@@ -87,7 +87,7 @@ export function humanItems(view: RequestView, place: ConversationPlace): readonl
           : { ...answered, answer: (spokenOpening ??= spokenAnswer(openingText(view))) };
       humans.push({ item, index: at, isResult: false, own, answered, spoken, shared, isOpening });
     }
-    // An item with only thinking has no fingerprint of its own.
+    // Skip an item with only thinking, because a client may leave it out later.
     if (isModelWork(item) && item.isThought !== true) answer = item.fingerprint;
   }
   return humans.toReversed();
@@ -96,7 +96,7 @@ export function humanItems(view: RequestView, place: ConversationPlace): readonl
 type ItemAddresses = Pick<BlockItem, 'own' | 'answered' | 'shared'>;
 
 /**
- * Caches the ledger addresses of each item. The ledger computes a key only once for each address object. So the same
+ * Caches the ledger addresses of each item. The ledger computes the key of an address object only once, so reused
  * objects save 0.8 ms in a request with 1,000 prompts and results.
  */
 const ADDRESSES = new WeakMap<Item, ItemAddresses>();
@@ -135,8 +135,8 @@ export function blockItems(view: RequestView, place: ConversationPlace): readonl
 }
 
 /**
- * Returns the items from `from` on that hold results of the client's tools and no human text. Each call has a unique
- * id, so conversations that share a result continue the same conversation.
+ * Returns the items from index `from` on that hold results of the client's tools and no text of the user. Each call has
+ * a unique id, so conversations that share a result are continuations of one conversation.
  */
 export function resultItems(
   view: RequestView,
@@ -152,7 +152,7 @@ export function resultItems(
   });
 }
 
-/** Returns the address `answered` of the newest user item, the same as in humanItems(); undefined before its answer. */
+/** Returns what humanItems() returns as `answered` for the newest item of the user; undefined before its answer. */
 export function newestAnswered(
   { items }: RequestView,
   { tenant, scope }: ConversationPlace,
@@ -178,15 +178,15 @@ export function blockAddresses(
     .filter((address) => address !== undefined);
 }
 
-/** Returns a name for an answer, made of its visible words. The prefix tells it from a fingerprint. */
+/** Names an answer by a hash of its visible text. The prefix distinguishes the name from a fingerprint. */
 function spokenAnswer(text: string): string {
   return `said-${textDigest('assistant', text.trim())}`;
 }
 
 /**
- * Returns entries by which a fork finds the blocks in front of a first answer as soon as the answer ends. A client may
- * at once continue under another conversation id, and until then no request has contained the answer. `placements`:
- * the blocks that the request carried. It leaves out a block that the ledger no longer has.
+ * Returns entries under the visible text of a conversation's first answer. With them a fork finds the blocks in front
+ * of that answer even if no request has contained the answer yet: a client may continue under another conversation id
+ * at once. `placements`: the blocks that the request carried. Blocks that the ledger no longer has are left out.
  */
 export function spokenEntries(
   humans: readonly BlockItem[],
@@ -221,8 +221,8 @@ export function newestPromptIndex({ items }: RequestView): number {
 }
 
 /**
- * Returns the newest human item if it has no answer yet: the only place for a recall. Undefined inside a tool loop,
- * where a new block would break the prefix in every round.
+ * Returns the newest item of the user if it has no answer yet: only there svc adds a block for a prompt. Undefined
+ * inside a tool loop, because a new block at the prompt would break the cached prefix.
  */
 export function unansweredItem(view: RequestView): Item | undefined {
   for (let at = view.items.length - 1; at >= 0; at -= 1) {
@@ -235,15 +235,15 @@ export function unansweredItem(view: RequestView): Item | undefined {
 }
 
 /**
- * How long svc reuses what it decided for a conversation's first prompt in another conversation with the same words.
- * Without a conversation id svc cannot tell the two apart. Anthropic caches a prompt for at most one hour. Within it
- * equal bytes save money; afterwards a fresh recall costs nothing extra.
+ * How long svc reuses its decision for a conversation's first prompt in another conversation with the same words.
+ * Without a conversation id svc cannot distinguish the two. Anthropic caches a prompt for at most one hour: within it
+ * equal bytes save money, afterwards a new recall costs nothing extra.
  */
 const ALIKE_REUSE_MS = 3_600_000;
 
 /**
- * How long a block from a memory service is added again, except in front of bound thinking. The service does not
- * report purges, so after a week no prompt may contain a purged text. No provider caches a prompt for more than a
+ * How long a block from a memory service is sent again, except in front of bound thinking (see Bond). The service does
+ * not report purges, so this bounds how long a purged text is still sent. No provider caches a prompt for more than a
  * day, so only a conversation that continues for a week without a pause loses its cached prefix.
  */
 export const SERVICE_BLOCK_MS = 7 * 24 * 3_600_000;
@@ -267,11 +267,11 @@ export interface Bond {
    * was left out before the bound thinking. Undefined: all known batches apply.
    */
   readonly batches?: readonly string[] | undefined;
-  /** Texts that these batches name, and that were whole when the thinking was made; see backMark. */
+  /** Marks of texts of these batches that were sent in full when the thinking was made; see backMark. */
   readonly whole?: readonly string[] | undefined;
   /**
-   * The blocks that the provider's cache can hold, if the client has left its bound thinking out. Undefined: they are
-   * not known.
+   * Set if the client has left its bound thinking out: the blocks that the provider's cache can hold. Undefined also if
+   * svc does not know them.
    */
   readonly cached?: CachedBlocks | undefined;
 }
@@ -287,9 +287,9 @@ export const UNBOUND: Bond = { isBound: false, thoughtAt: -1, placed: undefined 
 
 export interface Replay {
   readonly placements: readonly Placement[];
-  /** True if the ledger has an entry for the unanswered item, so that no recall is needed. */
+  /** True if no recall is needed: there is no unanswered item, or the ledger has an entry for it. */
   readonly isSettled: boolean;
-  /** True if every answered item has its final entry, so that entries which the ledger returns late change nothing. */
+  /** True if every answered item has its final entry, so that svc need not wait for entries that come late. */
   readonly isWhole: boolean;
   /** True if the caller's key may not read the space of a block, so that the block is not sent. */
   readonly isDenied: boolean;
@@ -303,7 +303,7 @@ type BlockEntry = EntryOf<'own-block' | 'answered-block' | 'shared-block'>;
 
 type DatedFact = BlockFact & { readonly at: number };
 
-/** The decision that an item gets no block. */
+/** Records the decision that an item gets no block. */
 export const NO_BLOCK: BlockFact = { block: '', form: 'text', space: '' };
 
 export interface ReplayFacts {
@@ -322,10 +322,9 @@ export interface ReplayFacts {
 }
 
 /**
- * Returns the blocks that the ledger knows for this conversation. An answered item without an entry was sent without
- * a block. That fact is recorded too: another conversation with the same beginning may get a block there later, and
- * this one must not.
- * In front of bound thinking only one thing counts: what was sent when that thinking was made.
+ * Returns the blocks that the ledger has for this conversation. An answered item without an entry was sent without a
+ * block. An entry records that too, because another conversation with the same beginning may get a block there later.
+ * In front of bound thinking, only the blocks count that were sent when the thinking was made.
  */
 export function replayBlocks(
   carriers: readonly BlockItem[],
@@ -373,7 +372,7 @@ function isKeptAway({ index, item }: BlockItem, { cached }: Bond): boolean {
   return cached.blocks.every((one) => one.item !== name);
 }
 
-/** Returns the entry whose block was sent at this item in front of the newest thinking; undefined if none was. */
+/** Returns the entry with the block that `placed` has for this item; undefined if there is none. */
 function placedEntry(
   carrier: BlockItem,
   found: FoundEntries,
@@ -401,7 +400,7 @@ function blockMark(block: string): string {
   return markOf(hash('sha256', block, 'base64url'));
 }
 
-/** Returns an entry that removes this conversation's block at an item for good; undefined if it has none. */
+/** Returns an entry that removes this conversation's block at an item for good; undefined if the item has no block. */
 export function retiredEntry(
   carrier: BlockItem,
   found: FoundEntries,
@@ -426,13 +425,14 @@ function entryOf(
     const answeredSo = [answered, spoken].flatMap((address) =>
       address === undefined ? [] : (found.get(address) ?? []),
     )[0];
-    // A stated id belongs to one conversation. An id that svc derived is the same for all that begin alike.
+    // An id that the client states belongs to one conversation. An id that svc derives is the same for all
+    // conversations that begin alike.
     if (facts.isStated && used !== undefined) return used;
     if (answeredSo !== undefined) return answeredSo;
     const alike = [used, found.get(shared)];
     return alike.find((entry) => entry !== undefined && (!isOpening || isFresh(entry, facts)));
   }
-  // After an answer, equal words mean the same conversation, whatever its name.
+  // After an answer, equal words mean the same conversation, whatever its id.
   if (!isOpening) return decided(used) ?? decided(found.get(shared));
   if (used === undefined || used.isOpen === true) return undefined;
   return facts.isStated || isFresh(used, facts) ? used : undefined;
@@ -446,7 +446,7 @@ function decided(entry: BlockEntry | undefined): BlockEntry | undefined {
   return entry?.isOpen === true ? undefined : entry;
 }
 
-/** Returns the missing ones of the entries by which requests find an item's block: by conversation and by answer. */
+/** Returns the entries for an item by its conversation and by its answer, except those that the ledger already has. */
 function pinsOf(
   { own, answered }: BlockItem,
   known: DatedFact,
@@ -459,20 +459,20 @@ function pinsOf(
   ];
 }
 
-/** Copies a fact with its date. The copy is as old as its source, so forgetting a record meanwhile removes it too. */
+/** Copies a fact with its date. With its old date, a copy is removed too if the user forgets a record meanwhile. */
 function factOf({ block, form, space, quoted, at }: DatedFact): DatedFact {
   return { block, form, space, ...(quoted && { quoted }), at };
 }
 
-/** Least share of `recalledTokensMax` for a prompt's block: a smaller block says too little to be worth its place. */
+/** Least share of `recalledTokensMax` for a prompt's block: a smaller block says too little. */
 const PROMPT_SHARE_MIN = 0.2;
 /** Share of `recalledTokensMax` for the blocks of all prompts. The rest is for second looks and rules. */
 const PROMPTS_SHARE = 0.75;
-/** Least tokens of a second look: with less there is room for the fence only. */
+/** Fewest tokens of a second look: fewer have room only for the block's opening and closing line. */
 const LOOK_TOKENS_MIN = 60;
 /**
- * Most tokens of a second look: two lines and the rules for the action. So a later prompt of the session has room
- * for one too.
+ * Most tokens of a second look: two lines and the rules for the action. This leaves room for second looks after later
+ * prompts.
  */
 const LOOK_TOKENS_MAX = 200;
 
@@ -507,12 +507,12 @@ export function roomLeft(placements: readonly Placed[], recalledTokensMax: numbe
   return recalledTokensMax - tokensOf(placements);
 }
 
-/** Token limit of the brief, the list of earlier sessions: three of them, with the fence and svc's mark. */
+/** Token limit of the list of earlier sessions (brief): three of them, with the block's opening and closing line. */
 export const BRIEF_TOKENS_MAX = 125;
 
 /**
- * Returns the token limits with which a new block is written; svc's mark, which is added afterwards, is subtracted.
- * `tokensMax`: the tokens that roomForBlock() or roomForLook() allows. `left`: the tokens that roomLeft() returns.
+ * Returns the token limits for writing a new block, without the tokens of svc's mark, which is added afterwards.
+ * `tokensMax`: what roomForBlock() or roomForLook() returns. `left`: what roomLeft() returns.
  */
 export function limitsOfBlock({
   tokensMax,
@@ -541,8 +541,8 @@ function tokensOf(placements: readonly Placed[]): number {
 }
 
 /**
- * Returns the entries that record one placement. `isReopened`: a refusal took back the shared decision, so this one
- * replaces it.
+ * Returns the entries that record a decision about an item: for this conversation, and for all with the same words.
+ * `isReopened`: a refusal took back the shared decision, so that the new one replaces it.
  */
 export function entriesFor(
   { own, shared }: Pick<BlockItem, 'own' | 'shared'>,
@@ -556,10 +556,10 @@ export function entriesFor(
 }
 
 /**
- * Returns the index of the first item that no earlier request of this space has sent; undefined if all were sent, as
- * far as the ledger shows. After an edit of the history, old prompts are new to the provider.
- * The ledger has an entry for each prompt, and one for each prompt with its answer. It has none for a round, so a
- * tool loop counts as sent with its prompt. `found`: the entries of these prompts before this request, none missing.
+ * Returns the index of the first item that no earlier request has sent, as far as the ledger shows; undefined if all
+ * were sent. After an edit of the history, old prompts are new to the provider.
+ * The ledger has an entry for each prompt, and one for each prompt with its answer. It has none for a round of a tool
+ * loop, so a loop counts as sent with its prompt. `found`: all entries of these prompts from before this request.
  */
 export function firstUnsentItem(
   humans: readonly BlockItem[],

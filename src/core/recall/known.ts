@@ -1,8 +1,8 @@
 import { Buffer } from 'node:buffer';
 
 /**
- * Caches values computed from texts that occur often. It holds up to twice `most` entries: the current list, and the
- * previous full one. That costs less than tracking the order of use.
+ * Caches values computed from texts that occur often. A full map becomes the previous one, and the one before that is
+ * dropped; so there are up to twice `most` entries. This costs less than tracking the order of use.
  */
 export class Known<Value> {
   readonly #most: number;
@@ -30,10 +30,10 @@ export class Known<Value> {
   }
 }
 
-/** Longest piece of a text that V8 copies. For a longer one it keeps the whole text in memory. */
+/** Longest slice of a text that V8 copies. A longer slice keeps the whole text in memory. */
 const COPIED_CHARS_MAX = 12;
 
-/** Copies a text, so that it does not keep the larger text that it was cut from in memory. */
+/** Copies a slice of a larger text, so that the larger text can be freed. */
 export function copied(text: string): string {
   if (text.length <= COPIED_CHARS_MAX) return text;
   return Buffer.from(text, 'utf16le').toString('utf16le');

@@ -30,8 +30,8 @@ export function readWording(text: string): Wording {
 }
 
 /**
- * Says whether a term is grammar only. In scripts without spaces terms are pairs of characters; such a pair mostly
- * spans two words.
+ * Says whether a term has a character that serves grammar. In scripts without spaces terms are pairs of characters, and
+ * a pair with such a character mostly spans two words.
  */
 export function isGrammar(term: string): boolean {
   return GRAMMAR.test(term);

@@ -9,8 +9,8 @@ export function offersTools({ shell: { value } }: RequestView): boolean {
 }
 
 /**
- * Says whether the prompt opens a new session: nothing was said or answered before. A resumed or forked session
- * holds earlier prompts, a compacted one a summary.
+ * Says whether the prompt is the first one of a new session. The requests of a resumed or forked session contain
+ * earlier prompts, those of a compacted session contain a summary.
  */
 export function isOpening({ items }: RequestView): boolean {
   const humans = items.at(-1)?.soFar.humans;

@@ -2,9 +2,9 @@ import { createHmac } from 'node:crypto';
 import type { Span } from '../bytes/json-scan.ts';
 
 /**
- * Marks a recalled block so that svc recognises its own blocks, and removes them from texts. The mark is computed
- * from a local secret and the block alone. So the same block always has the same bytes, and a user may write
- * `<svc-memory` without losing a word.
+ * Marks the recalled texts (blocks) that svc adds to requests, and removes marked blocks from texts. The mark is
+ * computed from a local secret and the block. So the same block always has the same bytes, and a text of the user with
+ * `<svc-memory` in it is not removed.
  */
 
 const FENCE = '<svc-memory';
@@ -19,13 +19,13 @@ const MARKED = /<svc-memory id="([a-z]{8})"/g;
 /** Bound on the tokens of a mark. */
 export const MARK_TOKENS = 9;
 
-// Bounds for the search: twice the longest block that settings allow, and more blocks than a text repeats by chance.
+// Bounds for the search: on the characters of one block, and on the marks in one text.
 const BLOCK_CHARS_MAX = 65_536;
 const MARKS_MAX = 64;
 
 /** The facts by which svc recognises its own blocks in a text. */
 export interface OwnBlocks {
-  /** The secret of the marks; '': no mark is recognised. */
+  /** The secret from which marks are computed; '': no mark is recognised. */
   readonly key: string;
   /** Blocks that the ledger has for the request, also from other releases of svc. */
   readonly blocks: readonly string[];
@@ -59,7 +59,7 @@ export const SESSIONS_LINE = 'Earlier sessions here:';
 export const EXCHANGE_HEAD =
   /^(?:\d{4}-\d\d-\d\d )?(m_[a-z2-7]+)(?: \((?:global|files changed since)\))?:$/gm;
 
-/** Says whether a block quotes exchanges; a list of sessions alone does not. */
+/** Says whether a block is more than a list of sessions: it has no such list, or quotes an exchange too. */
 export function tellsExchanges(block: string): boolean {
   return !block.includes(`\n${SESSIONS_LINE}\n`) || block.search(EXCHANGE_HEAD) !== -1;
 }
@@ -75,7 +75,7 @@ function withoutMarked(text: string, key: string): string {
   return kept.join(' ');
 }
 
-/** Returns the blocks in the text that carry this key's mark. */
+/** Returns the blocks in the text whose mark was computed with this key. */
 export function markedBlocks(text: string, key: string): readonly string[] {
   return markedIn(text, key).map(({ start, end }) => text.slice(start, end));
 }

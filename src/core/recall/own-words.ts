@@ -49,8 +49,8 @@ export function ownLinesOf(prompt: string): string {
 }
 
 /**
- * Removes the quotes that `opencode run` puts around an argument with a space, and its escapes of quotes in it. With
- * them the first and the last sentence would be pieces of a quotation.
+ * Removes the quotation marks that `opencode run` puts around an argument with a space, and its escapes in front of
+ * other ones. With an unpaired mark the first and the last sentence would look like pieces of a quotation.
  */
 function withoutQuotes(prompt: string): string {
   const quoted = prompt.trim();
@@ -82,7 +82,7 @@ export function sentencesAsked(asked: string): string[] {
   return sentencesOf(lines.filter((line) => !HEADING.test(line)).join('\n'));
 }
 
-/** Stems of words that only steer a session ("approve", "commit", "yup"). EVERYDAY_WORDS has those of everyday work. */
+/** Stems of words that only steer a session ("approve", "commit", "yup") and are not in EVERYDAY_WORDS. */
 const STEERING_WORDS: ReadonlySet<string> = new Set(
   `agre ahead approv button choic choos commit confirm correct done draft els enter exact finish fine
   got guess hmm lgtm mayb merg never perfect pick prefer proceed pr push readi recommend respons right
@@ -121,15 +121,16 @@ export function isReplyPrompt(ownWords: string): boolean {
 }
 
 /**
- * Says whether a prompt answers the agent or steers it; "hello" and "continue" are replies that do neither. One word that
- * may name a subject is enough for a prompt that does not begin as an answer: "What port does staging run on?"
+ * Says whether a prompt answers the agent or steers it. Unlike isReplyPrompt(), it is false for "hello" and "continue".
+ * It is also false for a prompt with one word that may name a subject ("What port does staging run on?"), unless the
+ * prompt begins like an answer.
  */
 export function isAnswer(ownWords: string): boolean {
   if (ANSWERING.test(ownWords)) return tellsLess(ownWords, ANSWER_WORDS_MIN);
   return tellsLess(ownWords, 1) && termsOf(ownWords).some(steers);
 }
 
-/** Says whether a term may name a subject: it is no word of everyday work and does not steer the session. */
+/** Says whether a term is informative, so that it may name a subject: it neither is an everyday word nor steers. */
 export function isTelling(term: string): boolean {
   return !EVERYDAY_WORDS.has(term) && !steers(term);
 }

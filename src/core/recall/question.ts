@@ -3,15 +3,15 @@ import { asksWithoutSign, isGrammar, readWording } from './language.ts';
 import { readTerms, termsOf } from './terms.ts';
 
 /**
- * A question to the memory: the terms of the user's words. Terms of the assistant's last words help questions that
- * say nothing alone ("ok, do it").
+ * A question to the memory: the terms of the user's words. For questions that say nothing alone ("ok, do it"), it also
+ * has terms of the assistant's last words.
  */
 export interface Question {
   /** Distinct terms of the human text, in order. */
   readonly human: readonly string[];
   /**
-   * Whole forms of the compounds in `human`. They count in the ranking, but a passage need not have them to be
-   * relevant.
+   * Whole forms of compounds, such as `memoryMode`; their parts are in `human`. They count in the ranking, but a
+   * passage need not have them to be relevant.
    */
   readonly humanWholes: readonly string[];
   /** Distinct terms of the assistant's text that are not in the user's. */
@@ -34,7 +34,7 @@ export interface Question {
   readonly isQuestion: boolean;
 }
 
-/** Characters that are read of a long prompt, from both ends: its middle is a pasted file or log. */
+/** Bound on the characters that are read of a prompt, half at each end: the middle is mostly a pasted file or log. */
 const TEXT_CHARS_MAX = 8192;
 /** Bound on terms, because each may cost one look-up of its frequency. */
 const HUMAN_TERMS_MAX = 48;

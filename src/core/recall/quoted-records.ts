@@ -4,8 +4,8 @@ import type { RecalledExchange, RecalledSession } from './agent-facts.ts';
 import { lineOf, quoteOf } from './recall-block.ts';
 
 /**
- * Returns the records that a block quotes, of those from which it was written. The ledger stores them with the block,
- * so that svc finds the block when the user forgets a record.
+ * Returns those of the recalled records that a block quotes. The ledger stores their references with the block, so that
+ * svc finds the block when the user forgets a record.
  */
 export function quotedRecords(
   block: string,

@@ -1,17 +1,17 @@
 import type { Question } from './question.ts';
 
-/** Input and output of the ranking: the shapes that its parts share. */
+/** The types of the ranking's input and output. */
 
 export interface Candidate {
   readonly id: number;
   readonly record: number;
   readonly role: 'user' | 'assistant';
-  /** True if the passage is one of several of a long answer. */
+  /** True if the answer was cut into several passages, of which this is one. */
   readonly isOfLongAnswer?: boolean;
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly terms: readonly string[];
-  /** The passages of which the candidate consists, in the order they were said, if there is more than one. */
+  /** The passages of which the candidate consists, in text order; empty if it is a single passage. */
   readonly parts: readonly Part[];
   /** The terms of the text directly before the candidate in its conversation; empty if there is none. */
   readonly previous: readonly string[];
@@ -35,7 +35,7 @@ export interface QuestionTerm {
   readonly weight: number;
   /** Number of passages with the term, in the spaces that are searched. */
   readonly frequency: number;
-  /** How much evidence a match of the term gives, from 0 to 1; more for a name that the memory does not know. */
+  /** How much evidence a match of the term gives: from 0 to 1, or UNKNOWN_NAME_RARITY; see relevance.ts. */
   readonly rarity: number;
 }
 
@@ -48,8 +48,9 @@ export interface RankedQuestion extends Pick<
 }
 
 export interface Corpus {
-  /** Passages in the spaces that are searched. */
+  /** Number of passages in the spaces that are searched. */
   readonly passages: number;
+  /** Mean number of terms in a passage. */
   readonly averageTerms: number;
 }
 
@@ -63,10 +64,13 @@ export interface Ranked<Kind extends Candidate> {
 
 /** How much of a question a candidate contains. */
 export interface Evidence {
-  /** Sum of the rarities (see QuestionTerm) of the question's terms that the candidate or a neighbour contains. */
+  /**
+   * Sum of the rarities (see QuestionTerm) of the question's terms that the candidate contains. A term that only a
+   * neighbour contains counts less, and a matching date counts like a common word.
+   */
   readonly held: number;
-  /** The same sum over all terms of the question. */
+  /** The same sum if the candidate contained all terms and the date of the question. */
   readonly asked: number;
-  /** The score, divided by that of a passage that contains once every term with a rarity above 0. */
+  /** The score, divided by the sum of all term values; see `#worth` in ranking.ts. */
   readonly strength: number;
 }

@@ -1,8 +1,9 @@
 /**
- * All numbers of the ranking in one table, each with what other values lose, in points of recall. "LoCoMo" means its
- * even conversations; the odd ones are the test set. "The dialogues" are bench/recall/dialogues/: long answers, with
- * facts in the user's words. "In the block" counts the evidence among the recalled passages, and "R@10" that among
- * the first ten. A value that suits several sets was preferred to the best one of a single set.
+ * All numbers of the ranking in one table, each with what other values lose, in points of recall. "LoCoMo" is a public
+ * set of conversations: here its even-numbered ones, because the odd ones are the test set. "The dialogues" are
+ * bench/recall/dialogues/: long answers, with facts in the user's words. "In the block" is the share of the evidence
+ * that is among the recalled passages, and "R@10" the share among the first ten. A value that suits several sets was
+ * preferred to the best one of a single set.
  */
 export const RANKING = {
   /**
@@ -11,35 +12,35 @@ export const RANKING = {
    */
   k1: 0.5,
   /**
-   * BM25: how much a long passage is held back. LoCoMo: 0.5 to 0.75 within 0.2 in the block, 0.6 loses 0.2 of R@10,
-   * 0.75 loses 1.
+   * BM25: how much the length of a passage lowers its score. LoCoMo: from 0.5 to 0.75 the recall in the block differs
+   * by less than 0.2, but R@10 loses 0.2 with 0.6 and 1 with 0.75.
    */
   b: 0.5,
   /**
-   * Exponent that damps rare words, so that one of them does not outweigh a phrase of ordinary ones; 1 does not damp.
+   * Exponent of the inverse document frequency. Below 1 a rare word outweighs ordinary words less; 1 changes nothing.
    * LoCoMo: 0.7 loses 0.9, 0.85 and 1 are alike in the block.
    */
   idfPower: 1,
   /**
-   * Weight of a word in the passage before, and in the one after, as if it were in this one. LoCoMo: 0.1 and 0.5 lose
-   * 1.3 and 0.6 before, 0 and 0.3 lose 0.5 and 1.3 after.
+   * Weights of a word that is in the passage before or after; a word of the passage itself weighs 1. LoCoMo: for the
+   * passage before, 0.1 loses 1.3 and 0.5 loses 0.6; for the passage after, 0 loses 0.5 and 0.3 loses 1.3.
    */
   previousField: 0.3,
   nextField: 0.1,
   /**
-   * Share of the score of the passage before, and of the one after, that is added to a passage's score. LoCoMo: 0 and
-   * 0.4 lose 0.8 before, 0.2 and 0.6 lose 0.4 and 0.6 after.
+   * Shares of the scores of the passages before and after that are added to a passage's score. LoCoMo: for the passage
+   * before, 0 and 0.4 lose 0.8; for the passage after, 0.2 loses 0.4 and 0.6 loses 0.6.
    */
   previousScore: 0.2,
   nextScore: 0.4,
   /** The same share for passages two steps away. LoCoMo: 0 loses 0.4, 0.15 loses 0.2. */
   furtherScore: 0.1,
   /**
-   * Share of a passage's score that depends on its own words, if it is ranked within a candidate. LoCoMo: 0 loses
+   * Share of a passage's score that depends on its own words, if it is one of several in a candidate. LoCoMo: 0 loses
    * 0.7. From 0.6 on answers are shown without their questions, which loses 2.
    */
   partShare: 0.2,
-  /** Bonus for two words that are adjacent both in the question and in the passage. LoCoMo: 0.2 to 0.8 within 0.3. */
+  /** Bonus for two words that are adjacent both in the question and in the passage. LoCoMo: 0.2 to 0.8 are alike. */
   pair: 0.4,
   /**
    * Factor for the user's words: without it they lose to long answers, which repeat the question's words. On a set of
@@ -54,9 +55,9 @@ export const RANKING = {
   shortAnswer: 1.25,
   /** Bonus for a time in the passage if the question asks "when". LoCoMo: 0.2 to 0.5 are alike within 0.2. */
   when: 0.35,
-  /** Bonus for a date of the question that the passage names or was said on. LoCoMo: 0.2 to 1 are alike. */
+  /** Bonus for a passage that names the question's date or is from that date. LoCoMo: 0.2 to 1 are alike. */
   date: 0.6,
-  /** Times that a passage counts as holding the question's month or year, if it was said then. LoCoMo: 0 loses 0.4. */
+  /** Weight of the question's month or year in a passage from that time, as a word. LoCoMo: 0 loses 0.4. */
   dateField: 0.5,
   /**
    * Penalty for similarity to a passage that was chosen before. LoCoMo: 0.1 to 0.5 are alike. It helps in memories with
@@ -64,11 +65,11 @@ export const RANKING = {
    */
   similar: 0.3,
   /**
-   * When the later of two statements goes before the earlier one: for a question about the past, and for one about the
-   * present. `sameThing`: the share of common words from which on both are about the same thing. `nearlyAsGood`: the
-   * later one goes first if its score is at least this share of the other's. With these values 29 of the dialogues' 30
-   * changes come first, with 0.4 and 0.8 for both only 17; LoCoMo does not change. With 0.25 and 0.5 for questions
-   * about the past too, LoCoMo loses 0.3 of R@10. Comparing only the words of the question loses 1 % there.
+   * Conditions for ranking the later of two statements before the earlier one: `change` for questions about the past,
+   * `changeNow` for those about the present. `sameThing`: both must share at least this share of their words.
+   * `nearlyAsGood`: the later one must have at least this share of the other's score. With these values the later one
+   * ranks first for 29 of 30 changes in the dialogues, with 0.4 and 0.8 for 17; LoCoMo does not change. With 0.25 and
+   * 0.5 for questions about the past, LoCoMo loses 0.3 of R@10. Comparing only the words of the question loses 1 there.
    */
   change: { sameThing: 0.3, nearlyAsGood: 0.6 },
   changeNow: { sameThing: 0.25, nearlyAsGood: 0.4 },
@@ -77,8 +78,8 @@ export const RANKING = {
    * answers would fill the block, it gains 2 % of the evidence.
    */
   sameRecord: 0.5,
-  /** Weight of a word for the relevance threshold if only a neighbour holds it. */
+  /** Weight of a term in `held` (see Evidence) if only the passage before or after contains it. */
   neighbourCoverage: 0.6,
-  /** Bound on candidates that are compared with each other: 512 tokens hold about 20. */
+  /** Bound on candidates that are compared with each other: a block of 512 tokens has about 20. */
   orderedMax: 32,
 };

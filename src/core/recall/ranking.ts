@@ -21,8 +21,8 @@ export function rankCandidates<Kind extends Candidate>(
 }
 
 /**
- * Ranks the single passages of the candidates, best first. A candidate may be a question with its answer, of which one
- * passage contains everything.
+ * Ranks the single passages of the candidates, best first. A candidate may be a question with its answer, of which
+ * often one passage is enough.
  */
 export function orderParts<Kind extends Candidate>(
   ranked: readonly Ranked<Kind>[],
@@ -42,11 +42,11 @@ class Scorer {
   /** For each term: its weight times its damped inverse document frequency. */
   readonly #values: readonly number[];
   readonly #asked: number;
-  /** The score of a passage that contains once every term with a rarity above 0. */
+  /** Sum of the values of all terms with a rarity above 0, that of an unknown name multiplied by its rarity. */
   readonly #worth: number;
   /** First words of the question's pairs, for a quick test: most words begin no pair. */
   readonly #firsts: ReadonlySet<string>;
-  /** Counts by the list of terms. Neighbouring candidates share lists: the next text of one is another's own. */
+  /** Caches #countsOf(). Candidates share lists of terms: the text after one candidate may be a candidate itself. */
   readonly #counts = new Map<readonly string[], Counts>();
 
   constructor(question: RankedQuestion, corpus: Corpus) {
@@ -81,7 +81,7 @@ class Scorer {
     return { score, shares, evidence: { ...evidence, strength: this.#strength(evidence, score) } };
   }
 
-  /** Returns the strength of a match. If a question only names a day, the texts of that day answer it. */
+  /** Returns the strength of a match; see Evidence. If a question only names a day, the texts of that day answer it. */
   #strength({ held }: Pick<Evidence, 'held'>, score: number): number {
     if (this.#worth > 0) return score / this.#worth;
     return held > 0 ? 1 : 0;
@@ -100,12 +100,14 @@ class Scorer {
     });
   }
 
+  /** Returns the factor for the speaker: the user, a short answer, or a long one. */
   #trustIn({ role, isOfLongAnswer }: Pick<Candidate, 'role' | 'isOfLongAnswer'>): number {
     const { userRole, shortAnswer } = RANKING;
     if (role === 'user') return userRole;
     return isOfLongAnswer === true ? 1 : shortAnswer;
   }
 
+  /** Returns the BM25 score of a text without its neighbours. */
   #plainScoreOf(terms: readonly string[]): number {
     return terms.length === 0 ? 0 : this.#plainScore(this.#countsOf(terms), terms.length);
   }
@@ -199,6 +201,7 @@ class Scorer {
     return factor;
   }
 
+  /** Says whether a candidate is from the days that the question names, or names the same month and year. */
   #isOfTheDate({ at, terms }: Candidate): boolean {
     const { dates, span } = this.#question;
     if (span !== undefined && wasIn(span, at)) return true;
@@ -224,7 +227,7 @@ class Scorer {
   }
 }
 
-/** Evidence that a text from the days in question adds: as much as a common word. */
+/** What a match of the question's date adds to `held` (see Evidence): as much as a common word. */
 const DATE_RARITY = 0.5;
 
 const ONE_PART = [1];

@@ -78,20 +78,20 @@ export class LineSizes {
   }
 }
 
-/** The mark before a title in the assistant's words. */
+/** The label before a title that quotes the assistant. A title is the line for one earlier session. */
 export const ANSWER_MARK = 'assistant: ';
-/** What a title has between a request and what its answer concluded. */
+/** Separates the request and its answer's conclusion in a title. */
 export const TITLE_ARROW = ` → ${ANSWER_MARK}`;
 
-/** Matches what stands before the text of a line: its day, the branch of a session, and whose words they are. */
+/** Matches the labels before a line's text: its day, the branch of a session, and the speaker. */
 const LINE_MARKS = /^(?:\d{4}-\d\d-\d\d: )?(?:\(\S+\) )?(?:(?:assistant|unverified): )?/;
 
-/** Returns the request and the conclusion that a line consists of, without marks. */
+/** Splits a line into request and conclusion, if it has both, and removes their labels. */
 export function partsOf(line: string): readonly string[] {
   return line.split(TITLE_ARROW).map((part) => part.replace(LINE_MARKS, ''));
 }
 
-/** Writes the lines. Day and source are written once for all quotes of a day, because tokens are scarce. */
+/** Writes the lines in order of time. Lines of the same day and client share one heading, because tokens are scarce. */
 function linesOf(passages: readonly BlockPassage[]): string[] {
   const lines: string[] = [];
   let last = '';
@@ -105,8 +105,8 @@ function linesOf(passages: readonly BlockPassage[]): string[] {
 }
 
 /**
- * Writes a line. Only the assistant's lines have a label, which saves two tokens for each line of the user. If a
- * user's text begins like the label, the model takes it for the assistant's words; that is the worst case.
+ * Writes a line. A line of the user has no label, which saves two tokens. If a user's text begins like a label, the
+ * model only takes it for the words of another speaker.
  */
 export function lineOf({
   role,
@@ -117,6 +117,7 @@ export function lineOf({
   return role === 'user' ? `- ${quoteOf(text)}` : `- assistant: ${quoteOf(text)}`;
 }
 
+/** Writes the heading of a passage's lines: its day, its client, and whether it is from the space `global`. */
 function sourceOf({ at, client, space }: BlockPassage): string {
   const day = isoDay(at);
   const notes = [client === 'unknown' ? '' : quoteOf(client), space === 'global' ? 'global' : ''];
@@ -125,8 +126,8 @@ function sourceOf({ at, client, space }: BlockPassage): string {
 }
 
 /**
- * Escapes a text for the block. Later lines are indented, so that none looks like a message ("Human:") or a heading.
- * Anything that could open or close a tag or a chat-template token loses its bracket.
+ * Escapes a text for the block. All lines but the first are indented, so that none looks like a message ("Human:") or a
+ * heading. The bracket of anything that could open or close a tag or a chat-template token is replaced.
  */
 export function quoteOf(text: string): string {
   return text

@@ -8,18 +8,18 @@ import type { Placement } from './injections.ts';
  * code, a number or a path. A fact that the model only keeps in mind is invisible, so the count is a lower bound.
  */
 export interface RecallUse {
-  /** The number of the exchange that the block belongs to; with the conversation it identifies a prompt. */
+  /** The number of the prompt's exchange. It identifies the prompt within its conversation. */
   readonly exchange: number;
   /** References of the recalled memories, at most REFS_MAX. */
   readonly refs: readonly string[];
   readonly isUsed: boolean;
-  /** True if the block only lists earlier sessions and quotes nothing. */
+  /** True if the block lists earlier sessions and quotes no exchange. */
   readonly isBrief?: true;
 }
 
 // Bound on references: a block of 512 tokens has about eight.
 const REFS_MAX = 20;
-/** Matches references, whole or as blocks for agents write them: the first eight characters. */
+/** Matches references. Blocks for agents have only their first eight letters, see shortReference(). */
 const REFERENCES = /\bm_[a-z2-7]{8,16}\b/g;
 // Bound on words, because each costs one scan of the request.
 const WORDS_MAX = 50;
@@ -50,6 +50,7 @@ function readsOneOf({ items, bytes }: RequestView, refs: readonly string[]): boo
   return refs.some((ref) => said.includes(ref));
 }
 
+/** Says whether the answer has one of the words although the request has it nowhere. */
 function saysOneOf({ bytes }: RequestView, words: readonly string[], answer: string): boolean {
   return words.filter((word) => answer.includes(word)).some((word) => !bytes.includes(word));
 }
@@ -58,6 +59,7 @@ const WORD = /[\p{L}\p{N}_][\p{L}\p{N}_./-]{3,60}[\p{L}\p{N}_]/gu;
 const DATE = /^\d{4}-\d\d-\d\d/;
 const CODE_LIKE = /\d|_|[a-z][A-Z]|[./-]/;
 
+/** Returns the names of code, the numbers and the paths in a block. */
 function rareWords(block: string): readonly string[] {
   const words = (block.replaceAll(REFERENCES, ' ').match(WORD) ?? []).filter(
     (word) => CODE_LIKE.test(word) && !DATE.test(word),

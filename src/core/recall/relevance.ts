@@ -47,7 +47,7 @@ export function strengthNeeded(isQuestion: boolean): number {
   return isQuestion ? STRENGTH_MIN : STRENGTH_OF_ORDER_MIN;
 }
 
-/** Returns the results that answer the question, in order. Empty if none of the first ones answers it alone. */
+/** Returns the results that answer the question, in order. Empty if none of the first JUDGED_FIRST answers it alone. */
 export function keepRelevant<Kind extends { readonly evidence: Evidence }>(
   ranked: readonly Kind[],
   { isQuestion }: { readonly isQuestion: boolean },

@@ -4,8 +4,8 @@ import { rulesIn, WHATEVER_YOU_MAKE, withdrawalsIn } from './rules.ts';
 import { termsOf } from './terms.ts';
 
 /**
- * Decides which of the user's rules hold now, and which of them apply to a prompt or an action. A later sentence
- * about the same thing replaces an earlier one. Nothing here reads a clock or a store.
+ * Decides which of the user's rules are in force, and which of those apply to a prompt or an action. A later sentence
+ * about the same thing replaces an earlier one. Pure.
  */
 
 export interface Said {
@@ -21,7 +21,7 @@ export interface Situation {
   readonly kind: 'prompt' | 'action';
 }
 
-/** Returns the rules that hold, newest first. `said`: texts of the user in any order. */
+/** Returns the rules in force, newest first. `said`: texts of the user in any order. */
 export function rulesInForce<Kind extends Said>(said: readonly Kind[]): Kind[] {
   const later: Facets[] = [];
   const held: Kind[] = [];
@@ -64,7 +64,7 @@ export function rulesFor<Kind extends Said>(
     .map(({ rule }) => rule);
 }
 
-/** Tokens of the dash, the speaker and the line end. */
+/** Tokens that a rule's line has besides the rule: those of the dash, the speaker and the line end. */
 const LINE_TOKENS = 5;
 
 // Constructs of code, as rules and prompts name them. Longer names come first.
@@ -138,7 +138,9 @@ const EMPTY_TERMS = new Set(
   ),
 );
 
+/** What a rule is about. */
 interface Facets {
+  /** The constructs of code that it names; see CONSTRUCTS. */
   readonly constructs: ReadonlySet<string>;
   /** Pairs of a construct and the part of its name that a rule is about, such as "method end". */
   readonly naming: ReadonlySet<string>;
@@ -165,7 +167,7 @@ const REFUSED =
   /\b(?:not|instead of|rather than|no longer(?: use)?|stop using|forget about|no more)\s+((?:[\w@./-]+\s?){1,3})/gi;
 const NEGATIVE = /\b(?:never|don'?t|do not|stop|avoid|no longer|no need|not)\b/i;
 
-/** Removes quoted values ("_c"): they say nothing about the rule's subject. */
+/** Removes short quoted values ("_c"): they say nothing about the rule's subject. */
 function withoutValues(text: string): string {
   return text.replaceAll(/(?<!\w)['"`][^'"`]{1,40}['"`](?!\w)/g, (value) =>
     /^['"`]@?\w{4,}['"`]$/.test(value) ? value : ' ',
@@ -184,7 +186,10 @@ function constructsIn(text: string): Set<string> {
   return found;
 }
 
-/** Pairs each part of a name with the constructs of its own clause, or else with those of the whole sentence. */
+/**
+ * Pairs each part of a name with the constructs of its clause. A clause without constructs takes those of the clause
+ * before it; the first clause takes those of the whole sentence.
+ */
 function namingIn(text: string): Set<string> {
   const found = new Set<string>();
   if (
@@ -294,6 +299,7 @@ function scopeOf(text: string, constructs: ReadonlySet<string>): Scope {
   return isCode ? 'code' : 'other';
 }
 
+/** What a prompt is about. */
 interface Asked {
   readonly constructs: ReadonlySet<string>;
   readonly terms: ReadonlySet<string>;
@@ -363,7 +369,7 @@ const ACTIONS: readonly (readonly [Scope, RegExp])[] = [
   ],
 ];
 
-// Languages: how a rule names them, and their file endings.
+// For each language, how a rule names it, and how the names of its files end.
 const LANGUAGES: readonly (readonly [RegExp, RegExp])[] = [
   [/\bpython\b/i, /\.py\b/],
   [/\btypescript\b|\bts files?\b/i, /\.[cm]?tsx?\b/],
@@ -386,9 +392,10 @@ const LANGUAGES: readonly (readonly [RegExp, RegExp])[] = [
 const SHARED_MIN = 2;
 
 /**
- * Returns a function that scores rules for an action. A rule applies if the action runs a tool that the rule names
- * in code, works on files of the language that it names, or does the kind of work that it is about. Touching code is
- * not enough, because most actions do.
+ * Returns a function that scores rules for an action; 0 if a rule does not apply. A rule applies if the action contains
+ * code that the rule quotes in backticks, concerns files of the language that the rule names, or is the kind of work
+ * that the rule is about. For a rule about code in general, the action must share words with it, because most actions
+ * touch code.
  */
 function fitsAction(action: string): (rule: string) => number {
   const scopes = new Set(

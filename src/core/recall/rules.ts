@@ -10,11 +10,11 @@
 /** The index term of passages in which a user states or withdraws a rule. No text contains it. */
 export const RULE_TERM = 'rule__said';
 
-/** Longest sentence that can be a rule; longer ones report events. */
+/** Longest sentence that can be a rule, in characters; longer ones report events. */
 const SENTENCE_CHARS_MAX = 280;
-/** Longest message that is searched: a longer one holds a pasted document, whose sentences are not orders. */
+/** Longest message that is searched, in characters: a longer one holds a pasted document, which gives no orders. */
 const MESSAGE_CHARS_MAX = 16_000;
-/** Most rules of a message: one with more quotes a style guide, which the client reads from its file. */
+/** Most rules of a message: a message with more quotes a style guide, which the client reads from its file. */
 const RULES_PER_MESSAGE_MAX = 16;
 /** The number of sentences after an announcement ("now to our coding practices") that count as rules. */
 const ANNOUNCED_SENTENCES = 8;
@@ -75,7 +75,7 @@ const LASTING = new RegExp(
 );
 /** Matches "All docs should be updated", "all files should be there now", which are about a single task. */
 const IS_TASK = /\bshould be (?:\w+ly )?\w+ed\b|\b(?:again|now)[.!]*$/i;
-/** Begins a question or a proposal. */
+/** Matches the beginning of a question or a proposal. */
 const ASKS =
   /^(?:can|could|should|shall|how|what|why|where|when|do|does|did|is|are|have|has|maybe|perhaps|if) /i;
 const NAMING = /\b(?:names?|naming|prefix|suffix|decorators?)\b/i;
@@ -90,7 +90,7 @@ const ALL_OF = new RegExp(
     `|\\byour\\s+(?:[\\w-]+\\s+){0,3}(?:${THING})\\b`,
   'i',
 );
-/** Matches what each text has that ALL_OF matches. */
+/** Matches words of which each text that ALL_OF matches has one; it is a quick test before ALL_OF. */
 const ALL_WORD = /\b(?:all|every|each|any|no|your)\b/i;
 /** Matches a kind of things, named without an article: "in functions". */
 const KIND = new RegExp(
@@ -142,7 +142,7 @@ const THINGS_MUST = new RegExp(
   `^(?:(?:all|every|each|any|our|your|new|public) )*(?:[\\w-]+ ){0,3}(?:${THING})\\b[^.;]{0,60}?\\b(?:must|should|shall|need to|needs to|have to|has to|ought to|are to|may not|can(?:'t|not))\\b`,
   'i',
 );
-/** Matches what each text has that THINGS_MUST matches. */
+/** Matches words of which each text that THINGS_MUST matches has one; it is a quick test before THINGS_MUST. */
 const MUST =
   /\b(?:must|should|shall|needs? to|ha(?:ve|s) to|ought to|are to|may not|can(?:'t|not))\b/i;
 /** Matches "We use one thing instead of another." */
@@ -157,7 +157,7 @@ const PRODUCT = new RegExp(
 /** Matches a report of what somebody does or did. */
 const ABOUT_SELF =
   /^(?!it's|it is)(?:i|i've|i'm|we've|we had|he|she|they|it)\b(?!(?:'d|'ll| would| do| also| will| really| just| can| must)* (?:want|need|like|expect|ask|prefer|require|encourage|urge|insist|recommend|suggest|told|already|have told|asked))|^(?:each|every) time (?:i|we) [^.]{1,60}? you (?!(?:are to|can|have to|must|need to|shall|should|will)\b)/i;
-/** What the person will see of the product. */
+/** Matches what somebody will see of the product: "you should see the list". */
 const YOU_SEE =
   /\byou(?:'ll| will| should| must| can)? (?:always |never )?(?:see|get|receive|notice|find|hear|be able)\b/i;
 /** Matches an order to end a habit. */
@@ -175,7 +175,7 @@ const COMES_WITH = new RegExp(
     '(?:\\w+[ -]){0,2}(?:tests?|story|stories|docstrings?|documentation|changelog entry|type hints?|down step|licen[cs]e header)\\b',
   'i',
 );
-/** Matches what each text has that COMES_WITH matches. */
+/** Matches the beginning of each text that COMES_WITH matches; it is a quick test before COMES_WITH. */
 const FOR_EACH = /^(?:every|each|all) /i;
 /** Matches "Tabs, not spaces": a custom without a verb. */
 const NOT_BUT_HERE = /^(?:(?:no|nope|nah)[,.: ]+)?[\w@.+-]+(?: \w+)?,? not [\w@.+-]+\b/i;
@@ -254,6 +254,7 @@ function withAntecedent(before: string, sentence: string): string {
 
 const ANY_THING = new RegExp(`\\b(?:${THING})\\b`, 'i');
 
+/** Says whether a sentence that needs the one before it demands something. */
 function isRuleOf(sentence: string): boolean {
   const said = sentence.replace(OPENING, '');
   return DEMAND.test(said) || STRONG.test(sentence);
@@ -370,7 +371,7 @@ function withoutAsides(sentence: string): string {
     .trim();
 }
 
-/** Says whether a sentence is part of pasted text: half of a piece of code or of a quotation. */
+/** Says whether a sentence has an unpaired backtick or quotation mark, so that it was cut from pasted text. */
 function isPasted(sentence: string): boolean {
   const isOdd = (mark: string): boolean => sentence.split(mark).length % 2 === 0;
   return isOdd('`') || (isOdd('"') && !/^\W*"|"\W*$/.test(sentence));
@@ -386,11 +387,12 @@ const CONVENTION = new RegExp(
   'i',
 );
 
+/** Says whether a sentence has words that make a demand permanent, or says that the user has asked for it before. */
 function isForGoodIn(plain: string): boolean {
   return STRONG.test(plain) || TOLD.test(plain);
 }
 
-/** Says whether a sentence reports repeated events: "It always fails", "I will never understand". */
+/** Says whether a sentence is about the past, and has no "always" or "never" in front of a verb. */
 function isEvent(plain: string): boolean {
   return PAST.test(plain) && !/\b(?:always|never) (?:be )?\w/i.test(plain);
 }

@@ -6,11 +6,12 @@
 
 /** How many earlier prompts of the project a new one is compared with. */
 export const SIGNALS_MAX = 200;
-/** Below this number of prompts a project is young: its own share says little yet. */
+/** A project with fewer prompts counts as young: a comparison with so few prompts says little. */
 export const YOUNG = 20;
 /**
- * Least signal in a young project. It is the higher one of the thresholds that two projects reached by their share
- * after 20 prompts. A young memory is small, so answering nothing costs little.
+ * Least signal for which recall answers in a young project. In two measured projects, the share after 20 prompts
+ * amounted to a threshold on the signal; this is the higher one of the two. The memory of a young project is small, so
+ * answering nothing costs little.
  */
 export const YOUNG_SIGNAL_MIN = 4.5;
 
@@ -23,16 +24,17 @@ export const YOUNG_SIGNAL_MIN = 4.5;
 const USUAL_AT = 1.5;
 
 /**
- * Returns the share for one prompt. It is lower than the setting `share` for the first prompts of a session, because a
- * new session knows nothing yet, and higher later. `earlierPrompts`: the number of prompts before it in the request.
+ * Returns the share of earlier prompts that must have a lower signal than this one. It is lower than the setting
+ * `share` for the first prompts of a session, because a new session knows nothing yet, and higher later.
+ * `earlierPrompts`: the number of prompts before this one in the request.
  */
 export function quietShareAt(share: number, earlierPrompts: number): number {
   return share ** (2 / (1 + earlierPrompts / USUAL_AT));
 }
 
 /**
- * Says whether recall answers. `earlier`: signals of the project's last prompts with words of their own, in any
- * order. With a share of 0, recall answers for every signal above 0.
+ * Says whether recall answers a prompt. `earlier`: the signals of the project's last prompts, in any order; a prompt
+ * without words of the user's own has none. `share`: see quietShareAt(); with 0 every signal above 0 is enough.
  */
 export function speaks(signal: number, earlier: readonly number[], share: number): boolean {
   if (signal <= 0) return false;

@@ -1,6 +1,6 @@
 /**
- * Collects lines that the model already has: those of the prompt, and those that the block holds so far. Repeating
- * one wastes tokens and another exchange's place.
+ * Collects the lines that the model already has: those of the prompt, and those added to the block so far. A repeated
+ * line would waste tokens and take the place of another exchange.
  */
 export class SaidLines {
   /** The shape of the prompt's words (see shapeOf), with a space at both ends. */
@@ -12,8 +12,8 @@ export class SaidLines {
   }
 
   /**
-   * Says whether the model has the line. Numbers of the prompt count as equal: a request that is repeated for each
-   * ticket says the same each time.
+   * Says whether the model has the line. For the prompt's lines all numbers count as equal, because a request that is
+   * repeated for each ticket differs only in the ticket's number.
    */
   has(line: string): boolean {
     const asked = lineOf(line);
@@ -27,12 +27,12 @@ export class SaidLines {
   }
 }
 
-/** Says whether two lines are the same sentence; one of them may be shortened. */
+/** Says whether two lines have the same words. If one has an ellipsis, one may be the beginning of the other. */
 export function isSameLine(one: string, other: string): boolean {
   return isSame(lineOf(one), lineOf(other));
 }
 
-/** The words of a line, and whether an ellipsis shortens it. */
+/** The words of a line, see wordsOf(), and whether the line has an ellipsis. */
 interface Line {
   readonly words: string;
   readonly isCut: boolean;
@@ -48,7 +48,7 @@ function isSame(one: Line, other: Line): boolean {
   return isCut && (holdsFirst(one.words, other.words) || holdsFirst(other.words, one.words));
 }
 
-/** Least length of a shortened line by which it is recognised; a shorter beginning may be that of many lines. */
+/** Fewest characters by which the beginning of a line identifies the line: many lines begin with the same few. */
 const CUT_CHARS_MIN = 12;
 
 function holdsFirst(line: string, start: string): boolean {
@@ -60,7 +60,7 @@ function shapeOf(words: string): string {
   return words.replaceAll(/\p{Nd}+/gu, '#');
 }
 
-/** Returns the line without the reference of a shortened title, without marks, in lower case. */
+/** Returns the words of a line in lower case, without signs, and without the reference that ends a shortened title. */
 function wordsOf(text: string): string {
   return text
     .replace(/…(?: \(m_[a-z2-7]+\))?$/, '')

@@ -2,9 +2,9 @@ import { announcesStep, offersWork, SAYS_WHY } from '../memory/next-steps.ts';
 import { hasValue, isRest, kindOf, onlyAsks, sentencesOf, SPECIFIC } from './sentences.ts';
 
 /**
- * Finds the part of a line that informs a reader who knows nothing else. An agent ends its answers with its next
- * step, the state of tests and commits, offers, and remarks about the text above. Quoted alone, such a sentence
- * displaces an informative one.
+ * Finds the part of a line that informs a reader who sees only this line. An agent ends its answers with its next step,
+ * the state of tests and commits, offers, and remarks about the text above. Such a sentence, quoted alone, would take
+ * the place of an informative one.
  */
 
 const LEAD =
@@ -25,7 +25,7 @@ function withoutOpener(line: string): string {
   return rest;
 }
 
-/** Matches announcements of the agent's next step, in forms that announcesStep does not remove from stored texts. */
+/** Matches announcements of the agent's next step that announcesStep() does not recognise. */
 const ANNOUNCES = [
   new RegExp(
     `^${LEAD}(?:let me(?! know)|(?:i['’]ll|i should|i will)\\b|(?:i['’]m|i am) (?:(?:already|also|currently|just|now|still) )*(?!assuming|getting|missing|seeing)(?:on|\\p{L}+ing)\\b|(?:continuing|proceeding|starting|moving on) (?:with|to)\\b)`,
@@ -69,7 +69,7 @@ const POINTS_BACK = [
 const REQUEST_POINTS_BACK =
   /^(?:(?:(?:am|are|is|was|were|isn['’]t|aren['’]t|wasn['’]t|do|does|did|doesn['’]t|has|have|if|or|what|how) )*(?:it|its|this|that|these|those|they|them|he|she|same|about (?:it|this|that))|am i|once (?:done|finished|merged)|(?:(?:begin|continue|keep|resume|start) (?:to )?)?work(?:ing)? on (?:the )?(?:branch|issue|phase|plan|pr|task|ticket)|the (?:same|other|last|first|second|next)(?: \w+)?|like|since|which|because|or|so that|if so|as far as|we know|still (?:some|the|no)|go ahead|feel free|i also|in terms of|obviously|one of them|seems|wondering|for #?\d+(?! \w+s\b)|(?:first|second|third|next) (?:issue|problem|question))\b/i;
 
-/** If a sentence has only these words, it reports that a step went well, and names nothing. */
+/** If a sentence has only these words, it reports how a step went, and names nothing. */
 const STATUS_WORDS = new Set(
   `a all and any are as at be been before after build builds building built both changes check checked checks ci clean
   cleanly code commit commits committed compile compiled compiles complete completed correctly deployed done e2e error
@@ -84,7 +84,7 @@ const STATUS_WORDS = new Set(
   todas las pruebas pasan todo listo hecho sin errores compila correctamente está ahora y el los os testes passam tudo pronto
   tutti i test passano fatto senza errori compila tutto è`.split(/\s+/),
 );
-/** Matches a word that a status has. */
+/** Matches the words of which every status in STATUS_WORDS has at least one. */
 const STATUS =
   /\b(?:tests?|build\w*|lint\w*|ci|pass(?:es|ed|ing)?|commit(?:s|ted)?|push(?:ed)?|merged|done|compil\w+|green|verified|finished|complete[d]?|ready|type ?checks?|fertig|erfolgreich|terminé|réussi|pruebas|pasan|compila|listo|testes|passano|fatto|work(?:s|ing)?)\b/iu;
 const WITHOUT_BLANKS = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;
@@ -92,7 +92,7 @@ const STATUS_WITHOUT_BLANKS =
   /^(?:所有|全部)?(?:单元)?(?:测试|构建|检查|代码)?(?:均|都|已)*(?:通过|成功|完成|提交)(?:了)?[。！]?$|^(?:すべての|全ての)?(?:テスト|ビルド|変更|コミット)?(?:は|が|を)?(?:すべて|全て)?(?:通りました|成功しました|完了しました|パスしました|コミットしました)[。！]?$/u;
 const HASH = /^[\da-f]{7,40}$/i;
 
-/** Bound on further words in a status, which may name one thing, as in "All gateway tests pass". */
+/** Most words of a status that are not in STATUS_WORDS: it may name one thing, as in "All gateway tests pass". */
 const STATUS_NAMES_MAX = 1;
 
 /** Matches a report that checks went well. The commands in it name what ran, so they are no finding. */
@@ -106,8 +106,8 @@ const ALL_PASS =
   /^(?:all|both)(?: the| \d+)?(?: [\w-]+){0,2} (?:tests?|checks|specs|suites?) (?:now )?(?:pass(?:ed)?|succeed(?:ed)?|are (?:now )?(?:green|passing))\b(?!.*(?:`|\w=\w))/iu;
 
 /**
- * Matches the state of the agent's own work: "Plan posted to the wiki", "TIDE-98 is complete.", "The lock fix is done.",
- * "All review comments have been addressed.", "CI is still pending", "Spawned two workers for the docs".
+ * Patterns of the state of the agent's own work: "Plan posted to the wiki", "TIDE-98 is complete.", "The lock fix is
+ * done.", "All review comments have been addressed.", "CI is still pending", "Spawned two workers for the docs".
  */
 const IS_DONE = [
   /^(?:the (?:\S+ ){0,3})?(?:plan|patch|phase|task|issue|ticket|pr|branch|commit|todo|[A-Z]{2,}-\d+)(?: #?\d+)? (?:(?:is|was|has been) (?:already |now )?)?(?:complete[d]?|done|posted|saved|merged|closed|pushed|finished|\d+ commits)\b/i,
@@ -126,12 +126,13 @@ const PRAISES =
   /^(?:overall, |net assessment: |(?:the |this )?(?:current )?\S+(?: \S+){0,2} (?:is|are|looks?) (?:already )?(?:correct|fine|good|reasonable|right|solid|sound|surgical|well-\w+)(?: already| now)?(?:$|[.!]| [–—-]|,? (?:and|as|for)\b)|(?:clean|clear|comprehensive|excellent|good|great|nice|solid|strong|thorough)(?: [\w-]+){1,3}(?:$|[.!:]| [–—-]|,? (?:for|with)\b))/i;
 /** Matches a guess at how long work will take. */
 const ESTIMATES = /^(?:estimated|expected|total) (?:effort|time|duration|complexity)\b/i;
-/** Matches a process by its number, which later belongs to another process: "The gateway runs (PID 7231)". */
+/** Matches a process id, which later belongs to another process: "The gateway runs (PID 7231)". */
 const NAMES_PROCESS = /\bPID:? ?\d+/;
 /** Matches "The list output works." */
 const WORKS =
   /^(?:\S+ ){1,5}(?:now )?(?:works?|is working|looks good)(?: (?:now|fine|well|correctly|as expected))?[.!]$/i;
 
+/** Says whether a sentence only reports the state of the agent's work. */
 function isStatus(sentence: string): boolean {
   if (STATUS_WITHOUT_BLANKS.test(sentence)) return true;
   const isDone = ALL_PASS.test(sentence) || IS_DONE.some((one) => one.test(sentence));
@@ -159,7 +160,7 @@ const INTERJECTION_WORDS = 2;
 
 const MASK = /\[masked: [a-z-]+\]/g;
 
-/** Says whether a sentence's only value is a masked secret: "Your code is [masked: one-time-code]." */
+/** Says whether a sentence has a masked secret and no other value: "Your code is [masked: one-time-code]." */
 export function isMasked(sentence: string): boolean {
   const open = sentence.replaceAll(MASK, '');
   return open !== sentence && !hasValue(open);
@@ -184,8 +185,8 @@ export function saysNothing(said: string): boolean {
 }
 
 /**
- * Matches what an agent says about the conversation or about itself, which informs nobody later: an apology, a fault of its
- * own, thanks, what the user may think.
+ * Matches what an agent says about the conversation or about itself: an apology, a fault of its own, thanks, what the
+ * user may think. It informs nobody later.
  */
 const REMARKS =
   /^\W{0,2}(?!.* [–—-] )(?:(?:i(?:['’]m| am)? (?:really |so |very )?(?:apologi[sz]e|sorry)|my (?:apologies|bad|mistake)|(?:thank you|thanks) for)\b|i (?:didn['’]t|did not|failed to|forgot to|misread|misunderstood|overlooked|should(?: not|n['’]t)? have)\b|you(?:['’]re| are) (?:(?:absolutely|completely|totally|quite) )?(?:correct|right) to\b|you (?:may|might|probably) (?:already |also )?(?:have|know|want)\b)/iu;
@@ -199,7 +200,7 @@ export function isOfMoment(sentence: string): boolean {
   return OF_MOMENT.some((one) => one.test(start));
 }
 
-/** Characters of a sentence that are searched. A longer one is not quoted, and may be a line of a megabyte. */
+/** Number of characters of a sentence that are searched. A longer one is not quoted, and may have a megabyte. */
 const MOMENT_CHARS = 500;
 
 const OF_MOMENT = [
@@ -217,11 +218,12 @@ function announces(sentence: string): boolean {
   return announcesStep(sentence.toLowerCase()) || ANNOUNCES.some((one) => one.test(sentence));
 }
 
+/** Says whether the subject of a sentence was named before it. */
 export function pointsBack(sentence: string): boolean {
   return POINTS_BACK.some((one) => one.test(sentence));
 }
 
-/** Matches an object that was named before: "break this up", "look at that, and go on", "so we don't break this again". */
+/** Patterns of an object that was named before: "break this up", "look at that, and go on", "don't do this again". */
 const OBJECT_BACK = [
   /^(?:\S+ ){1,4}?(?:this|that|it|these|those|them)(?=$|[,.!?;…]|\s(?:and|again|also|as|at|by|down|for|here|in|instead|into|now|on|or|out|please|so|to|too|up|with|work)\b)/i,
   /\s(?:this|these|those)(?=$|[,.!?;…]|\s(?:again|also|at|by|for|here|in|instead|next|now|on|too)\b)/i,
@@ -236,7 +238,7 @@ export function objectPointsBack(sentence: string): boolean {
   return OBJECT_BACK.some((one) => one.test(sentence));
 }
 
-/** Says whether the subject of a user's sentence, or of a title, was named before it. */
+/** Like pointsBack(), for a sentence of a user or a title. */
 export function requestPointsBack(sentence: string): boolean {
   return REQUEST_POINTS_BACK.test(sentence) || pointsBack(sentence);
 }
@@ -267,14 +269,14 @@ const HAS_VERB = /\b(?:is|are|was|were|has|have|had|needs?|must)\b/i;
 /** Matches an action whose subject is named above the list: "Verifies the message". */
 const NAMELESS =
   /^(?:(?:also|always|never|only|correctly) )?(?:adds|allows|applies|asserts?|catches|clears|combines|compares|computes|contains|converts|creates|deletes|detects|displays|ensures|extracts|fails|fetches|finds|gets|handles|includes|keeps|loads|merges|parses|prevents|provides|reads|reduces|removes|replaces|requires|resolves|returns|saves|sends|shows|skips|supports|triggers|uses|validates|verif(?:y|ies)|wraps|writes)\b(?! (?:is|are|was|were|pass|fail)\b)/i;
-/** Matches references to text that is not quoted: "The most likely are #1 and #2", "Option 1 is longer", "see above". */
+/** Matches references to text around the line: "The most likely are #1 and #2", "Option 1 is longer", "see above". */
 const NAMES_ABSENT =
   /^option [A-D\d]\b(?!:)|^the P\d (?:issues|items)\b|(?:^|\s)#\d (?:and|or|&) #\d|^(?:this|that|these|those|the (?:following|above)) (?!(?:branch|repo|repository|project|package|codebase|service)\b)\p{L}|\b(?:(?:see|as|mentioned|listed|described) (?:above|below)|the (?:above|following))\b|^(?:dies|jene)[ers]{0,2} \p{L}|^(?:cette?|ces) \p{L}|^est[aeo]s? \p{L}/iu;
 /** Matches an actor of an example, "Session B tries to start". One line cannot explain who it is. */
 const IN_EXAMPLE =
   /\b(?:[Aa]gent|[Bb]ranch|[Cc]lient|[Cc]ommit|[Pp]rocess|[Pp]rompt|[Ss]ession|[Tt]hread|[Uu]ser|[Ww]orker) (?:[A-D]|[1-4])\b/g;
 
-/** Says whether a sentence is a step of an example: it names one of several that act. */
+/** Says whether a sentence is a step of an example: it names exactly one actor, such as "Session B". */
 export function isStepOfExample(sentence: string): boolean {
   return new Set(sentence.match(IN_EXAMPLE)).size === 1;
 }
@@ -282,7 +284,7 @@ export function isStepOfExample(sentence: string): boolean {
 /** Matches a place in the code without a statement about it. */
 const POINTS_TO_CODE =
   /^`[\w./-]+\.\w{1,4}(?::[^`]*)?`:? (?:[–—-] )?(?:used|called|defined|during|in|at|where|when|for)\b/i;
-/** Matches a line about one test, "`TestQuay` - verifies the lock": the file of the test says what it verifies. */
+/** Matches a line about a single test, "`TestQuay` - verifies the lock". The file of the test says the same. */
 const NAMES_TEST =
   /^`?(?:Test[A-Z]\w+|[\w./-]*(?:_test\.\w{1,4}|\.(?:spec|test)\.\w{1,4}))(?::\d+)?`?\s*(?:[–—:-]\s|\()/u;
 /** Matches a count of written lines, which the file shows too. */

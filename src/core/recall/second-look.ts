@@ -23,11 +23,11 @@ export interface Action {
 }
 
 /**
- * Calls after which svc takes its second look, once per prompt. On 572 prompts of real sessions it found something
- * for twice as many after four calls as after two, and for few more after six.
+ * Number of calls after which svc takes its second look, once per prompt. On 572 prompts of real sessions, a look after
+ * four calls found something for twice as many prompts as a look after two; after six it found few more.
  */
 export const CALLS_MIN = 4;
-/** Bound on calls and results that are read, newest first. */
+/** Bound on the items after the prompt that are read: the newest ones. */
 const ITEMS_MAX = 32;
 const ITEM_BYTES_MAX = 128 * 1024;
 const EACH_MAX = 16;
@@ -73,7 +73,7 @@ export function newestResult(view: RequestView): number | undefined {
   return undefined;
 }
 
-/** Returns the newest texts, each once. */
+/** Returns the newest EACH_MAX texts, each once. */
 function distinct(texts: readonly string[]): readonly string[] {
   return [...new Set(texts.toReversed())].slice(0, EACH_MAX);
 }
@@ -100,8 +100,9 @@ function isFile(path: string): boolean {
 /** Parameters in which tools receive a search text. */
 const SEARCHED = ['pattern', 'query', 'regex', 'symbol', 'name'] as const;
 
-/** Matches words; IS_CHOSEN matches those that look like the name of one thing, with a sign or a capital inside. */
+/** Matches words that may be names. */
 const NAME = /[A-Za-z_$][\w$]*(?:[-:.][A-Za-z_$][\w$]*)*/g;
+/** Matches a word that looks like a name in code: it has a sign or a capital inside. */
 const IS_CHOSEN = /[a-z\d][A-Z]|[A-Za-z\d][_:]+[A-Za-z]|^[A-Z][A-Z\d_]{3,}$|^[A-Z][a-z]+[A-Z]/;
 const NAME_CHARS_MIN = 5;
 
@@ -122,7 +123,7 @@ function namesOf(text: string): readonly string[] {
 
 const ERROR =
   /\b[A-Za-z]*(?:Error|Exception)\b|\b(?:error|fatal|panic|failed|failure|cannot|denied|refused|undefined|unresolved|not found|no such)\b/i;
-/** Matches a line of a listing or of code, which may name an error but reports none. */
+/** Matches a line of a listing or of code, which may contain the word "error" but reports none. */
 const QUOTES_CODE = /^\s*(?:\d+[:→\t]|\/\/|[#*+-])|[{;,]\s*$|\w\(|[:=]=|\.\w+:\d+:/;
 
 /** Says whether a line reports an error and is neither code nor part of a listing. */

@@ -1,13 +1,13 @@
 import { hasTerms } from './terms.ts';
 
 /**
- * Classifies a sentence that is quoted alone: it states, orders or asks, it holds a value, or it is only a fragment.
- * A question alone does not help the model, and reads as if it had no answer; a fragment displaces a sentence.
+ * Classifies a sentence that may be quoted alone: as a statement, an order, a question, or a fragment. A question alone
+ * does not help the model, and reads as if it had no answer. A fragment takes the place of a useful sentence.
  */
 
 /**
- * Matches the end of a sentence: its mark and a space. The dot of an abbreviation or of a list number does not
- * count, nor do the dots that end a piece of code.
+ * Matches what separates two sentences: a line end, or the space after a full stop, a question mark or an exclamation
+ * mark. The dot of an abbreviation or of a list number does not end a sentence, nor do the dots that end code.
  */
 const SENTENCE_END =
   /\n+|(?<!(?:^|\n)\s*(?:\d{1,3}|[A-Za-z])\.|(?:^|\s)(?:e\.?g|i\.?e|vs|etc|cf|approx|resp|re|z\.B|d\.h|bzw)\.)(?<=[.!?]["'”’)\]*_`]{0,3})(?<!\.\.\.`)\s+|(?<=[。！？])/u;
@@ -64,16 +64,16 @@ export function isStatement(sentence: string): boolean {
   return kindOf(sentence) === 'statement';
 }
 
-/** Matches names of files and functions, branches and numbers: values that cannot be guessed. */
+/** Matches values that a reader cannot guess: names of files, functions and branches, and numbers. */
 export const SPECIFIC = /`[^`]+`|\b\w+\.\w{1,4}\b|\b\w+[._/]\w+|[a-z][A-Z]|#\d+|\b\d{2,}\b/;
 const SETTING = /\w=\S|\b[A-Z][A-Z\d_]{2,}\b|\d/;
 
-/** Says whether a text holds a value that cannot be guessed: a name of code, a setting, a number. */
+/** Says whether a text has a value that a reader cannot guess: a name of code, a setting, a number. */
 export function hasValue(text: string): boolean {
   return SPECIFIC.test(text) || SETTING.test(text);
 }
 
-/** Matches a line of code or of a drawn tree: it says little without its file, which the agent can read. */
+/** Matches a line of code, which says little without its file. The agent can read the file. */
 const CODE =
   /[{;}(]\s*(?:\/\/.*)?$|^[$>]\s|^\/\/ |\s:=\s|^(?:const|let|var|func|return|import|if|for|git)\b.*[({=]/;
 const DRAWN = /[─│├└┌╭╰╮╯┼═║]/;
@@ -82,13 +82,13 @@ const ROW_OR_STEP = /^\+\s|^\||\|$|\s\|\s|^[→⇒↳]|^[-=]>\s/;
 /** Matches a line that continues in the next one: a heading, half a list, a text that was cut. */
 const GOES_ON =
   /[:：,，、([{–—&|/\\]$|(?:…|\.\.\.|\s-)$|\s(?:an|and|because|but|its|my|or|our|than|the|their|which|your|between|from|into|of|onto|per|via|und|oder)$|\s(?:e\.?g|i\.?e)\.$/;
-/** A line without a verb and with at most this many words is a heading or a label. */
+/** A line with at most this many words, and without a sign that ends a sentence, is a heading or a label. */
 const LABEL_WORDS = 4;
 /** Matches a word. In scripts without spaces two characters are about a word. */
 const WORD =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]{1,2}|[^\s\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]*[\p{L}\p{N}][^\s\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]*/gu;
 
-/** Says whether a line of an answer, without its marks, is only a fragment or a label. */
+/** Says whether a line is only a fragment or a label. Pass it without Markdown. */
 export function isFragment(line: string): boolean {
   const words = line.match(WORD)?.length ?? 0;
   const isLabel = words <= LABEL_WORDS && !/[.!?。！？]["'”’)\]*_`]*$/u.test(line);
@@ -103,7 +103,7 @@ const PASTED =
   /\S {2,}\S|\t|^[^\p{L}\p{N}"'“`#]|^\d+(?:[,.)]|:\d)|^\S+$|^\S+@\S+ |^In \[\d+\]:|^(?:from [\w.]+ )?import \w|^(?:[Ee]rror|fatal|hint|[Ww]arning)(?:\[\w+\])?: |^Invoke the \S+ skill\b|\b(?:saved|written) to:? [/~]\S+$|^(?:\d{1,2}|[Oo]ption [A-D\d]) (?:does(?:n['’]t)?|is|looks?|seems?|sounds?|works?)\b/u;
 /** Matches a clause without its main clause: "if this is an edge case now", "which was on the quay". */
 const SUBORDINATE = /^(?:although|because|if|unless|whereas|while)\b[^,;–—]*$/iu;
-/** A longer sentence may hold its main clause without a comma. */
+/** Most words of a sentence that SUBORDINATE may match: a longer one may have a main clause without a comma. */
 const SUBORDINATE_WORDS = 8;
 
 /** Matches the rest of a question from another sentence: "in the hooks of the gateway?" */
@@ -111,7 +111,7 @@ const ASKS_ON =
   /^(?:about|also|as|at|by|enough|for|from|in|like|of|on|plus|via|with)\b(?! (?:how|what|which|who|whose)\b)[^,]*[?？]$/i;
 const ASKS_ON_WORDS = 7;
 
-/** Matches the rest of a sentence: it begins in lower case with a preposition, or is an indirect question. */
+/** Matches the rest of a sentence: it begins with a preposition in lower case, with "which", or with "whether". */
 const REST = /^(?:by|for|from|into|of|onto|than|via|with|which|[Ww]hether)\b[^,:;–—]*$/u;
 
 export function isRest(sentence: string): boolean {
@@ -127,7 +127,7 @@ export function isNoRequest(sentence: string): boolean {
   return isClause || isRest(sentence) || PASTED.test(sentence) || isFragment(sentence);
 }
 
-/** Says whether a line needs those around it. Code in backticks is whole: "Run `ps | grep quay` first." */
+/** Says whether a line is unclear without the lines around it; "Run `ps | grep quay` first." is clear. */
 export function isPiece(line: string): boolean {
   const prose = line.replaceAll(/`[^`]+`/g, '`code`');
   return (
@@ -139,10 +139,10 @@ export function isPiece(line: string): boolean {
   );
 }
 
-/** Matches a closing bracket that closes none: a face, or the mark of a list. */
+/** Matches a closing bracket that needs no partner: that of an emoticon or of a list number ("a)"). */
 const LONE_BRACKET = /[:;]['’]?-?\)|(?<=^|\s)\w{1,2}\)/g;
 
-/** Says whether a bracket or a quotation mark has no partner. */
+/** Says whether a bracket, a backtick or a double quotation mark has no partner. */
 function isUnbalanced(line: string): boolean {
   const text = line.replaceAll(LONE_BRACKET, '');
   const count = (sign: string): number => text.split(sign).length - 1;

@@ -17,20 +17,21 @@ import { hasValue, isNoRequest, kindOf, SPECIFIC } from './sentences.ts';
 import { termsOf } from './terms.ts';
 
 /**
- * Writes the list that opens an agent's session: one line for each of the few earlier sessions that most likely
- * matter. Hardly any sign shows which first prompt needs memory, so each gets this short list.
+ * Writes the list of earlier sessions that svc adds to the first prompt of an agent's session: one line (title) for
+ * each of the few that most likely matter. Hardly anything shows which first prompt needs memory, so each gets a list.
  */
 
-/** Bound on sessions in the list: as many as its token limit allows. */
+/** Bound on sessions in the list: its token limit allows no more. */
 export const SESSIONS_MAX = 3;
-/** Bound on sessions that are considered: one that says nothing new is replaced by the next. */
+/** Bound on sessions that are considered: if one has nothing new to say, the next takes its place. */
 const CANDIDATES_MAX = 12;
-/** Tokens for which one more session is listed: a line of fewer names no subject and no outcome. */
+/** Tokens that each listed session must get: a shorter line names neither subject nor outcome. */
 const SESSION_TOKENS = 19;
-/** Token limit of a title where no list limits it. */
+/** Most tokens of a title. */
 const TITLE_TOKENS_MAX = 36;
-/** Tokens of the fence, its mark and the line above the titles; DATE_TOKENS are those of a date. */
+/** Tokens of the block's opening and closing line, svc's mark and the line above the titles. */
 const FRAME_TOKENS = 40;
+/** Tokens of a day in front of a title. */
 const DATE_TOKENS = 9;
 /** Tokens of the dash and the line end of a title. */
 const LINE_TOKENS = 2;
@@ -39,7 +40,7 @@ export interface EarlierSession {
   /** When the session was last worked on, in milliseconds since 1970. */
   readonly at: number;
   readonly isSameBranch: boolean;
-  /** Sum of the inverse document frequencies of the prompt's words that occur in the session. */
+  /** Sum of the inverse document frequencies of the prompt's words that the session contains. */
   readonly sharedWords: number;
   /** How well its best exchange fits the prompt, relative to the best exchange of all sessions: from 0 to 1. */
   readonly fit: number;
@@ -47,12 +48,12 @@ export interface EarlierSession {
 
 const SCORE = { branch: 3, wordsShare: 0.25, wordsMost: 6, newest: 4, fit: 2 };
 const DAY_MS = 86_400_000;
-/** Least fit of a session of another branch. Below it the session's line is mostly about something else. */
+/** Least `fit` of a session of another branch. With less, the session is mostly about something else. */
 const FIT_ELSEWHERE_MIN = 0.6;
 
 /**
  * Orders the sessions by branch, shared rare words, fit of the best exchange, and age. Leaves out sessions of other
- * branches that fit badly, unless no session fits, as after "hello".
+ * branches that fit badly. If no session fits at all, as after "hello", it leaves out none.
  */
 export function likeliestSessions<Kind extends EarlierSession>(
   sessions: readonly Kind[],
@@ -84,16 +85,16 @@ export interface Titled<Kind> {
 
 /** An earlier session of the list. */
 export interface Listed<Kind> {
-  /** The one branch that it worked on; '' if there are several, or if it says nothing. */
+  /** The one branch that names the session; '' if it had several, a common one, or that of the session that asks. */
   readonly branch: string;
   /** Returns the session's title within a token limit. */
   titleWithin(tokensMax: number): Titled<Kind> | undefined;
 }
 
 /**
- * Divides the list's tokens equally among the sessions; what one leaves goes to those after it, then to those whose
- * lines were too long. With what is left, the best sessions are named by their branches, each branch once. `days`: on
- * how many days the sessions were.
+ * Returns a title for each session, within the list's tokens; undefined if none fits. The tokens are divided equally.
+ * What a title leaves goes to the sessions after it, then to those for which no title fitted. With the rest, titles get
+ * the name of their branch, each branch once. `days`: on how many days the sessions were.
  */
 export function shareTitles<Kind>(
   sessions: readonly Listed<Kind>[],
@@ -129,9 +130,10 @@ export type TitleWithin<Kind> = (
 ) => Titled<Kind> | undefined;
 
 /**
- * Describes a session in one line: what an answer concluded about the things that the user asked for, after the
- * request if both fit. If no answer concluded anything, it is a request whose words the answer took up. Undefined if
- * there is neither, or if everything is already quoted. The exchanges are read once, for all titles.
+ * Reads a session's exchanges once, and returns a function that describes the session in one line (title). The title is
+ * what an answer concluded about the things that the user asked for, after the request if both fit. If no answer
+ * concluded anything, it is a request whose words the answer has too. Undefined if there is neither, or if everything
+ * is already quoted.
  */
 export function titlesOf<Kind extends TitledExchange>(
   exchanges: readonly Kind[],
@@ -151,26 +153,27 @@ export function titlesOf<Kind extends TitledExchange>(
   };
 }
 
-/** What adds to a title's score, or subtracts from it. */
+/** Summands of a title's score. */
 const VALUE = {
   word: 0.3,
   order: 1,
   finding: 1.5,
   change: 1,
   asked: 1,
-  // An answer begins with what it did; details follow.
+  // For each sentence before it: an answer begins with what it did, and details follow.
   later: -0.1,
-  // A request alone, because most orders of a past day are done.
+  // For a request without a conclusion: most orders of a past day are done.
   untold: -100,
 };
-/** Bound on words that a title names, and on those of them that the user said, which count. */
+/** Most informative words of a request that count in its score. */
 const WORDS_MAX = 8;
+/** Most words of an answer's line that count because the user's requests have them too. */
 const ABOUT_MAX = 3;
-/** Fewest words of the requests by which a line is judged: after "ok, go" it may be about anything. */
+/** If the requests have fewer informative words, such as "ok, go", a title need not share any with them. */
 const ASKED_MIN = 5;
-/** Fewest words of a request that its answer takes up: a subject comes again, an order is carried out. */
+/** Fewest informative words that a request shares with its answer if it is the session's subject. */
 const TAKEN_MIN = 2;
-/** Tokens of the mark of an answer, and of what stands between a request and a conclusion. */
+/** Tokens of ANSWER_MARK and of TITLE_ARROW. */
 const MARK_TOKENS = 2;
 const ARROW_TOKENS = 4;
 
@@ -181,7 +184,7 @@ interface Scored {
 
 /** A sentence that can be a part of a title. */
 interface Candidate extends Scored {
-  /** As the exchange has it. */
+  /** The sentence as the exchange has it. `title` is the same without Markdown and politeness. */
   readonly sentence: string;
   readonly tokens: number;
 }
@@ -194,7 +197,7 @@ interface ExchangeLines {
   isSubject(request: string): boolean;
 }
 
-/** `asked`: the words of the session's requests that name something. */
+/** Finds what an exchange can add to a title. `asked`: the informative terms of all requests of the session. */
 function linesOf(
   exchange: TitledExchange,
   values: TermValues,
@@ -270,7 +273,7 @@ function candidatesIn(
 }
 
 function scoreAsked(title: string, naming: ReadonlySet<string>): number {
-  // An order says what the user wanted in the session.
+  // Prefer an order, because it says what the user wanted in the session.
   const isOrder = kindOf(title) === 'order';
   return VALUE.word * Math.min(WORDS_MAX, naming.size) + (isOrder ? VALUE.order : 0);
 }
@@ -289,6 +292,7 @@ function scoreTold(title: string, naming: ReadonlySet<string>, asked: ReadonlySe
   );
 }
 
+/** Returns the terms of a text that may name a subject. */
 function namingIn(text: string): ReadonlySet<string> {
   return new Set(termsOf(text).filter((term) => isTelling(term) && !VAGUE.has(term)));
 }
@@ -303,8 +307,9 @@ const IS_OPEN =
 /** Matches an answer in which a model says that it does not know. */
 const KNOWS_NOTHING =
   /^(?:(?:sorry|unfortunately)\b.{0,20}?)?I(?: am|[’']m| do| can| could)? ?(?:n?(?:o|[’'])t (?:have|know|find|see|tell|say|sure|certain|determine)|unable|unsure)\b/i;
-/** Fewest naming words of a title; NAMING_SHARED_MIN if it shares a word with the prompt or has a value. */
+/** Fewest terms of a title that may name a subject. */
 const NAMING_MIN = 3;
+/** The same for a title that shares a term with the prompt, or has a value (see hasValue). */
 const NAMING_SHARED_MIN = 2;
 /** Stems of words that could be about any subject. */
 const VAGUE = new Set(

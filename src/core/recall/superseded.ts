@@ -1,6 +1,6 @@
 /**
- * Finds outdated exchanges: of two statements about a changed file the newer one holds. While the file is unchanged,
- * both describe the same text, so both may hold.
+ * Finds outdated exchanges. If a file changed between two statements about it, only the newer one counts. If it did
+ * not change, both describe the same text, so both count.
  */
 
 export interface Statement {
@@ -12,8 +12,8 @@ export interface Statement {
 }
 
 /**
- * Removes superseded exchanges. An exchange is superseded if newer found ones concern all its files, and one of these
- * files has changed in between.
+ * Removes superseded exchanges. An exchange is superseded if `found` has a newer exchange about each of its files, and
+ * at least one of these files has changed in between.
  */
 export function withoutSuperseded<Kind>(
   found: readonly Kind[],

@@ -53,7 +53,7 @@ export function readTerms(text: string): Terms {
 
 /** Bound on cached words: as many as a language commonly uses, 110 bytes each. Up to twice as many are held. */
 const KNOWN_WORDS = 32_768;
-/** The terms of each word. Most words have one term, which is stored without a list around it. */
+/** The terms of each word. Most words have one term, which is stored as a string to save memory. */
 const knownWords = new Known<Terms | string>(KNOWN_WORDS);
 
 function makeTerms(word: string): Terms | string {

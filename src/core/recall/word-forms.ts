@@ -1,7 +1,7 @@
 /**
  * Lists irregular forms of English words ("bought" for "buy", "children" for "child"), and words with two spellings
- * in texts about code ("colour", "repo", "postgres"). A comma ends each group, and the index has the first word of the
- * group for all its words. Forms that are more often another word are missing: "left", "rose", "led", "ground".
+ * in texts about code ("colour", "repo", "postgres"). A comma ends each group. The index stores the first word of a
+ * group instead of the others. Forms that are more often another word are missing: "left", "rose", "led", "ground".
  */
 const GROUPS = `
   beat beaten, become became, begin began begun, bend bent, bite bit bitten, blow blew blown, break broke broken,
