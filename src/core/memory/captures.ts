@@ -17,8 +17,8 @@ import { announcesStep, offersWork, SAYS_WHY } from './next-steps.ts';
  * half an answer. Secrets are masked before any other code sees the text.
  */
 
-// Bound on a text. The longest typed prompts and answers measured are under 30 kB; a longer one is pasted data, of
-// which the beginning is kept.
+// Bound on the characters of a stored text. The longest typed prompts and answers measured are under 30 kB. Of a longer
+// text, which is pasted data, the beginning is stored.
 const TEXT_CHARS_MAX = 32_768;
 
 /** Returns the record of the user's text; undefined if the text only steers, as "ok" and "commit this" do. */
@@ -32,8 +32,8 @@ export function captureHuman(
 
 /**
  * Returns the record of the assistant's visible text of an exchange; undefined if there is nothing to store. `heard`:
- * the memories in the request, because an answer that only repeats them is not stored. `lastText`: its part after the
- * last tool call.
+ * the memories in the request, because an answer that only repeats them is not stored. `lastText`: the part of
+ * `assistantText` after the last tool call.
  */
 export function captureAssistant(
   assistantText: string,
@@ -60,9 +60,9 @@ function lastFromIn(text: string, lastText: string, heard: Heard): number {
 }
 
 /**
- * Returns the text of an existing memory, from an export or written by a user. Secrets are masked again, because a
- * line may come from anywhere. Nothing else is removed: svc's own blocks were removed when it was captured, and
- * anything else in their form is the user's text. Undefined if nothing is left.
+ * Returns the record of a text from an export, or of one that a user wrote as a memory; undefined if nothing is left.
+ * Secrets are masked and private parts removed, because the text may come from anywhere. Blocks of svc are not removed:
+ * that happened when the text was first stored, so what looks like one is the user's text.
  */
 export function captureStored(role: 'user' | 'assistant', text: string): RecordText | undefined {
   const kept = maskSecrets(stripPrivate(text)).text;
@@ -107,10 +107,13 @@ export function lookQuestion(
   return { ...place, humanText, assistantText: '', excludeDigests: [], tokensMax, agent };
 }
 
-/** The texts of an exchange as they would be stored, apart from echoes. Cached, because masking is slow. */
+/** An exchange and its digests. Callers cache it, because masking is slow. */
 export interface CleanExchange {
+  /** The user's text as the request has it. */
   readonly humanText: string;
+  /** The digest of the user's text as it would be stored. */
   readonly humanDigest: string;
+  /** The answer as it would be stored if no memory was recalled. */
   readonly said: string;
   readonly saidDigest: string;
 }
@@ -124,7 +127,7 @@ export function cleanExchange({
   return { humanText, humanDigest, said, saidDigest: textDigest('assistant', said) };
 }
 
-/** Returns the digests that an exchange would have as memories. Recall skips what the request already holds. */
+/** Returns the digests that an exchange would have as memories, so that recall skips what the request already has. */
 export function heldDigests(
   { humanText, humanDigest, said, saidDigest }: CleanExchange,
   blocks: readonly string[],
@@ -171,12 +174,12 @@ function cleanAnswer(text: string, own: OwnBlocks = NO_BLOCKS): string {
   return withoutAnnouncements(cleanText(withoutReminders(withoutWrittenThoughts(text)), own));
 }
 
-/** Says whether an answer has less than two informative words, such as "Done. All tests pass.". */
+/** Says whether an answer has fewer than two terms besides status and announcements: "Done. All tests pass." */
 function saysLittle(text: string): boolean {
   return text === '' || isFiller(text) || !hasTerms(lastingPart(text).slice(0, 400), 2);
 }
 
-/** Names of elements with reasoning, in any case: DeepSeek, Qwen and GLM; Gemini; Seed; users' own prompts. */
+/** Names of the XML elements into which models write reasoning. */
 const NAMES = '(?:\\w+:)?think(?:ing)?|thoughts?|reasoning';
 /** Pairs of marks around reasoning: Mistral, Cohere, Gemma 4, Kimi, Apertus. */
 const PAIRS = [
@@ -203,10 +206,9 @@ const MARK = new RegExp(
 );
 
 /**
- * Removes reasoning that a model wrote into its visible text. That happens if a server of open models cannot tell
- * reasoning from the answer, and with Gemini if the client asks for thoughts.
- * The forms are those of vLLM's reasoning parsers, of Gemini's OpenAI layer and of OpenAI's harmony format, as
- * documented in November 2026.
+ * Removes reasoning that a model wrote into its visible text. That happens if a server of open models does not separate
+ * the two, and with Gemini if the client asks for thoughts. The forms are those of vLLM's reasoning parsers, of
+ * Gemini's OpenAI layer and of OpenAI's harmony format, as documented in November 2026.
  */
 function withoutWrittenThoughts(text: string): string {
   if (!MAYBE.test(text)) return text;
@@ -216,8 +218,8 @@ function withoutWrittenThoughts(text: string): string {
 }
 
 /**
- * Returns where the text after the last unmatched closing mark begins: if the prompt's template opened the
- * reasoning, the answer only closes it.
+ * Returns the index after the last closing mark that has no opening one; 0 if there is none. The prompt's template may
+ * have opened the reasoning, so that the answer only closes it.
  */
 function afterLastClose(text: string): number {
   const opened = new Set<string>();
@@ -235,10 +237,10 @@ function afterLastClose(text: string): number {
 
 const MESSAGE_ENDS = /<\|start\|>(?:assistant)?|<\|(?:end|return|call)\|>/;
 const MESSAGE = /^\s*<\|channel\|>(\w*)([^]*?)<\|message\|>([^]*)$/;
-/** Matches channel names in the text, which a server writes if it removes the marks. */
+/** Matches reasoning between two channel names, which a server leaves in the text if it only removes the marks. */
 const UNMARKED = /^\s*analysis[^]*assistantfinal/;
 
-/** Keeps harmony's `final` channel, and `commentary` for the user; not `commentary` for a tool. */
+/** Removes harmony's messages except those of the channel `final`, and of `commentary` that is not for a tool. */
 function finalChannel(text: string): string {
   if (!text.includes('<|channel|>')) return text.replace(UNMARKED, '');
   const said: string[] = [];
@@ -262,8 +264,8 @@ const ANNOUNCEMENT_CHARS_MAX = 200;
 const NO_ANSWERS: ReadonlySet<string> = new Set(['No response requested.', '(no content)']);
 
 /**
- * Removes sentences that announce the assistant's next step, and short remarks between paragraphs: once read they are
- * worthless. Code, lists and headings stay.
+ * Removes sentences that announce the assistant's next step, and short remarks between paragraphs, because nobody needs
+ * them later. Code, lists and headings stay.
  */
 function withoutAnnouncements(text: string): string {
   const kept = proseKept(text, (sentence) => !isAnnouncement(sentence)).trim();
@@ -296,7 +298,7 @@ function isAnnouncement(sentence: string): boolean {
 }
 
 interface Status {
-  /** Words of which each sentence of this form has at least one. */
+  /** A sentence of this form has at least one of these words. */
   readonly words: readonly string[];
   readonly form: RegExp;
 }
@@ -306,10 +308,10 @@ function status(words: string, form: RegExp): Status {
 }
 
 /**
- * Forms of status sentences. V8 compiles a form when a sentence first contains one of its words. Most take less than
- * half a millisecond; as one pattern they delayed the first answer after a start by 10 ms. Sentences are
- * lower-cased, which halves that. Unicode classes are avoided: such a pattern takes 400 ms at its first text that is
- * not ASCII.
+ * Forms of sentences that report a status. V8 compiles a form when a sentence first contains one of its words. Most
+ * take less than half a millisecond; a single pattern for all delayed the first answer after a start by 10 ms. They are
+ * written for lower case, which halves the time. They have no Unicode classes: a pattern with one takes 400 ms for its
+ * first text that is not ASCII.
  */
 const STATUS: readonly Status[] = [
   status(
@@ -361,7 +363,7 @@ const STATUS: readonly Status[] = [
 ];
 const STATUS_CHARS_MAX = 140;
 
-/** Returns the text without announcements, status and offers: the part that is still useful next week. */
+/** Returns the text without announcements, status, offers and masked secrets: the part that is useful later. */
 function lastingPart(text: string): string {
   const kept = proseKept(
     text,

@@ -4,14 +4,14 @@ import type { Item, RequestView } from '../conversation/view.ts';
 import { type Call, callsOf, commandIn, pathIn } from '../dialects/dialects.ts';
 
 /**
- * Finds the files that an exchange is about, by the names in its tool calls. The names show where to look on this
- * machine's disk, and which memories are about the same files. They are not stored as memories.
+ * Finds the files that an exchange is about, by their names in its tool calls. By these names svc reads the files on
+ * this machine, and finds memories about the same files. The names are not stored as memories.
  */
 
-/** Bound on the bytes of calls that are parsed, from the end of the exchange. Parsing them takes some 10 ms. */
+/** Bound on the bytes of calls that are parsed, newest first. Parsing that many takes some 10 ms. */
 const BYTES_MAX = 1024 * 1024;
 const CALLS_MAX = 256;
-/** Bound on names from a single call. */
+/** Bound on edited files, and on read files, of a single call. */
 const CALL_NAMES_MAX = 64;
 const NAMES_MAX = 256;
 /** Longest patch that is read: a longer one changes the whole project. */
@@ -22,9 +22,9 @@ const PATCHED = /^\*\*\* (?:Add File|Update File|Move to): (.+)$/gm;
 const EDITS = /edit|write|replace|patch|create|insert|update/i;
 
 /**
- * Returns the files that the exchange is about: the edited ones, and those it read if its texts name them. Other
- * files were only read on the way. If that gives none, all files that it read. Newest first, each once. Relative
- * names are relative to the client's folder.
+ * Returns the files that the exchange is about: first those that it edited, then those that it read and its texts
+ * (`said`) name. If there are none of either, returns all files that it read. Both groups are newest first, and each
+ * file is returned once. A relative name is relative to the client's folder.
  */
 export function concernedFiles(
   view: RequestView,
@@ -139,9 +139,9 @@ function baseOf(name: string): string {
 const PRINTERS: ReadonlySet<string> = new Set(
   'cat bat batcat head tail nl less more sed'.split(' '),
 );
-// Longest command that is read. Real commands are shorter; after a here-document marker there is only text to be
-// written.
+// Longest command that is read, in characters. Longer ones write a text.
 const COMMAND_CHARS = 4_096;
+// After this sign there is only text that the command writes.
 const HERE_DOCUMENT = '<<';
 const WORDS = /'[^']*'|"[^"]*"|[<>]+&?\d?|[^\s'"<>]+/g;
 

@@ -4,14 +4,15 @@ import { EVERYDAY_WORDS } from '../recall/relevance.ts';
 import { stem } from '../recall/stemming.ts';
 
 /**
- * Removes from an answer what only repeats recalled memories. A stored echo would be recalled twice next time, and
- * after ten sessions the memory would consist of copies.
- * The time is linear in the answer; recalled blocks are bounded by their budget.
+ * Removes from an answer what only repeats recalled memories (echoes). A stored echo would be recalled beside its
+ * original, and after ten sessions the memory would consist of copies.
+ * The time is linear in the answer; recalled blocks have a token limit.
  */
 
-// Share of known words from which on a sentence may be an echo: with a fourth of new words it says something new.
+// Share of known words from which on a sentence may be an echo. With more than a fourth of new words it says
+// something new.
 const REPEATED_SHARE = 0.75;
-// Fewest terms of the remaining text that is stored: three words are no more than "as you said".
+// Fewest terms that must remain after echoes are removed: three terms say no more than "as you said".
 const OWN_TERMS_MIN = 4;
 
 /** Stems of words with which people and models refer to earlier statements. */
@@ -97,9 +98,9 @@ const BEFORE_NOUN =
   /^(?:an?|the|this|that|these|those|my|our|your|his|her|its|their|of|for|in|on|at|to|from|with|about|der|die|das|den|dem|des|ein\p{L}{0,2}|für|von|mit|bei|im|am)$/iu;
 
 /**
- * Says whether a sentence names something that is in the question and in no memory: then the same words answer
- * another question. A noun is recognised by the article, possessive or preposition before it, or at the start of a
- * sentence.
+ * Says whether a sentence names something that is in the question and in no memory. Then it is no echo, because known
+ * words answer a new question. A word is a name if it looks like an identifier, has a capital, or follows an article, a
+ * possessive or a preposition.
  */
 function isAboutAsked(
   sentence: string,
@@ -191,7 +192,7 @@ const SHARED_MIN = 2;
  * rephrasing ("is kept in redis") is no correction.
  */
 class Statements {
-  /** The terms of each sentence, in the sentence's order. */
+  /** The terms of each sentence of the memories, in the sentence's order. */
   readonly #statements: readonly (readonly string[])[];
   readonly #known: ReadonlySet<string>;
   readonly #contrasts: ReadonlySet<string>;
@@ -238,7 +239,7 @@ class Statements {
   }
 }
 
-/** Returns a statement's terms between two known ones; if only one is known, the term next to it. */
+/** Returns a statement's terms between two of its terms; if only one of these is given, the term next to it. */
 function betweenIn(
   statement: readonly string[],
   before: string | undefined,
@@ -252,7 +253,7 @@ function betweenIn(
   return [];
 }
 
-/** Returns the contrasts of a sentence, such as "x over y". `isTurned`: with both sides swapped. */
+/** Returns a key for each contrast of a sentence, such as "x over y". `isTurned`: that of "y over x". */
 function contrastsIn(sentence: string, isTurned = false): string[] {
   return Array.from(sentence.matchAll(CONTRAST), ([, left = '', word = '', right = '']) => {
     const sides = [left, right].map((side) => termsOf(side).join(' '));

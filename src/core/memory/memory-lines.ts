@@ -15,8 +15,8 @@ import {
 import { isoTime, isTime } from './times.ts';
 
 /**
- * Memories as JSON lines: `svc memory export` writes and `svc memory import` reads them, here or on another machine.
- * A line is not trusted: secrets in its text are masked as in any capture, and its digest is computed again.
+ * Writes memories as JSON lines for `svc memory export`, and reads them for `svc memory import`, here or on another
+ * machine. A line is not trusted: secrets in its text are masked, and its digest is computed again.
  */
 
 export type ReadLine =
@@ -78,7 +78,7 @@ export function readLine(line: string, given: { space?: string; now: number }): 
   return { kind: 'record', record };
 }
 
-/** Reads the marks; returns a message if one is invalid. */
+/** Reads the user's choices (see MemoryMarks); returns a message if one is invalid. */
 function marksIn({ pin, edited, rules }: Readonly<Record<string, unknown>>): MemoryMarks | string {
   if (pin !== undefined && !isPin(pin)) return 'pin must be always or never';
   const editedAt = timeIn(edited);

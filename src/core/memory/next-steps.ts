@@ -1,7 +1,7 @@
 /**
- * Says whether a sentence offers work or announces the assistant's next step: "Good, now let me check the tests". It
- * compares word by word: V8 took 40 ms to compile one pattern for all of it, which delayed the first answer after a
- * start.
+ * Recognises sentences in which the assistant offers work or announces its next step: "Good, now let me check the
+ * tests". Several small patterns match one part of a sentence each, because V8 took 40 ms to compile a single large
+ * one, which delayed the first answer after a start.
  */
 
 /** Says whether a sentence announces a next step. `sentence` must be in lower case. */
@@ -12,22 +12,24 @@ export function announcesStep(sentence: string): boolean {
   return next !== undefined && doesWhole(sentence.slice(next.length));
 }
 
-/** Matches "Good — ", "Great! ", "OK. ". BETWEEN_MAX bounds the characters between it and the next word. */
+/** Matches "Good", "Great", "OK" at the beginning of a sentence. */
 const COURTESY =
   /^(?:ok|okay|good|great|perfect|excellent|right|alright|sure|yes|nice|interesting|hmm|got it|understood|done)\b/;
 const BETWEEN = /^[^\p{L}\p{N}`]+/u;
+/** Most characters between a courtesy and the next word, as in "Good — ". */
 const BETWEEN_MAX = 4;
 /** Matches "And now, " or "so ". */
 const CONNECTOR = /^(?:and|so|but|now|next|first|then|also|finally|let me start)\b[,:]? ?/;
-/** Bound on courtesies, and on connectors, that are skipped. */
+/** Most courtesies, and most connectors after them, that are skipped. */
 const LEADS_MAX = 2;
 
-/** Returns the sentence with none, one or more of its opening phrases removed. */
+/** Returns the sentence itself, and what is left of it without one or more of its courtesies and connectors. */
 function afterLeads(sentence: string): readonly string[] {
   const courteous = repeated(sentence, afterCourtesy);
   return courteous.flatMap((rest) => repeated(rest, afterConnector));
 }
 
+/** Returns the sentence, and what `without` leaves of it if it is applied up to LEADS_MAX times. */
 function repeated(
   sentence: string,
   without: (rest: string) => string | undefined,
@@ -71,7 +73,7 @@ const NEXT = /^(?:now|next|also|then|first)[,:]? /;
 const ABROAD =
   /^(?:(?:jetzt|nun|als nächstes|zuerst) )?(?:ich )?(?:schaue|prüfe|führe|starte|suche|öffne|lese|beginne|teste|sehe mir|werde)\b(?: ich)?(?: (?:mir|jetzt|nun|zuerst|als nächstes|die|den|das|dir|alle)\b)|^lass mich\b|^(?:ahora )?(?:déjame|voy a|vamos a)\b|^(?:maintenant,? )?(?:je vais|laisse-moi|laissez-moi)\b|^(?:agora )?(?:vou|deixe-me)\b/;
 
-/** Beginnings of verbs; any ending may follow. */
+/** Verbs of the next step, some without their ending. After I_WILL any ending may follow; see doesWhole(). */
 const VERBS =
   `add|address|adjust|correct|help|improve|prepare|draft|tackle|demonstrate|load|analyse|analyze|apply|ask|begin|build|check|clean|commit|compare|confirm|continue|create|debug|delete|dig|do|double-check|edit|examin|explore|extract|fetch|figure|find|fix|gather|get|give|go|grab|handle|have a look|identify|implement|inspect|install|investigat|kill|launch|list|look|make|merge|move|open|parse|plan|proceed|pull|push|put|reread|re-read|rerun|re-run|read|rebase|rebuild|refactor|remove|rename|replace|research|resolve|restart|resume|retry|review|rewrite|run|scan|search|see|set|show|simplify|spawn|stage|start|stop|summarise|summarize|switch|take|test|trace|track|try|understand|update|use|validate|verify|view|wait|walk|work|write`.split(
     '|',
@@ -93,7 +95,7 @@ function afterPace(rest: string): string | undefined {
 
 const WORD_CHARACTER = /^\w/;
 
-/** Says whether a text begins with one of the verbs as a whole word: "Now fix", "next, for the". */
+/** Says whether a text begins with one of VERBS as a whole word, or with "for the". */
 function doesWhole(rest: string): boolean {
   return [...VERBS, 'for the'].some(
     (verb) => rest.startsWith(verb) && !WORD_CHARACTER.test(rest.slice(verb.length)),

@@ -13,10 +13,10 @@ const FILLERS =
 
 const FILLER_WORDS = new Set(FILLERS.split(' '));
 
-// Most words of a text that counts as filler; with a sixth word people begin to say something.
+// Most words of a text that counts as filler: longer texts of these words mostly say something.
 const FILLER_WORDS_MAX = 5;
 
-// Longest text that counts as filler: five such words.
+// Longest text that counts as filler, in characters: five filler words are shorter.
 const FILLER_CHARS_MAX = 64;
 
 /** Says whether a text is only filler: "ok", "continue", "yes please". */
@@ -44,13 +44,13 @@ const ORDER_WORDS = new Set(
   ).split(' '),
 );
 const ORDER_WORDS_MAX = 14;
-/** Most words of an order that are not in ORDER_WORDS ("deploy staging"). With two such words it says something. */
+/** Most words of an order that are not in ORDER_WORDS ("deploy staging"). A text with more mostly says something. */
 const OTHER_WORDS_MAX = 1;
 
 /** Matches an order in the form of a question: "can we make it a bit wider?" */
 const POLITE_ORDER =
   /^(?:(?:ok|okay|yes|yeah|and|so|now|then|hmm+|please|also|great|good)[,. ]{1,2}){0,3}(?:can|could|would|will) (?:you|we|i)\b(?! (?:explain|tell|not|also tell))/i;
-/** Matches a reference to something on the screen; such an order says even less. */
+/** Matches a reference to something on the screen. A polite order with one may have one word more; see isOrder(). */
 const POINTS_AT_SOMETHING = /\b(?:this|that|these|those|it|again|them)\b/i;
 
 /** Matches signs of a text worth storing, however short: a rule, a reason, a name, a path, an address, a number. */
@@ -79,10 +79,10 @@ export function isOrder(text: string): boolean {
   if (words.length > ORDER_WORDS_MAX) return false;
   if (MENU_ANSWER.test(text) && words.length <= MENU_WORDS_MAX) return true;
   const others = words.filter((word) => !isOrderWord(word));
-  // A single word answers a question ("postgres"), so it is stored. A question is stored with its answer, because the
-  // answer may not repeat its subject.
+  // A question or a statement is stored if it has any other word: an answer may not repeat the subject of its question.
   const isQuestion = text.includes('?') && !POLITE_ORDER.test(text);
   if (isQuestion || STATEMENT.test(text)) return others.length === 0;
+  // A text of only other words is stored, because it may be an answer ("postgres").
   const othersMax = POINTS_AT_SOMETHING.test(text) ? OTHER_WORDS_MAX + 1 : OTHER_WORDS_MAX;
   return (
     others.length < words.length &&

@@ -1,16 +1,17 @@
 /**
- * Says whether a memory is still valid, by the files that its exchange was about. svc does not understand files: a
- * changed file is a reason to check, and no proof that a statement is wrong.
+ * Judges by the files that an exchange was about whether its memory is still valid. svc only compares files: a changed
+ * one is a reason to check a memory, and no proof that it is wrong.
  */
 
 /** A file compared with its earlier state. `gone`: nothing or no plain file is at its path. */
 export type FileVerdict = 'same' | 'changed' | 'gone' | 'unknown';
 
+/** Whether a memory is still valid. 'outgrown': a file has changed since, so that it may not be. */
 export type Holds = 'yes' | 'outgrown' | 'unknown';
 
 /**
- * Combines the verdicts on the files. `isSameTree`: the memory is from the working tree in which the files are now
- * checked. Another working tree may never have had a missing file.
+ * Combines the verdicts on all files of a memory. `isSameTree`: the memory is from the working tree in which svc now
+ * checks the files. Another working tree may never have had a file that is gone.
  */
 export function holdsNow(verdicts: readonly FileVerdict[], isSameTree: boolean): Holds {
   const isOutgrown = verdicts.some((one) => one === 'changed' || (one === 'gone' && isSameTree));

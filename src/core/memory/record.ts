@@ -4,12 +4,12 @@ import { type TextRole, textDigest } from './reference.ts';
 import { isTime } from './times.ts';
 
 /**
- * The record: one remembered text with its place in a conversation. The memory port, both stores, the journals, the
- * export and the memory API all use this type. Its limits and its validation are only in this file. `reference.ts`
- * computes its names, `core/memory-api/record-items.ts` its form in the memory API.
+ * Defines and validates a record: one remembered text with its place in a conversation. The memory port, both stores,
+ * the journals, the export and the memory API all use this type. `reference.ts` computes its digest and reference,
+ * `core/memory-api/record-items.ts` its form in the memory API.
  */
 
-/** The role of a text that is searched. */
+/** The role of a text that recall searches: all but outputs of tools. */
 export type SpeakerRole = Exclude<TextRole, 'tool'>;
 
 /**
@@ -40,7 +40,7 @@ export interface MemoryRecord<Role extends TextRole = TextRole> extends MemoryMa
   readonly lastFrom?: number;
   /** 'unverified' if svc is not certain that the user wrote the text. It ranks lower then, and is never a rule. */
   readonly source?: 'unverified';
-  /** True if `at` is when the text was said, not when it was found. Repeating the text then renews the date. */
+  /** True if `at` is when the text was said, not when svc found it. Storing the text again then renews its date. */
   readonly isTimed?: true;
   /** True if the user imported it from a file or a transcript, so that svc did not see it live. */
   readonly isImported?: true;
@@ -51,7 +51,7 @@ export interface MemoryMarks {
   readonly pin?: Pin;
   /** Milliseconds since 1970. */
   readonly editedAt?: number;
-  /** The user's choices for single rules in the text, by sentence. */
+  /** The user's choices for single rules in the text. The key is the rule's sentence. */
   readonly rules?: Readonly<Record<string, RuleMark>>;
 }
 
@@ -99,20 +99,20 @@ export interface RecalledPassage {
   readonly score: number;
 }
 
-/** Longest text. A longer one is a pasted file, and indexing it would delay recall by a second. */
+/** Longest text, in UTF-16 units. A longer one is a pasted file, and indexing it would delay recall by a second. */
 export const RECORD_CHARS_MAX = 512 * 1024;
 /** Bound on conversation keys, clients and branches: they are names, not texts. */
 const NAME_CHARS_MAX = 1024;
 const EXCHANGES_MAX = 2 ** 32;
 
-/** Identifies a capture on its way to the memory. The same words said at another time are another capture. */
+/** Returns a key for a record that is on its way to the memory. If its time is known, equal words elsewhere differ. */
 export function captureKeyOf({ digest, space, isTimed, fingerprint }: MemoryRecord): string {
   return `${digest} ${space} ${isTimed === true ? fingerprint : ''}`;
 }
 
 /**
- * Says whether a store may keep a record. Every store rejects the same records. Searching an output of 100 kB for
- * secrets takes 25 ms.
+ * Says whether a store may keep a record; all stores use this function. For an output of 100 kB it takes 25 ms, because
+ * it searches for secrets.
  */
 export function isStorable(record: MemoryRecord): boolean {
   const { role, text, exchange } = record;
@@ -170,8 +170,9 @@ export function readRecord(value: unknown): MemoryRecord<SpeakerRole> | undefine
   return isWhole ? (fields as MemoryRecord<SpeakerRole>) : undefined;
 }
 
-// Says whether a text can be stored. A spoken text may contain half a surrogate pair, which the stores keep, and its
-// secrets are masked. An output may have neither: its proof is made from UTF-8 bytes, and masking would change it.
+// Says whether a text can be stored. A text of the user or the assistant may have half a surrogate pair, and its
+// secrets are masked already. An output may have neither half a pair nor a secret: it is proved by its UTF-8 bytes, and
+// masking would change it.
 function isKept(role: TextRole, text: string): boolean {
   if (role !== 'tool') return text.trim() !== '';
   return text !== '' && isWellFormed(text) && !holdsSecret(text);

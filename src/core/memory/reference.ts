@@ -2,15 +2,15 @@ import { Buffer } from 'node:buffer';
 import { createHash, hash } from 'node:crypto';
 
 /**
- * Computes all digests and references of memories. A text has the same digest wherever it is stored, and a reference
- * (`m_…`) that names it in a shell, a stub and a block. The memory API names a record, which may hold several texts,
- * by the digest of its canonical bytes. Both are in stored rows, files and years-old conversations, so their
- * computation must never change.
+ * Computes all digests and references of memories. A text has the same digest wherever it is stored. Its reference
+ * (`m_…`) names it in commands and in texts that svc adds to requests. The memory API names a record, which may hold
+ * several texts, by the digest of its canonical bytes. Digests and references are in stored rows, files and years-old
+ * conversations, so their computation must never change.
  */
 
 export type TextRole = 'user' | 'assistant' | 'tool';
 
-/** The role and place in the record of each tool output, which has no place of its own in a conversation. */
+/** The fields that the records of all tool outputs share: svc does not store in which exchange an output was. */
 export const OUTPUT_PLACE = { role: 'tool', fingerprint: '', exchange: 0 } as const;
 
 /** Returns the digest of a text: base64url SHA-256 over the role, a line feed and the text. */
@@ -20,10 +20,10 @@ export function textDigest(role: TextRole, said: string | Uint8Array): string {
   return createHash('sha256').update(`${role}\n`).update(said).digest('base64url');
 }
 
-/** 80 bits: among 10^6 records of a store two share a reference with a chance of 1 in 10^12. */
+/** Bytes of a digest in a reference. With 80 bits, any two of 10^6 records share one with a chance of 1 in 10^12. */
 const REFERENCE_BYTES = 10;
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567';
-/** Matches a sha256 in base64url without padding. */
+/** Matches a SHA-256 hash in base64url without padding. */
 const DIGEST = /^[A-Za-z0-9_-]{43}$/;
 
 /** Matches every reference in a text. Use it only with `match` and `matchAll`, which keep no state. */
@@ -39,14 +39,14 @@ export function referenceOf(digest: string): string {
 }
 
 /**
- * Returns the beginning of a reference, for texts where every token counts. It has 40 bits, so two of 1,000 records
- * share it with a chance of 1 in 10^6. A shared one finds no record.
+ * Returns the beginning of a reference, for texts with few tokens. It has 40 bits, so any two of 1,000 records share
+ * one with a chance of 1 in 10^6. If records share it, it finds none of them.
  */
 export function shortReference(reference: string): string {
   return reference.slice(0, SHORT_CHARS);
 }
 
-/** Says whether a text is the beginning of a reference and long enough to be looked up. */
+/** Says whether a text is the beginning of a reference, with at least four characters after `m_`. */
 export function isShortReference(text: string): boolean {
   return SHORT.test(text);
 }
@@ -65,7 +65,7 @@ export function isReferenceStart(text: string): boolean {
 
 /** Length of a shortened reference: `m_` and eight characters. */
 const SHORT_CHARS = 10;
-/** Matches short references. Four characters are the least that a user may type; fewer are likely a mistake. */
+/** Matches beginnings of references. Fewer than four characters after `m_` are likely a mistake. */
 const SHORT = /^m_[a-z2-7]{4,15}$/;
 const WHOLE = /^m_[a-z2-7]{16}$/;
 
@@ -105,8 +105,9 @@ export function contentReference(kind: ContentKind, digest: string): string {
 const SCRATCH = Buffer.alloc(64);
 
 /**
- * Encodes five bits per digit, the highest first, after `leading` zero bits; the last digit is padded with zeros.
- * The digits are written into one buffer, because V8 keeps a string built digit by digit as a chain of 26 strings.
+ * Encodes five bits per digit, the highest first. `leading`: how many zero bits precede the bytes. The last digit is
+ * padded with zeros. The digits are written into a buffer, because V8 keeps a string that is built digit by digit as a
+ * chain of strings.
  */
 export function base32(bytes: Uint8Array, digits: string, leading = 0): string {
   const length = Math.ceil((bytes.length * 8 + leading) / 5);

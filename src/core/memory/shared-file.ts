@@ -3,8 +3,8 @@ import type { SpeakerRole } from './record.ts';
 import { isoDay, isTime } from './times.ts';
 
 /**
- * The file of memories that is committed with a repository (`.svc/memory.md`). People review it, so each entry is
- * one paragraph of Markdown: a line of origin, and the text as a quotation.
+ * Writes and reads the file of memories that is committed with a repository (`.svc/memory.md`). People review it, so
+ * each entry is one paragraph of Markdown: a line of origin, and the text as a quotation.
  *
  * **rule** 2026-11-12, the user, claude-code (s_3f2a9c81d0be)
  * > We use pnpm here, never npm.

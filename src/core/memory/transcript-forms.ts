@@ -1,9 +1,10 @@
 import { asList, asRecord, type Fields, textOrNone } from '../bytes/json-fields.ts';
 
 /**
- * Reads the forms in which clients store their sessions, except Codex, whose lines are Responses items and are read
- * in `transcripts.ts`. Each line becomes a step with messages of Anthropic Messages, which `transcripts.ts` groups.
- * Each form was taken from files of the real client (`test/recordings/transcripts/`).
+ * Reads a line of a stored session (transcript) in each client's format. A line becomes a step, whose message has the
+ * form of Anthropic Messages; `transcripts.ts` groups the steps to exchanges. It also reads the lines of Codex, because
+ * these are items of the Responses API. Each format was taken from files of the real client
+ * (`test/recordings/transcripts/`).
  */
 
 /** The clients whose sessions svc can import. */
@@ -22,7 +23,7 @@ export const TRANSCRIPT_CLIENTS = [
 export type TranscriptClient = (typeof TRANSCRIPT_CLIENTS)[number];
 export type FormClient = Exclude<TranscriptClient, 'codex'>;
 
-/** The facts that one line states; all others are undefined. */
+/** What one line of a transcript states; a member is undefined if the line does not state it. */
 export interface TranscriptStep {
   readonly session?: string | undefined;
   readonly folder?: string | undefined;
@@ -38,7 +39,7 @@ export interface TranscriptStep {
   readonly isCut?: boolean;
   /** True if the client wraps typed text into tags of its own. */
   readonly hasFrames?: boolean;
-  /** Texts at the place where the client puts the text of a hook. */
+  /** Texts in which a hook's text may be. */
   readonly hookTexts?: readonly unknown[];
   /** True if the client no longer sends what was said before this line. */
   readonly isCompacted?: boolean;
@@ -61,7 +62,7 @@ const FORMS: Readonly<Record<FormClient, (fields: Fields) => TranscriptStep>> = 
 
 /** Stop reasons in Claude Code's lines for an answer that ended at a limit or was withheld. */
 const CUT_REASONS: ReadonlySet<unknown> = new Set(['max_tokens', 'refusal']);
-/** The model name with which Claude Code itself speaks as the assistant: "API Error: 529 …". */
+/** The model's name in lines that Claude Code itself wrote in the role assistant: "API Error: 529 …". */
 const NO_MODEL = '<synthetic>';
 
 const HOOK_ATTACHMENT = 'hook_additional_context';
@@ -246,7 +247,7 @@ function messageOf(
   };
 }
 
-/** The traits of a tool's result: it answers a call, and nothing of it is stored. */
+/** A message with a tool's result. Its content is left out, because svc stores nothing of it. */
 const RESULT = {
   role: 'user',
   content: [{ type: 'tool_result', tool_use_id: 'call', content: '' }],

@@ -17,7 +17,7 @@ import { stepOf, type TranscriptClient, type TranscriptStep } from './transcript
  * of a compaction, reasoning or tools.
  */
 
-/** A record with the time at which it was said, which every transcript states. */
+/** A record with the time of its text, which every transcript states. */
 export interface TranscriptRecord extends MemoryRecord<SpeakerRole> {
   readonly client: TranscriptClient;
   readonly isTimed: true;
@@ -48,17 +48,18 @@ export class TranscriptReader {
   readonly #client: TranscriptClient;
   readonly #own: OwnBlocks;
   #entries: Entry[] = [];
-  /** The conversations that the user left by going back. Those entries of each from index `from` on are in no other. */
+  /** Conversations that the user left by returning to an earlier prompt. Their entries from `from` on were left. */
   #abandoned: { readonly entries: readonly Entry[]; readonly from: number }[] = [];
-  /** For each id of a line, the number of entries up to and including that line. */
+  /** For each line's id, the number of entries up to and including that line. */
   readonly #entriesAt = new Map([['', 0]]);
+  /** Blocks of svc's hooks from before the first entry. */
   readonly #openingBlocks: string[] = [];
   #session = '';
   #folder: string | undefined;
   #branch: string | undefined;
   #isSubAgents = false;
 
-  /** `own` recognises blocks of svc's hooks, so that text that an answer repeats from them is not stored. */
+  /** `own`: recognises the blocks of svc's hooks, so that no echo of them is stored. */
   constructor(client: TranscriptClient, own: OwnBlocks = NO_BLOCKS) {
     this.#client = client;
     this.#own = own;
@@ -94,6 +95,7 @@ export class TranscriptReader {
     return this.#folder ?? this.#stated('workingFolder');
   }
 
+  /** The last entry that is more than blocks of hooks. */
   get #last(): Entry | undefined {
     return this.#entries.findLast(({ blocks }) => blocks === undefined);
   }
@@ -208,7 +210,7 @@ export class TranscriptReader {
     const { key } = this.#own;
     const added = key === '' ? [] : markedBlocks(text, key);
     if (added.length === 0) return;
-    // Before the first prompt there is no entry: an empty one would count as an exchange.
+    // Before the first prompt, add no entry: without a prompt it would count as an exchange.
     if (this.#entries.length === 0) this.#openingBlocks.push(...added);
     else {
       this.#add(NO_TRAITS, undefined);
@@ -228,7 +230,7 @@ export class TranscriptReader {
   }
 
   #readMeta(meta: Fields): void {
-    // A fork repeats the facts of its original session, so only the first ones are its own.
+    // A fork also has this line of its original session; only the first such line is its own.
     if (this.#session !== '') return;
     this.#session = textOrNone(meta['id']) ?? '';
     this.#folder = textOrNone(meta['cwd']);
