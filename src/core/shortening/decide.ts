@@ -18,12 +18,13 @@ export interface BatchFacts {
   readonly isBound: boolean;
   /** True if the provider's cache has expired, so that everything is written again anyway. */
   readonly isCacheCold: boolean;
-  /** Tokens of the whole request, and the number of tokens up to which nothing is left out. */
+  /** Tokens of the whole request. */
   readonly wholeTokens: number;
+  /** If the request has no more tokens than this, nothing is left out. */
   readonly inputBudget: number;
-  /** The window for this request in the provider's tokens; undefined if unknown. */
+  /** The tokens that the model's window has for this request, as the provider counts them; undefined if unknown. */
   readonly room: number | undefined;
-  /** Tokens of the messages without a new batch. */
+  /** Tokens of the messages if no new batch is made. */
   readonly messages: number;
   /** Tokens that a new batch saves in each later request. */
   readonly gain: number;
@@ -48,6 +49,7 @@ export function decide(facts: BatchFacts): Decision {
   return facts.isBound ? 'protected' : 'leaves';
 }
 
+/** Says whether the rent so far has reached the cost of leaving the texts out. */
 function pays({ isCacheCold, gain, messages, carried, prices }: BatchFacts): boolean {
   if (isCacheCold) return true;
   // If the price of a cache read is unknown, it may be a hundredth of the full price, and then a batch never pays.
@@ -57,7 +59,7 @@ function pays({ isCacheCold, gain, messages, carried, prices }: BatchFacts): boo
   return rent >= cost;
 }
 
-/** What is known of a request before svc reads its old texts. */
+/** What svc knows about a request before it reads the request's old texts. */
 export interface SightFacts {
   /** Why nothing may be left out of this request; undefined if something may. */
   readonly obstacle: Outcome | undefined;
@@ -72,9 +74,9 @@ export interface SightFacts {
   /** True if the provider refused a shortened request of this conversation within the last hour. */
   readonly isRefused: boolean;
   /**
-   * True if the old texts are worth reading. An earlier request was read, or left something out, so the memory may have
-   * them. Or the cache is cold, and another process may have stored them. Or the conversation is bound, and svc only
-   * measures it.
+   * True if the old texts are worth reading: the memory may have them, because an earlier request was read or left
+   * something out; or the cache is cold, and another process may have stored them; or svc only measures them, because
+   * the conversation is bound.
    */
   readonly isKnown: boolean;
   /** True if no exchange and no round is old enough to be left out. */
@@ -91,9 +93,9 @@ export function decideReading(facts: SightFacts): Outcome | 'reads' {
     return kind === 'compaction' ? 'compaction' : 'side_call';
   }
   if (isReal && facts.isRefused) return 'provider_refused';
-  // Without the ledger svc does not know which texts left earlier, and leaving out others would change the prefix.
+  // Without the ledger svc does not know which texts it has left out, and leaving out others would change the prefix.
   if (!hasBatches && !facts.isLedgerRead) return 'unanswered';
-  // In the first request of a conversation the memory has nothing yet, so svc forwards it without reading a long history.
+  // At the first request of a conversation the memory has none of its texts, so svc need not read a long history.
   if (isReal && !facts.isKnown) return facts.isShort ? 'nothing_old' : 'not_stored';
   return 'reads';
 }

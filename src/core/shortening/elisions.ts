@@ -12,15 +12,15 @@ import type { ToolOutput } from './outputs.ts';
 import type { Item, RequestView } from '../conversation/view.ts';
 
 /**
- * Records batches in the ledger, so that a text once left out stays left out: in the next request, after a restart, in
- * a fork, in a resumed session. A batch belongs to the conversation up to the last item of the request that first left
- * it out. If the user goes back to an earlier item, the batch does not apply, because requests up to there had its texts
- * whole. A text that no request had whole is also recorded further up; see entriesAtUnsent.
+ * Records batches in the ledger. A batch is the texts that one request was the first to leave out. It stays left out in
+ * the next request, after a restart, in a fork and in a resumed session. It belongs to the conversation up to the last
+ * item of that request. If the user returns to an earlier item, the batch does not apply, because requests up to there
+ * had its texts in full. A text that no request had in full is also recorded at an earlier item: see entriesAtUnsent.
  */
 
 // A batch is recorded at the two newest items at which a request can end, in case the client rewrites its last message.
 const ANCHORS = 2;
-// Characters of an exchange's mark: 72 bits, so no two exchanges of a conversation have the same.
+// Characters of an exchange's mark, the name by which a batch has it: 72 bits, so no two exchanges have the same.
 const DIGEST_CHARS = 12;
 
 /** A request, its owner, and whether texts are left out or only measured. */
@@ -31,9 +31,9 @@ export interface ElisionPlace {
 }
 
 /**
- * Returns the ledger address of the entry that says that some conversation with this beginning has batches. Without that
- * entry, as in most conversations, svc need not look batches up at each item. Undefined if the conversation has no item
- * at which a batch can be made.
+ * Returns the ledger address of the entry that says that some conversation with this beginning has batches. If that
+ * entry is missing, as for most conversations, svc need not look batches up at each item. Undefined if the conversation
+ * has no item at which a batch can be made.
  */
 export function elisionMark({ view, owner, elision }: ElisionPlace) {
   const first = view.items.find(isAnchor);
@@ -43,7 +43,7 @@ export function elisionMark({ view, owner, elision }: ElisionPlace) {
   return { kind: 'batch-mark', elision, tenant, scope, fingerprint } as const;
 }
 
-/** Says whether the conversation can have texts that left: it has an output, or more than KEPT_EXCHANGES exchanges. */
+/** Says whether a batch is possible: the conversation has an output, or more than KEPT_EXCHANGES exchanges. */
 export function mayRepeat({ items }: RequestView): boolean {
   if ((items.at(-1)?.soFar.exchange.number ?? 0) >= KEPT_EXCHANGES) return true;
   return items.some(({ toolResultIds }) => toolResultIds.length > 0);
@@ -91,6 +91,7 @@ export function repeatedOutputs(
   return new Set(outputs.filter((output) => output.item < (ends.get(output.mark) ?? 0)));
 }
 
+/** Returns the exchanges that these batches left out. */
 export function repeatedOmissions(
   omissions: readonly Omission[],
   batches: readonly LeftOut[],
@@ -100,10 +101,10 @@ export function repeatedOmissions(
   return new Set(omissions.filter((omission) => known.has(exchangeMark(omission))));
 }
 
-/** The time at which a batch is made, in milliseconds, and the index of the first item that was never sent before. */
 export interface BatchMoment {
+  /** When the batch is made, in milliseconds since 1970. */
   readonly at: number;
-  /** See firstUnsentItem(). Undefined if all items were sent, or if that is not known. */
+  /** The index of the first item that no request has sent before; undefined if all were sent, or if it is unknown. */
   readonly firstUnsent?: number | undefined;
 }
 
@@ -113,6 +114,7 @@ export interface Batch {
   readonly omissions: readonly Omission[];
 }
 
+/** Returns the ledger entries that record a batch. */
 export function elisionEntries(
   { batch, omissions }: Batch,
   place: ElisionPlace,
@@ -137,10 +139,10 @@ export function elisionEntries(
 }
 
 /**
- * Returns entries for the case that a later request has only a part of this one's items, without the items at which the
- * batch itself is recorded. Items from `firstUnsent` on were never sent before, so their outputs were never sent whole,
- * and such a request must repeat their stubs. So each output is recorded at its own item. An output before `firstUnsent`
- * may have been sent whole, so it is recorded at the first anchor from there on, and so are exchanges.
+ * Returns more entries, for a later request that ends before the items at which the batch itself is recorded. Outputs
+ * from `firstUnsent` on were never sent in full, so such a request must have their stubs too: each of these outputs is
+ * recorded at its own item. An earlier output may have been sent in full, so it is recorded at the first anchor from
+ * `firstUnsent` on; so is each exchange.
  */
 function entriesAtUnsent(
   { batch, omissions, before }: Batch & { readonly before: number },

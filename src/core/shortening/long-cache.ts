@@ -18,10 +18,10 @@ import type { LongCache } from '../ledger/entries.ts';
 import { type Edit, insertAt } from '../plan/item-edits.ts';
 
 /**
- * Decides whether tools and system prompt should be cached for an hour, and writes that into the client's own cache
- * marks. This needs the setting `cacheTtl: "auto"`.
- * The provider charges 2 instead of 1.25 (times the price of an input token) for writing such an entry. After a pause
- * that an ordinary entry does not survive, it is read for 0.1. So one such pause pays for the write.
+ * Decides whether the provider should cache tools and system prompt for an hour, and writes that into the client's own
+ * cache marks. This needs the setting `cacheTtl: "auto"`.
+ * Writing such an entry costs 2 times the price of an input token instead of 1.25 times. After a pause that an ordinary
+ * entry does not survive, reading it costs 0.1 times. So one such pause pays for the write.
  */
 
 const HOUR_MS = 3_600_000;
@@ -29,11 +29,10 @@ const HOUR_MS = 3_600_000;
 const NOT_YET: LongCache = { isLong: false, bridged: 0, isOver: false };
 
 /**
- * Returns the decision after a pause; undefined if it does not change. `idleMs`: milliseconds since the conversation's
- * last request. The first pause between the default lifetime and an hour switches the long lifetime on, because the
- * provider must write the prefix anyway. Three in four of 64 real sessions with such a pause have another one before a
- * pause of more than an hour. After a pause of more than an hour everything is written again, so the long lifetime
- * continues only if it has paid for its last write.
+ * Returns the decision after a pause of `idleMs` milliseconds; undefined if it does not change. The first pause between
+ * the default lifetime and an hour switches the long lifetime on, because the provider must write the prefix again
+ * anyway. Three in four of 64 real sessions with such a pause have another one before a pause of more than an hour.
+ * After that pause everything is written again, so the long lifetime continues only if it has paid for its last write.
  */
 export function afterPause(before = NOT_YET, idleMs: number): LongCache | undefined {
   if (before.isOver || idleMs <= CACHE_DEFAULT_MS) return undefined;
@@ -53,8 +52,8 @@ export function wasServed(cacheRead: number, prefixTokens: number): boolean {
 }
 
 /**
- * Returns edits that give the marks on tools and system prompt a lifetime of an hour. A lifetime that the client states
- * stays. The provider refuses a long lifetime after a short one, so nothing is changed after a short one.
+ * Returns edits that give the cache marks on tools and system prompt a lifetime of an hour, unless the client states
+ * one. The provider refuses a long lifetime after a short one, so marks after a short one stay.
  */
 export function longCacheEdits(view: RequestView): readonly Edit[] {
   const edits: Edit[] = [];
@@ -65,7 +64,7 @@ export function longCacheEdits(view: RequestView): readonly Edit[] {
       if (lifetimeMs(said['ttl']) < HOUR_MS) return edits;
       continue;
     }
-    // Inserts after the last member, before white space and the brace.
+    // Insert after the last member, in front of white space and the closing brace.
     let end = mark.end - 1;
     while (isSpace(view.bytes[end - 1])) end -= 1;
     edits.push(insertAt(end, `,"ttl":"1h"`));

@@ -52,12 +52,15 @@ export interface MeterState {
  */
 const MISSES_FREE = 2;
 const MISS_SHARE_FREE = 0.04;
-/** Tokens, or the share of the prefix, that are written again even without a miss, because entries end at marks. */
+/**
+ * Most tokens that the provider writes again although it served the prefix, because cache entries end at marks; or this
+ * share of the last request, if it is more.
+ */
 const REWRITTEN_TOKENS = 2_048;
 const REWRITTEN_SHARE = 0.1;
 /** A request shorter than this share of the last one shows that the client compacted or went back. */
 const CUT_SHARE = 0.8;
-/** Share of cache misses among some 450 real requests that came after the cache's lifetime. */
+/** Share of some 450 real requests after the cache's lifetime that the cache did not serve. */
 const COLD_SHARE = 0.57;
 
 /** Prices the next request of a conversation. `before`: undefined for the first one. */
@@ -91,7 +94,11 @@ export function paidFor(
   return input + prices.read * cacheRead + prices.write * usual + prices.writeHour * cacheWriteHour;
 }
 
-/** Why a request has its price. 'rested': a batch after the cache's lifetime, so the cache may or may not have existed. */
+/**
+ * How the provider's cache served a request. 'cold': it had no entry. 'served': it had the prefix. 'missed': it should
+ * have had the prefix. 'batch': a batch changed the prefix. 'rested': a batch after the cache's lifetime, when an entry
+ * may or may not have existed.
+ */
 type Kind = 'cold' | 'served' | 'missed' | 'batch' | 'rested';
 
 interface Here {
@@ -127,7 +134,7 @@ function directPrice(
   before: MeterState,
   { request: { usage, prices }, total, directTotal, paid }: Here,
 ): number {
-  // The price if the provider's cache served the direct request as little as this one.
+  // The price if the provider's cache served the same share of the direct request as of this one.
   const written = total === 0 ? 0 : (paid * directTotal) / total;
   if (kind === 'cold') return written;
   const fresh = usage.input + usage.cacheWrite;

@@ -1,8 +1,7 @@
 /**
- * Finds whole exchanges that a request may leave out, and makes the edits. An exchange may leave only if the memory has
- * everything in it: one plain text of the user and one plain answer. An exchange with anything else always stays: a
- * call, a result, reasoning, a picture, an instruction, a client's wrapper, a field that svc does not know, a secret, a
- * private passage.
+ * Finds whole exchanges that a request may leave out, and makes the edits. An exchange may be left out only if the
+ * memory has everything in it: one plain text of the user and one plain answer. It stays if it has anything else: a
+ * call, a result, reasoning, a picture, an instruction, a client's wrapper, an unknown field, a secret, a private part.
  */
 import { isWellFormed } from '../memory-api/canonical.ts';
 import type { RecordText } from '../memory/record.ts';
@@ -26,8 +25,8 @@ export interface Omission {
   /** All texts of the exchange. The memory must prove that it has each of them. */
   readonly texts: readonly RecordText[];
   /**
-   * Fingerprint of the conversation up to the end of the next exchange. Requests up to there always have this exchange
-   * whole, as one of the two newest. So a fork that differs before that end does not leave it out.
+   * Fingerprint of the conversation up to the end of the next exchange. Requests up to there have this exchange in
+   * full, because it is one of the two newest. So a fork that begins before that end must keep it.
    */
   readonly fingerprint: string;
   /** The number of its items. */
@@ -50,7 +49,8 @@ export const KEPT_EXCHANGES = 2;
 /** The texts of an exchange; undefined if it has anything but plain text that memories store word for word. */
 export type ExchangeTexts = readonly RecordText[] | undefined;
 
-// Longest text that leaves a request whose tools cannot read it again: a recall returns a few hundred tokens of it.
+// Longest text, in tokens, that is left out if the model has no tool to read it again: a recall returns only a few
+// hundred tokens of it.
 const TEXT_TOKENS_MAX = 2_000;
 
 /** Says whether an exchange is short enough to be left out of a request that offers no tool to read it again. */
@@ -69,8 +69,7 @@ export function findOmissions(
     const items = view.items.slice(exchange.start, exchange.end);
     const [first, next] = [items[0], view.items[exchange.end]];
     const shown = view.items[(exchanges[at + 1]?.end ?? 0) - 1];
-    // The item after the exchange must be a user's message, as its first item is. Otherwise roles would not alternate
-    // without the exchange.
+    // A user's message must follow the exchange, so that roles still alternate without it.
     if (first === undefined || shown === undefined || next?.role !== 'user') return [];
     if (exchange.isOpen || exchange.wasInterrupted) return [];
     if (exchange.hasToolState || exchange.hasReasoning) return [];
@@ -133,7 +132,7 @@ function onlyText(parts: readonly unknown[]): string | undefined {
   return isOnly && typeof text === 'string' ? text : undefined;
 }
 
-/** Says whether an object has members that are neither known nor empty, as `refusal: null` and `annotations: []` are. */
+/** Says whether an object has an unknown member that is not empty. `refusal: null` and `annotations: []` are empty. */
 function holdsMore(value: Readonly<Record<string, unknown>>, known: ReadonlySet<string>): boolean {
   return Object.entries(value).some(
     ([name, member]) =>

@@ -1,8 +1,8 @@
 /**
  * Finds the tool outputs of a request: the text of each, the call that it answers, and the offsets of its text in the
- * body. So svc can replace the text alone, and the pair of call and result stays.
- * It finds only outputs that are exactly one text. Others (pictures, several parts, parts with other members) never
- * change.
+ * body. So svc can replace only the text, and call and result remain a pair.
+ * It finds only outputs that are exactly one text. Others (pictures, several parts, parts with other members) stay as
+ * they are.
  */
 import { callsOf, pathIn, dialectOf } from '../dialects/dialects.ts';
 import { asText, parseJson } from '../bytes/json-fields.ts';
@@ -35,14 +35,14 @@ interface ItemOutput {
   readonly content: Span;
   /** The tool's text. Reminders that the client appended do not belong to it, and stay in the request. */
   readonly text: string;
-  /** base64url sha256 of the word `tool`, a line end and the text. The memory finds the output by it. */
+  /** The textDigest() of the text, by which the memory finds the output. */
   readonly digest: string;
   /** Estimated tokens of the content. */
   readonly tokens: number;
   /** The facts about the text that a stub states. */
   readonly gist: Gist;
   /**
-   * True if the memory may store the text unchanged, as far as isStorable() knows. It does not look for secrets.
+   * True if the memory may store the text unchanged, unless the text has a secret; see isStorable().
    */
   readonly isStorable: boolean;
   /** True if the client wrote this text instead of the tool's output; see CLIENT_STUBS. */
@@ -76,7 +76,7 @@ export interface ToolOutput extends ItemOutput {
   readonly tool: string;
   /** How often the model has read the text again by its reference, up to this output; see ReadCounts. */
   readonly timesRead: number;
-  /** True if the client replaced the output itself, or refers to it later. */
+  /** True if the client itself replaced the output, or later refers to it instead of repeating it (see UNCHANGED). */
   readonly isClients: boolean;
 }
 
@@ -169,14 +169,14 @@ function bytesOf(
   return written === said ? { start, end } : undefined;
 }
 
-// Longest output that may leave. Clients cut outputs at 30,000 to 100,000 characters. Looking for secrets in a longer
-// one would block all streams too long.
+// Longest output, in characters, that may be left out. Clients cut outputs at 30,000 to 100,000 characters. Searching a
+// longer one for secrets would block all streams too long.
 const TEXT_CHARS_MAX = 128 * 1024;
 
-// Longest output in bytes, because an escaped character has at most six. A longer one is not even decoded.
+// Longest output in bytes of JSON, where an escaped character has at most six. A longer one is not decoded.
 const WRITTEN_BYTES_MAX = 6 * TEXT_CHARS_MAX + 2;
 
-/** Says whether a memory can store a text unchanged and prove it, unless it has secrets. */
+/** Says whether a memory can store and prove a text unchanged. It does not look for secrets, which takes longer. */
 export function isStorable(text: string): boolean {
   if (text.length > TEXT_CHARS_MAX || isStub(text)) return false;
   return !/<private>/i.test(text) && isWellFormed(text);
@@ -202,7 +202,7 @@ function countMembers(bytes: Buffer, open: number): number {
   return count;
 }
 
-// Characters of a mark: 72 bits, so no two different outputs of a conversation have the same mark.
+// Characters of `mark`: 72 bits, so no two different outputs of a conversation have the same.
 const MARK_CHARS = 12;
 
 /** Returns the outputs of a request that are one text each, in order. */
@@ -219,7 +219,7 @@ export function outputsOf(view: RequestView, items = view.items): readonly ToolO
     for (const call of tools.calls) calls.set(call.id, call);
     for (const output of tools.outputs) {
       const call = calls.get(output.callId);
-      // Names every member: object spread takes V8 some 60 times as long for thousands of outputs.
+      // Name every member, because V8 takes some 60 times as long for object spread of thousands of outputs.
       listed.push({
         callId: output.callId,
         content: output.content,
@@ -243,14 +243,14 @@ export function outputsOf(view: RequestView, items = view.items): readonly ToolO
 }
 
 /**
- * Returns all outputs except those of the newest item. The model has not seen them yet, so they never leave, and svc
- * reads them only after it has sent the request.
+ * Returns all outputs except those of the newest item. The model has not seen these yet, so they are never left out,
+ * and svc reads them only after it has sent the request.
  */
 export function seenOutputsOf(view: RequestView): readonly ToolOutput[] {
   const { items, bytes } = view;
   const newest = items.at(-1);
   if (newest === undefined) return [];
-  // The newest item may refer to an earlier output.
+  // If the newest item refers to an earlier output, read it too.
   const isReferring = bytes.subarray(newest.start, newest.end).includes(UNCHANGED);
   if (!isReferring) return outputsOf(view, items.slice(0, -1));
   return outputsOf(view).filter(({ item }) => item < items.length - 1);
@@ -276,14 +276,13 @@ function markReferred(
 
 /**
  * Counts how often left-out texts were read again by their references. The count at an output depends only on the items
- * before it, so it is the same in every later request.
+ * up to it, so it is the same in every later request.
  */
 class ReadCounts {
   /** The counts, by the reference with which a text was first left out. */
   readonly #times = new Map<string, number>();
   /**
-   * First references of texts that were read again. The output of such a reading has a reference of its own, which is the
-   * key.
+   * For the reference of each output that is such a reading: the reference with which its text was first left out.
    */
   readonly #origins = new Map<string, string>();
 
@@ -313,13 +312,13 @@ class ReadCounts {
 }
 
 /**
- * Counts the calls of the newest round with which the model read one of these left-out outputs again. So each call counts
- * only in the request that brings its result.
+ * Counts the calls of the newest round with which the model read one of these left-out outputs again. So each call
+ * counts only once, in the request that brings its result.
  */
 export function countReadings(view: RequestView, elided: readonly ToolOutput[]): number {
   const { items } = view;
   const references = new Set(elided.map(({ digest }) => referenceOf(digest)));
-  // A client may add a note of its own after the results.
+  // Begin at the newest item of the assistant: a client may add a note of its own after the results.
   const calling = items.findLastIndex(({ role }) => role === 'assistant');
   const answered = new Set(items.slice(calling + 1).flatMap((item) => item.toolResultIds));
   if (answered.size === 0) return 0;

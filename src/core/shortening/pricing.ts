@@ -83,7 +83,7 @@ interface RoomQuestion {
   readonly facts: ModelFacts | undefined;
   /** True if the request asks for the model's longest window. */
   readonly isLong: boolean;
-  /** The tokens that the request reserves for the answer, of any type. */
+  /** The most tokens of the answer, as the request states them: not checked yet. */
   readonly answerTokens: unknown;
 }
 

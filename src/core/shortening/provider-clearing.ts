@@ -10,8 +10,8 @@ import { isElidable, isKeptTool, keptFrom } from './removal.ts';
  * Asks the provider to clear old tool outputs itself, with the setting `boundShortening: "provider"`. The history
  * that client and svc send does not change, so thinking that is bound to it stays valid.
  * Sources: platform.claude.com, "Context editing" (2026-08-22), for the fields, the header, and the rule that
- * `clear_thinking` comes first in the list; "Preserved thinking" (2026-09-26), for the rule that the provider checks the
- * history that was sent.
+ * `clear_thinking` comes first in the list; "Preserved thinking" (2026-09-26), for the rule that the provider checks
+ * the history that was sent.
  */
 
 /** The value of `anthropic-beta` that a request with `context_management` requires. */
@@ -19,7 +19,7 @@ export const CLEARING_BETA = 'context-management-2025-06-27';
 
 const FIELD = 'context_management';
 const TYPE = 'clear_tool_uses_20250919';
-/** Matches every version of this edit. If the client sends one itself, in whatever version, svc adds none. */
+/** Matches every version of this edit. If the client sends any of them, svc adds none. */
 const TYPE_OF_ANY_DAY = /^clear_tool_uses_/;
 /** Input tokens from which on the provider clears. */
 const TRIGGER_TOKENS = 60_000;
@@ -36,8 +36,8 @@ export interface Clearable {
 }
 
 /**
- * Returns the outputs; undefined if none is old, or if svc must keep an old one: the provider would clear that too.
- * `outputs`: the result of seenOutputsOf().
+ * Returns the outputs that the provider may clear. Undefined if none is old, or if an old one must stay: the provider
+ * would clear it too. `outputs`: the result of seenOutputsOf().
  */
 export function clearableOutputs(
   view: RequestView,
@@ -71,12 +71,12 @@ export function clearableOutputs(
 
 const QUOTE = 0x22;
 
-/** Says whether an output may be cleared. It must not end with a reminder, because the provider would clear that too. */
+/** Says whether an output may be cleared. No reminder of the client may follow it, because it would be cleared too. */
 function mayClear(bytes: Buffer, output: ToolOutput): boolean {
   return isElidable(output, 0) && bytes[output.content.end] === QUOTE;
 }
 
-/** Returns the edit; undefined if the request already asks for clearing, or has the member in an unknown form. */
+/** Returns the edit that asks for clearing; undefined if the request asks itself, or its member has an unknown form. */
 export function clearingEdit(view: RequestView, clearable: Clearable): Edit | undefined {
   const { bytes, shell } = view;
   const asked = textOf(clearable);

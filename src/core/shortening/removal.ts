@@ -34,12 +34,12 @@ export interface RequestFacts {
   /** Says whether the memory has once reported that it has the text with this digest. */
   readonly isStored: (digest: string) => boolean;
   /**
-   * True if texts may be left out for the first time. Side calls, sub-agents, compactions and counts only repeat earlier
-   * batches.
+   * True if texts may be left out for the first time. Side calls, sub-agents, compactions and token counts only repeat
+   * earlier batches.
    */
   readonly takesNew: boolean;
   readonly isBound: boolean;
-  /** The names of texts that batches left out, but that the newest bound thinking had whole; see backMark. */
+  /** The names (see backMark) of left-out texts that were sent in full when the newest bound thinking was made. */
   readonly whole?: readonly string[] | undefined;
   readonly isCacheCold: boolean;
   readonly keepRounds: number;
@@ -51,13 +51,13 @@ export interface RequestFacts {
   readonly prices: CachePrices;
 }
 
-/** The facts about a request, and those that readFacts() finds in its items. */
+/** The facts about a request, with those that readFacts() adds. */
 export interface ShorteningFacts extends RequestFacts {
   /** The result of answeredRounds() for the items. */
   readonly rounds: readonly number[];
   /**
-   * The texts that earlier batches left out. `repeated` and `omitted`: those of them that may be left out of this request
-   * too.
+   * The texts that earlier batches left out. Those of them that may be left out of this request too are in `repeated`
+   * and `omitted`.
    */
   readonly named: readonly (ToolOutput | Omission)[];
   readonly repeated: readonly ToolOutput[];
@@ -76,6 +76,7 @@ export interface Removal extends Batch {
   readonly otherwise: Outcome;
 }
 
+/** Finds in a request's items what was and what may be left out. */
 export function readFacts(request: RequestFacts): ShorteningFacts {
   const { view, batches, outputs } = request;
   const rounds = answeredRounds(view.items);
@@ -172,8 +173,8 @@ export interface Settled extends Batch {
 }
 
 /**
- * Decides finally what is left out. `proven`: the digests of texts that the memory has proven in this request. In a bound
- * conversation texts that left earlier stay out without a proof, because the provider checks the prefix of thinking.
+ * Decides finally what is left out. `proven`: the digests of texts that the memory has proved in this request. In a
+ * bound conversation earlier batches stay out without a proof, because the provider checks the prefix of thinking.
  */
 export function settle(
   facts: ShorteningFacts,
@@ -224,27 +225,27 @@ export function recallObstacle(
   return hasRecall ? undefined : 'recall_empty';
 }
 
-// Fewest tokens of an output that may leave: a stub saves little of a smaller one.
+// Fewest tokens of an output that may be left out: a stub saves little of a smaller one.
 const OUTPUT_TOKENS_MIN = 120;
 /**
- * Tools whose outputs never leave. The model soon quotes two in three of them, and without the output would call the tool
- * again.
+ * Tools whose outputs are never left out. The model soon quotes two in three of them, and without the output it would
+ * call the tool again.
  */
 const KEPT_TOOLS: ReadonlySet<string> = new Set(['task', 'agent', 'glob', 'spawn_agent', 'wait']);
 /**
- * How often the model may read a left-out text again and it still leaves again. A text that it reads a third time is in
- * use. On 96 real sessions, 0 costs 3 to 7 % more than 2, and a higher number saves nothing.
+ * Most times that the model may have read a left-out text if it is to be left out again. A text that it reads a third
+ * time is in use. On 96 real sessions, 0 costs 3 to 7 % more than 2, and a higher number saves nothing.
  */
 const LEAVES_AGAIN_MAX = 2;
 
-/** Says whether an output may be left out once it is old. svc looks for secrets in it later. */
+/** Says whether an output may be left out once it is old, if it has no secret. */
 export function isElidable(output: ToolOutput, tokensMin = OUTPUT_TOKENS_MIN): boolean {
   return output.tokens >= tokensMin && output.isStorable && mayLeave(output);
 }
 
 /**
- * Says whether tool and model let an output leave. It depends only on the items up to the output, and on a later UNCHANGED
- * of the client.
+ * Says whether an output may be left out as far as its tool, its readings and the client matter. This depends only on
+ * the items up to the output, and on whether the client refers to it later (see `isClients`).
  */
 function mayLeave({ isClients, timesRead, tool }: ToolOutput): boolean {
   return !isClients && timesRead <= LEAVES_AGAIN_MAX && !isKeptTool(tool);
@@ -289,8 +290,9 @@ function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0);
 }
 
-/** Words of tool names by which svc recognises a tool that can run `svc memory get`, or that is one of `svc mcp`. */
+/** Words in the names of tools that can run `svc memory get`. */
 const SHELLS: ReadonlySet<string> = new Set(['bash', 'shell', 'powershell', 'terminal', 'exec']);
+/** Matches names of other tools that can run it, and those of the tools of `svc mcp`. */
 const READERS =
   /(?:^|[^a-z])(?:(?:exec|execute|run)_(?:shell_|terminal_)?commands?|memory_(?:get|search))$/;
 

@@ -1,4 +1,4 @@
-/** Replaces left-out outputs by their stubs. */
+/** Replaces left-out tool outputs by stubs: one line each, which says what was left out (see stubs.ts). */
 import type { Edit } from '../plan/item-edits.ts';
 import { estimateTextTokens } from '../bytes/tokens.ts';
 import type { ToolOutput } from './outputs.ts';
@@ -41,7 +41,7 @@ export function replacementsOf(
   });
 }
 
-/** Replaces the bytes of each output's text, and no others, by its stub. */
+/** Returns the edits that replace the text of each output by its stub. */
 export function elisionEdits(replacements: readonly Replacement[]): readonly Edit[] {
   return replacements.map(({ output: { content }, bytes }) => {
     return { start: content.start, end: content.end, bytes };

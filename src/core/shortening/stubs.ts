@@ -81,7 +81,7 @@ function describe({ digest, text, gist }: StubFacts): string {
 const NAMES_MAX = 5;
 /** Lines that a stub proposes to read: about as much as one call returns. */
 const PART_LINES = 100;
-/** Matches a word that needs no quotes in a shell. Of a heading it is the first word. */
+/** Matches the beginning of a name that needs no quotes in a shell. */
 const SHELL_WORD = /^[A-Za-z0-9_.]+/;
 
 function namesIn(text: string): readonly { readonly name: string; readonly line: number }[] {
