@@ -13,8 +13,8 @@ const VERB =
   '(?:asks?|prompts?|reads?|sets?|takes?|means|needs|wants|uses?|expects?|option|flag|instead|will|would|can)\\b';
 
 /**
- * For each row: words that select it, the programs, and their password option. In other programs the same letter is
- * a port or a path, so each program is named.
+ * Programs and their option for a password. In other programs the same letter is a port or a path. The rule of a row
+ * is tried only if the text has one of its keywords.
  */
 const OPTIONS: readonly (readonly [
   keywords: readonly string[],
@@ -67,7 +67,7 @@ const OPTIONS: readonly (readonly [
   [['put-parameter'], 'put-parameter(?=[^\\n]{0,300}SecureString)', '--value[= ]'],
 ];
 
-/** Matches text in front of a password that is identified by its position and not by an option. */
+/** Patterns of the text in front of a password that follows without an option. */
 const PLACES: readonly (readonly [keywords: readonly string[], before: string])[] = [
   [['requirepass', 'masterauth'], '\\b(?:requirepass|masterauth) '],
   [['mysqladmin'], `\\bmysqladmin ${ARGUMENTS} password `],
@@ -147,7 +147,7 @@ const PLACES: readonly (readonly [keywords: readonly string[], before: string])[
 ];
 
 const LITERAL_REST = /[^\n"'`\\<>[\]]*/y;
-/** Matches the rest of an argument in quotes, with its blanks, if the line closes them. */
+/** Matches the rest of an argument in quotes with its blanks; up to the next blank if no quote closes it. */
 const QUOTED_ARGUMENT = /[^\n"'`\\<>[\]]{0,160}(?=["'`])|[^\s"'`\\<>[\]{}]*/y;
 
 /** Matches commands that read a password from the pipe. */

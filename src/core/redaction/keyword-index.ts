@@ -1,7 +1,7 @@
 /**
- * Finds which rules have a keyword in a text, with one pass for all keywords. A hash table holds the first three
- * characters of each keyword. Few places of a text match it, and only there whole keywords are compared. With 250
- * keywords this takes a tenth of the time of searching for each.
+ * Finds which rules have a keyword in a text, in one pass for all keywords. A hash table has the first three characters
+ * of each keyword. Few places of a text match an entry, and only there whole keywords are compared. With 250 keywords
+ * this takes a tenth of the time of one search for each.
  */
 
 /** Size of the hash: small, so that the table stays in the processor's first-level cache. */
@@ -23,7 +23,7 @@ interface Entry<Rule> {
 }
 
 export class KeywordIndex<Rule extends HasKeywords> {
-  /** Keywords that are too short for the table. */
+  /** Keywords of one or two characters, which the table cannot have. */
   readonly #short: readonly Entry<Rule>[];
   /** For each hash the index of the list of keywords with this beginning; 0 for none. */
   readonly #listAt = new Uint16Array(1 << HASH_BITS);

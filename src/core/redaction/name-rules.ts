@@ -76,28 +76,28 @@ const NAME_ATTRIBUTE =
 /** Element names of settings. Other elements may hold texts of an interface: `<string name="password">Kennwort`. */
 const SETTING_ELEMENT =
   '(?:\\w{1,12}:)?(?:property|prop|entry|setting|param(?:eter)?|option|env|var(?:iable)?|attribute|constructor-arg|arg)';
-/** Matches any element except a form's field, which a text of the page follows. */
+/** Matches the name of any element except a form's field, because text of the page follows a field. */
 const NO_FIELD =
   '(?!(?:input|button|label|select|textarea|option|a|form|meta|field)\\b)[\\w:.-]{1,40}';
 /** Matches `setApiKey("…")` after the name. */
 const SETTER = '(?<=(?:set|with)_?(?:\\w{0,16}_)?[\\w]{0,40})\\([ \\t]{0,4}(?=["\'`])';
-/** Matches all that may join a name and its value in code and data. */
+/** Matches everything that may join a name and its value in code and data. */
 const GIVEN = `(?:${ASSIGN}|${PROPERTY}|${ARGUMENT}|${NAMED_VALUE}|${NESTED_VALUE}|${DEFAULT_VALUE}|${SETTER})`;
 
-/** Matches a line so far without a call: in a call, `password=` may be an argument with a variable. */
+/** Matches where no call precedes on the line: in a call, `password=` may be an argument with a variable. */
 const OUTSIDE_CALL = '(?<=(?:^|\\n)[^\\n(]{0,200})';
 /** Matches what may precede the name in a setting: the rest of a longer name, in quotes or not. */
 const NAME_START = '(?<=(?:^|[\\s"\'?&;=]|-)[\\w.:-]{0,40})';
-/** Matches a value that ends its line, except for a comment. */
+/** Matches in front of a value that ends its line, or that only a comment follows. */
 const TO_LINE_END = '(?=\\S{6,80}[ \\t]{0,4}(?:\\r?\\n|$|#|//[ ]))';
-/** Matches a value that ends its clause. */
+/** Matches in front of a value that ends its clause. */
 const TO_CLAUSE_END =
   '(?=\\S{6,80}(?:(?<=["\'`.,;!)。，])|\\s{0,2}$|[ \\t]{0,2}\\r?\\n| (?:and|for|on|please|und|für|et|y|e|but)\\b))';
 /** Matches what joins a name and its value in a sentence, in the languages of `SPOKEN_NAMES`. */
 const IS =
   `(?: (?:is|was|has been) (?:generated|created|set)${OF_PLACE}:[ ]|` +
   ` ${VERB_IS}${ADVERBS}:?[ ]{1,2}|[是は은는][ ]?)`;
-/** Matches a colon; in bold Markdown it is inside or after the marks. */
+/** Matches a colon, also one inside or after bold text of Markdown. */
 const COLON = '(?:[ ]?:(?:\\*\\*)? [ ]?|：[ ]?)';
 const QUOTE_MARKS = '["\'`*]{0,3}';
 
@@ -471,14 +471,14 @@ const IN_SENTENCE = / [\w ]{0,40}:|：| (?:for|of|on|at|für|pour|para) [^=]{1,3
 /** Matches "The password for prod is: …", which states the password as it does without the colon. */
 const VERB_BEFORE_COLON = new RegExp(`(?:${PASSWORDS})${OF_PLACE}${IS}${QUOTE_MARKS}$`, 'iu');
 
-/** Says whether the value of a login's flag can be a secret: it is no variable and no other flag. */
+/** Says whether the value of a flag such as `--password` can be a secret: it is no variable and no other flag. */
 function isFlagValue({ context, secret }: Candidate): boolean {
   if (isDescription(context) || isPlaceholder(secret) || /^[-$%/~.]/.test(secret)) return false;
   if (looksRandom(secret) || (hasMixedCharacters(secret) && !isTechnical(secret))) return true;
   return looksMade(secret) || (BARE_FLAG.test(context) && isBareChosen(secret));
 }
 
-/** Matches a flag with one space before its value; in a table of flags more spaces and a description follow. */
+/** Matches a flag and one space. In a list of flags, several spaces and a description follow instead of a value. */
 const BARE_FLAG = /^(?:pass(?:word|phrase|wd)|(?:(?<=-)|^)secret)[ \t=]["']?$/i;
 
 const IS_PASSWORD = new RegExp(`^(?:${PASSWORDS}|pass|secret|credential|creds)`, 'i');
@@ -499,7 +499,7 @@ function isLiteralSecret({ context, secret, next }: Candidate): boolean {
   return IS_PASSWORD.test(context) || !isIdentifier(secret);
 }
 
-/** Matches a password's name with what gives it a value, unless it is in a list of arguments. */
+/** Matches a password's name and what gives it a value, except in a list of arguments. */
 const HOLDS_CHOSEN = new RegExp(
   `^(?:${CHOSEN}|pass)[\\w.-]{0,24}(?:["'\`]?[\\])]{0,2}(?:[^\\n,]*[:=]|\\()|${NAMED_VALUE}|${DEFAULT_VALUE})`,
   'i',
@@ -507,8 +507,8 @@ const HOLDS_CHOSEN = new RegExp(
 /** Matches the end of one of several names in quotes. */
 const IN_LIST = /["'`][ \t]*,[ \t]*["'`]$/;
 /**
- * Accepts every name that does not begin with "secret", and of the others only plain ones: a longer name with
- * "secret" is often something else.
+ * Says whether a name is plain (see isPlainName) or does not begin with "secret": a longer name with "secret" is often
+ * that of something else.
  */
 function isPlainOrPassword(context: string): boolean {
   return isPlainName(context) || !/^secret/i.test(context);
@@ -538,7 +538,7 @@ function isBareSecret({ context, secret, next }: Candidate): boolean {
   return looksMade(secret) || (context.endsWith('=') && hasMixedCharacters(secret));
 }
 
-/** Fewest digits of a token that is a number, as some vendors have; no date in milliseconds has so many. */
+/** Fewest digits of a token that is a number, as some vendors issue; a time in milliseconds has fewer. */
 const NUMBER_DIGITS_MIN = 15;
 
 function isNumber(context: string, secret: string): boolean {

@@ -35,8 +35,9 @@ import { endOfMatch, type Stretch } from './secret-rule.ts';
 
 interface Named {
   readonly text: string;
-  /** The index of the name, and the text before it on its line, at most `BEFORE_CHARS`. */
+  /** The index of the name. */
   readonly at: number;
+  /** The text before the name on its line: its last BEFORE_CHARS characters. */
   readonly before: string;
   readonly name: string;
   /** The name with the words joined to it: `DB_PASSWORD` for `PASSWORD`. */
@@ -46,7 +47,7 @@ interface Named {
   readonly isPassword: boolean;
 }
 
-/** Matches a name. A dot belongs to a setting's name, but in other text begins a call. */
+/** Matches a name. A dot belongs to it only in the name of a setting; elsewhere a dot begins a call. */
 const NAME = new RegExp(
   `(?:${NAMES}|pass)[\\w-]{0,24}(?:\\.(?!should|to\\b)\\w{1,20}(?=["'\`]?[ \\t]{0,4}[:=]))?`,
   'iy',
@@ -58,7 +59,7 @@ export function readNamedValue(text: string, at: number): Stretch | undefined {
   const end = text.startsWith('[masked: ', at - 9) ? undefined : endOfMatch(NAME, text, at);
   if (end === undefined) return undefined;
   const name = text.slice(at, end).replace(/[.-]+$/, '');
-  // The name is a form's field, and the code enters a text into it.
+  // True if code types the value into a form's field of this name.
   const isFilled = /^\.(?:set_?[tv]|fill|type|send)/i.test(text.slice(end, end + 6));
   if (isDescription(name) && !isFilled) return undefined;
   const line = text.slice(Math.max(0, at - BEFORE_CHARS), at);
@@ -115,10 +116,10 @@ const VALUE_OF = new RegExp(
 const DEFAULT_OF = /["'`][ \t]{0,4},[ \t]{0,4}(?=["'`])/y;
 const CALL =
   /\([ \t]{0,4}(?:[\w$.]{1,40},[ \t]{0,4}|["'][^"'\n[\]]{1,64}["'],[ \t]{0,4}){0,3}(?=["'`])/y;
-/** Matches the beginning of a function's name if the function takes a password. Others return one. */
+/** Matches the text before the name in a call that passes a password. Other functions with the name return one. */
 const GIVES =
   /(?:^|[^\w]|(?:set|with|use|using|change|update|check|verify|validate|compare|match(?:es)?|hash|encrypt|encode|create|add|type|enter|fill|is_?valid|authenticate|reset|make)_?\w{0,12})$/i;
-/** Matches what precedes a call without an object: `password("…")` gets a name, a prompt or a rule. */
+/** Matches the text before a call without an object: the argument of `password("…")` is a name, a prompt or a rule. */
 const TAKES_NAME = /(?:^|[^.\w:>])$/;
 
 function readLiteral(named: Named): Stretch | undefined {
@@ -183,7 +184,7 @@ const SCHEME = /^[A-Za-z]\w{1,15} (?=\S+$)/;
 
 const TEMPLATE = /[$#%]\{|\{\{|<%|<\/|%\(|^[$%]/;
 
-/** Says whether the name is an environment variable for a token, in capitals. */
+/** Says whether a name is that of an issued key (see ASSIGNED_KEY), or of an environment variable for a token. */
 function isAssignedKey(whole: string): boolean {
   return (
     (ASSIGNED_KEY.test(whole) && !/^accesskey$/i.test(whole)) ||
@@ -268,7 +269,7 @@ function readLine(named: Named): Stretch | undefined {
     }
     if (/ = /.test(sign) && isCodeWord(secret)) return undefined;
   }
-  // A sentence describes a password after a verb or a colon, never after a sign of its own line.
+  // After `password=` at the beginning of a line no sentence follows, so an ordinary word counts too.
   const isAssigned = named.isPassword && sign === '=' && /^(?:export )?[\w.-]*$/.test(before);
   return isBareChosen(secret) || isSimpleBare(secret) || (isAssigned && isChosen(secret))
     ? trimmed(text, start, end)
@@ -307,13 +308,13 @@ function isSimpleBare(secret: string): boolean {
 /** Matches a name for a secret in code: `AuthenticationMD5Password`, `password1`. */
 const NAMES_A_SECRET = /^[\w$]*(?:pass|token|secret|credential)[\w$]*$/i;
 
-/** Returns the range without punctuation, closing parentheses and asterisks at its end. */
+/** Returns the range from `start` to `end` without punctuation, closing parentheses and asterisks at its end. */
 function trimmed(text: string, start: number, end: number): Stretch {
   const marks = /[.,;:)*]+$/.exec(text.slice(start, end))?.[0].length ?? 0;
   return { start, end: end - marks };
 }
 
-/** Says whether a value after a quote also ends with one; otherwise it is the first word of a text. */
+/** Says whether a value is not in quotes, or fills its quotes: otherwise it is only the first word of a quoted text. */
 function isClosed(text: string, start: number, end: number): boolean {
   const quote = text.charAt(start - 1);
   return !/["'`]/.test(quote) || text.charAt(end) === quote;
@@ -480,7 +481,7 @@ function readBehindBlank(named: Named): Stretch | undefined {
 
 const SPOKEN = new RegExp(`^(?:${SPOKEN_NAMES}|pwd|pw)$`, 'iu');
 
-/** Says whether a value has letters beside digits, as a short key has, and its name is that of a key. */
+/** Says whether the name is that of a key, and the value has letters beside digits, as a short key has. */
 function isKeyLike(name: string, value: string): boolean {
   return (
     /(?:token|key|secret)$/i.test(name) &&
@@ -491,7 +492,7 @@ function isKeyLike(name: string, value: string): boolean {
   );
 }
 
-/** Says whether a value is words and numbers with marks between them, as names are: `web-01`, `utf_8`, `x/y`, `a=b`. */
+/** Says whether a value is words and numbers joined by signs, as names are: `web-01`, `utf_8`, `x/y`, `JIRA-12`. */
 function isIdentifierWithMarks(value: string): boolean {
   return (
     /^[a-z]+(?:[-_/.][a-z\d]+)+$/i.test(value) ||
@@ -584,7 +585,7 @@ function readSentence(named: Named): Stretch | undefined {
     : undefined;
 }
 
-/** Matches words that say something of a token and are no value: "the token is missing". */
+/** Matches words that describe a token and are no value: "the token is missing". */
 const SAID_OF_TOKENS =
   /^(?:single|double|scoped|opaque|global|stale|cached|fresh|unique|bearer|static|active|inactive|optional|useless|temporary|permanent|available|unavailable|present|absent|current|longer|needed|enough|correct|stored|nowhere|everywhere|elsewhere|critical|special|primary|secondary|foreign|exactly|usually|anyone\w*|someone\w*|nobody|yours|theirs|mine|itself|myself|yourself|simply|lowercase|uppercase|numeric|alphanumeric|hexadecimal|base64|plaintext|cleartext|internal|external|allowed|blank|expire|rotate|continue|proceed|unlock|connect|authenticate|access|decrypt|encrypt|verify|confirm|cancel|login|log)$/i;
 

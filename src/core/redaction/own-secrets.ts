@@ -7,10 +7,11 @@
 
 import type { Stretch } from './secret-rule.ts';
 
-/** Least length of a masked value; a value of letters alone ("ollama") must be longer, because it may be no key. */
+/** Least length of a masked value of letters alone: a shorter one, such as "ollama", may be no key. */
 const ANY_CHARS_MIN = 8;
+/** Least length of any other masked value. */
 const MIXED_CHARS_MIN = 4;
-/** Bound on secrets. A configuration has a handful; a process may reload it for months. */
+/** Bound on secrets. A configuration has few, but a process may reload changed ones for months. */
 const SECRETS_MAX = 256;
 const BASE64_CHARS_MIN = 8;
 
@@ -52,7 +53,7 @@ function isMaskable(secret: string): boolean {
   return secret.length >= MIXED_CHARS_MIN && !/^[A-Za-z]+$/.test(secret);
 }
 
-/** Returns the secret itself, and its base64 forms at any offset in a longer text. */
+/** Returns the secret itself, and what it becomes in the base64 of a longer text, which depends on its offset there. */
 function formsOf(secret: string): readonly string[] {
   const unescaped = decodeEscapes(secret).view;
   const inBase64 = [0, 1, 2].map((offset) => insideBase64(secret, offset));
@@ -60,7 +61,7 @@ function formsOf(secret: string): readonly string[] {
   return [unescaped, ...long, ...long.map(toBase64Url)];
 }
 
-/** Returns the base64 characters that depend only on the secret if `offset` bytes precede it. */
+/** Returns those base64 characters that depend on the secret alone. `offset`: how many bytes precede the secret. */
 function insideBase64(secret: string, offset: number): string {
   const bytes = Buffer.concat([Buffer.alloc(offset), Buffer.from(secret)]);
   const whole = bytes.toString('base64').replace(/=+$/, '');
@@ -101,7 +102,7 @@ const BY_NAME: Readonly<Record<string, string>> = {
 export function decodeEscapes(text: string): DecodedView {
   if (!/[\\%&]/.test(text)) return { view: text, toText: (index) => index };
   const parts: string[] = [];
-  // From `viewStarts[n]` on, positions in the view have the same distance to `textStarts[n]` in the text.
+  // Index `viewStarts[n] + k` of the view is index `textStarts[n] + k` of the text, up to the next start.
   const viewStarts = [0];
   const textStarts = [0];
   let viewLength = 0;

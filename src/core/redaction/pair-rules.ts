@@ -210,7 +210,7 @@ function pair(
   return { kind: 'password', rest: NO_REST, source, ...rule };
 }
 
-/** Says whether the second word of a pair can be a secret: no part of a path, no second name, no ordinary word. */
+/** Says whether the second word of a pair can be a secret. Parts of paths, numbers and ordinary words cannot. */
 function isPairSecret({ secret, next }: Candidate): boolean {
   const bare = secret.replace(/[.,;:!?*]+$/, '');
   if (!isArgument(bare) || isTechnical(bare) || /^[/~.]|\/|^\d+$/.test(bare) || next === '(')
@@ -220,11 +220,12 @@ function isPairSecret({ secret, next }: Candidate): boolean {
   );
 }
 
+/** Says whether a value can be a password in a file that has only passwords at this place. */
 function isOfFile({ secret }: Candidate): boolean {
   return isArgument(secret) && (isSimplePassword(secret) || isChosen(secret) || looksMade(secret));
 }
 
-/** Matches other words that follow a slash or colon after a word for a login. */
+/** Matches words that follow a word for a login and a slash or colon, and are no password: "login/logout". */
 const NOT_A_SECRET =
   /^(?:log(?:out|off|in)|sign(?:up|out|in|off|-up|-out)|register|registration|session\w*|cookie\w*|profile\w*|callback|account\w*|billing|settings?|user\w*|admin\w*|role\w*|group\w*|token\w*|editors?|viewers?|owners?|writers?|readers?|manager|failed|success\w*|error\w*|denied|security|access|authori[sz]\w+|permission\w*|member\w*|service\w*|server\w*|client\w*|provider\w*|module\w*|handler\w*|index|router?|routes?|middleware|controller|github|gitlab|google|oauth\w*|basic|bearer|digest|email|phone|website|platform|device|browser|payment|contact|subscription|\w+\.(?:[jt]sx?|py|go|rb|php|md|html?|json|ya?ml))$/i;
 

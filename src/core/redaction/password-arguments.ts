@@ -8,13 +8,14 @@ const EXAMPLE_PASSWORD =
   /^(?:pass(?:word|wd|phrase)?|pwd|pw|secret|token|user|root|admin|postgres|guest|test|yyy|p)$/i;
 
 export function isUrlPassword({ secret }: Candidate): boolean {
-  // A value that begins with a backslash is a pattern for addresses.
+  // A value that begins with a backslash is part of a regular expression for addresses.
   return !isPlaceholder(secret) && !EXAMPLE_PASSWORD.test(secret) && !secret.startsWith('\\');
 }
 
-/** Matches a variable, a template or a command in place of the value. */
+/** Matches the beginning of a variable, a template or a command in place of the value. */
 const IS_TEMPLATE = /^["']?[$%<{([]/;
 
+/** Says whether a command's argument can be a password. */
 export function isArgument(secret: string): boolean {
   return (
     !isPlaceholder(secret) &&
@@ -24,6 +25,7 @@ export function isArgument(secret: string): boolean {
   );
 }
 
+/** Says whether the part after the colon of `-u user:…` is a password. */
 export function isLogin({ secret, context }: Candidate): boolean {
   const name = /["'=\s]([^\s"'=:]{1,64}):?["']?$/.exec(context)?.[1] ?? '';
   if (/^[$<]|\{\{|\$\(/.test(name) || !isArgument(secret) || secret.includes('://')) return false;

@@ -1,7 +1,7 @@
 /**
  * Removes secrets and private passages from a text before it is stored, indexed or sent to a memory. A text on its way
  * to the provider is never changed.
- * Pure, one pass per rule, linear in the length of the text. Masking a masked text changes nothing:
+ * Each rule takes one pass, and its time is linear in the length of the text. Masking a masked text changes nothing:
  * - no rule can match a mask or across one, because no rule's characters include brackets;
  * - a secret is removed to the end of its run of letters and digits, so that no second secret can begin after the
  * mask.
@@ -34,8 +34,8 @@ export interface MaskedText {
 const OVERSIZED: MaskedText = { text: '[masked: oversized-text]', masked: 1 };
 
 /**
- * Bounds on names of secrets and on beginnings of vendors' keys in one text. Checking a name takes some 10 us, a
- * beginning 4 us. A text with more is a dump and becomes a single mask: searching it would block all requests for
+ * Bounds on names of secrets, and on matches of all other rules (HEADS_MAX), in one text. Checking a name takes some
+ * 10 us, a match 4 us. A text with more is a dump and becomes a single mask: searching it would block all requests for
  * seconds.
  */
 export const MASKED_NAMES_MAX = 5_000;
@@ -54,7 +54,7 @@ export function holdsSecret(text: string): boolean {
 export function maskSecrets(text: string): MaskedText {
   if (text.length > MASKED_CHARS_MAX) return OVERSIZED;
   const { view, toText } = decodeEscapes(text);
-  // A quotation mark of a person's language is one character too, so no position changes.
+  // Replace typographic quotation marks. Each is one character, so no position changes.
   const search = new Search(view.replaceAll(/[„“”«»]/g, '"'));
   search.cover('svc-key', findOwnSecrets(view));
   const inRuns = RUN_KEYWORDS.rulesFor(findLongRuns(view));
@@ -102,7 +102,7 @@ class Search {
    * across brackets.
    */
   rest: string;
-  /** The number of examined beginnings of vendors' keys. */
+  /** The number of matches that were examined; see HEADS_MAX. */
   heads = 0;
   readonly masks: Mask[] = [];
 
@@ -141,23 +141,24 @@ function render(
   return { text: kept + text.slice(from), masked: masks.length };
 }
 
-/** Length of the shortest vendor format. */
+/** Length of the shortest key in a vendor's format. */
 const LONG_RUN_CHARS = 14;
 
-/** For each character code, whether it can be part of a vendor's format. */
+/** For each ASCII code: 1 if the character can be part of a key. */
 const IS_RUN_CODE = Uint8Array.from({ length: 128 }, (_, code) =>
   /[\w.:/+-]/.test(String.fromCharCode(code)) ? 1 : 0,
 );
 
 /**
- * Returns the long unbroken runs, one per line. Prose and code have few, so searching vendors' formats only there
- * takes a third of the time. A regular expression for runs took ten times as long as this loop.
+ * Returns the runs of LONG_RUN_CHARS or more characters that keys may have, one per line. Prose and code have few, so
+ * searching for vendors' keys only there takes a third of the time. A regular expression takes ten times as long as
+ * this loop.
  */
 function findLongRuns(text: string): string {
   const runs: string[] = [];
   let start = 0;
   for (let at = 0; at <= text.length; at += 1) {
-    // Past the end there is no code, and so no run.
+    // At the end of the text, charCodeAt() gives NaN, which ends the run.
     if (IS_RUN_CODE[text.charCodeAt(at)] === 1) continue;
     if (at - start >= LONG_RUN_CHARS) runs.push(text.slice(start, at));
     start = at + 1;
@@ -167,16 +168,16 @@ function findLongRuns(text: string): string {
 
 const WORD_REST = /[\w-]*/y;
 
-/** Longest part of a candidate that a rule examines. */
+/** Longest beginning of a secret that `accepts` examines; see Candidate. */
 const JUDGED_CHARS = 64;
 
-/** Lower-cases a text without changing its length; İ alone would become two characters. */
+/** Lower-cases a text without changing its length. Only İ would become two characters, so it becomes i. */
 function lowered(text: string): string {
   const lower = text.toLowerCase();
   return lower.length === text.length ? lower : text.replaceAll('İ', 'I').toLowerCase();
 }
 
-/** Finds the secrets of one rule. Stops at the first beginning that exceeds the bound. */
+/** Finds the secrets of one rule, in at most HEADS_MAX matches. `places`: where its keywords are, for isAtKeyword. */
 function findAll(search: Search, rule: SecretRule, places: readonly number[]): readonly Stretch[] {
   const { pattern } = rule;
   const text = search.rest;

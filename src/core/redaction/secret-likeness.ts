@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 
 /**
- * Decides whether a value can be a secret, for rules that go by a name or a place instead of a format.
- * A longer value is never less likely a secret than its beginning, so a value that was cut off is judged like the
- * whole one.
+ * Decides whether a value can be a secret, for rules that know only its name or its place and no format.
+ * A value is judged by its beginning (see Candidate): the whole value is never less likely a secret.
  */
 
 /**
@@ -16,8 +15,8 @@ const RANDOM_STEPS_MIN = 4;
 /** Fewest pairs of adjacent capitals in a random value without digits; names seldom have any. */
 const RANDOM_CAPITAL_PAIRS_MIN = 2;
 /**
- * So many pairs of adjacent capitals count as one more step. One in 5,000 random values of 24 characters has only
- * three steps without it.
+ * Number of pairs of adjacent capitals that count as one more step. Without that step, one in 5,000 random values of 24
+ * characters would have only three.
  */
 const CAPITAL_PAIRS_OF_A_STEP = 5;
 
@@ -52,7 +51,7 @@ export function hasMixedCharacters(value: string): boolean {
   return /[A-Za-z]/.test(value) && /[0-9!@#$%^&*?~+]/.test(value) && distinctIn(value) >= 4;
 }
 
-/** Says whether a machine made the value: long, many different characters, letters and digits in no order. */
+/** Says whether a machine made the value: it is long, and has many different characters in no order. */
 export function looksRandom(value: string): boolean {
   if (value.length < RANDOM_CHARS_MIN || distinctIn(value) < RANDOM_DISTINCT_MIN) return false;
   const { steps, capitalPairs } = countNeighbours(value);
@@ -62,17 +61,17 @@ export function looksRandom(value: string): boolean {
 }
 
 /**
- * Share of characters that follow their neighbour in the alphabet, from which on a value is made up; in a random
- * value of 20 characters it is 1/40.
+ * Share of characters that follow their neighbour in the alphabet, from which on a value is an invented example; in
+ * random values it is 1/40.
  */
 const SEQUENCE_SHARE_MIN = 0.35;
-/** Share of equal neighbours from which on a value is made up; 1/16 in random hex. */
+/** Share of equal neighbours from which on a value is an invented example; in random hex it is 1/16. */
 const REPEAT_SHARE_MIN = 0.35;
 const JUDGED_CHARS_MIN = 14;
-/** Matches a UUID. Users may choose memorable ones as account ids, but they are credentials all the same. */
+/** Matches a UUID. Even a memorable one may be a credential, so isMadeUp() is false for each. */
 const UUID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
 
-/** Says whether a person made up a key: one repeated character, the alphabet, or EXAMPLE at its end. */
+/** Says whether a key is an invented example: one repeated character, the alphabet, or EXAMPLE at its end. */
 export function isMadeUp(value: string): boolean {
   if (value.length < JUDGED_CHARS_MIN || isUuid(value)) return false;
   if (/EXAMPLE(?:KEY)?$/.test(value)) return true;
@@ -175,17 +174,17 @@ export function isBareChosen(secret: string): boolean {
 }
 
 /**
- * Matches adjectives and participles of Romance languages, and verbs and adjectives of German: they say something of a password
- * ("la contraseña es compartida", "das Passwort zurücksetzen").
+ * Matches adjectives and participles of Romance languages, which describe a password ("la contraseña es compartida").
  */
 const ROMANCE_WORD =
   /^\p{Ll}{2,20}(?:[aiu][dt][oa]s?|ée?s?|ect[oa]s?|[aá]ri[oa]s?|ferente|uel(?:le)?|(?:o|u|or)al|[ai]bles?|tiv[oa]s?|vel)$/u;
+/** The same for verbs and adjectives of German ("das Passwort zurücksetzen"). */
 const GERMAN_VERB = /^\p{Ll}{2,20}(?:en|ern|eln|iert|ig|lich|isch|bar|ück)$/u;
 const ROMANCE_LEAD =
   /(?: |['’])(?:est|sera|es|era|será|è|sarà|é):?\s["'`*]{0,3}$|(?:passe|mdp|contrase[ñn]a|clave|senha) $/i;
 const GERMAN_LEAD = /(?:wort|ist|war|lautet|einfach|jetzt)\s["'`*]{0,3}$/i;
 
-/** Says whether a word in a sentence says something of the secret. `lead`: what precedes the word. */
+/** Says whether a word in a sentence describes the secret and is none. `lead`: the text before the word. */
 export function describesSecret(word: string, lead: string): boolean {
   return (
     (ROMANCE_WORD.test(word) && ROMANCE_LEAD.test(lead)) ||
@@ -214,7 +213,7 @@ export function isVersionedWord(word: string): boolean {
   return VERSIONED_WORD.test(word);
 }
 
-/** Says whether a value is a member access: `foo.bar.baz`, `Config.DbPassword`. A password also has digits or marks. */
+/** Says whether a value is a member access: `foo.bar.baz`, `Config.DbPassword`. */
 export function isMemberAccess(value: string): boolean {
   return /^[A-Za-z_$]{1,40}\d?(?:[?!]?\.[A-Za-z_$]{1,40}\d?){1,8}[,;)]?$/.test(value);
 }
@@ -223,7 +222,7 @@ export function isMemberAccess(value: string): boolean {
 const BARE_PRIMITIVE = /^(?:\d{6,}0{3,}|1[5-9]\d{8}(?:\d{3})?)$/;
 const SENTENCE_END = /[.,;:!?)。，]+$/;
 
-/** Says whether a person may choose the value as a password: words or names with marks, or a number. */
+/** Says whether a person may choose the value as a password: a word, words joined by signs, or a number. */
 export function isChosen(secret: string): boolean {
   const bare = secret.replace(SENTENCE_END, '');
   if (/^\d{6,20}$/.test(bare)) return distinctIn(bare) >= 3;
@@ -241,18 +240,18 @@ export function isChosen(secret: string): boolean {
   );
 }
 
-/** Matches Chinese, Japanese and Korean: passwords are typed in other scripts. */
+/** Matches Chinese, Japanese and Korean, because passwords are typed in other scripts. */
 const IDEOGRAMS = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u;
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz';
 
-/** Least length of a scrambled word: letters in no order, made by a machine without digits. */
+/** Least length of a random value of letters alone. */
 const SCRAMBLED_CHARS_MIN = 16;
-/** Largest share of vowels in random letters, where it is a quarter; in English and German words it is two fifths. */
+/** Largest share of vowels in such a value: of random letters a quarter are vowels, of words two fifths. */
 const SCRAMBLED_VOWEL_SHARE_MAX = 0.29;
 
 const CAMEL_CASE = /^(?:[A-Z]?[a-z]{1,2}){0,2}(?:[A-Z]{1,4}[a-z]{2,}){2,}$/;
 
-/** Says whether a value is random, or consists of letters that are no words. */
+/** Like looksRandom(), but also true for random letters without digits. */
 export function looksMade(value: string): boolean {
   if (looksRandom(value)) return true;
   if (value.length < SCRAMBLED_CHARS_MIN || !/^[A-Za-z]+$/.test(value) || isMadeUp(value))

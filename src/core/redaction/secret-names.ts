@@ -9,14 +9,14 @@ export const FOREIGN_NAMES =
   'heslo|l[öo]senord|adgangskode|salasana|parola|[şs]ifre(?![a-z])|jelsz[óo]|lozinka|κωδικός|пароль|密[码碼]|口令|' +
   'パスワード|暗証番号|비밀번호|비번|암호|패스워드';
 export const SPOKEN_NAMES = `pass(?:wor[dt]|wd|[ -]?phrase|code)|(?:unlock|key)[ -]phrase|passw|${FOREIGN_NAMES}`;
-/** Characters of words in the languages of `SPOKEN_NAMES`, for a class of characters. */
+/** The letters of the languages of `SPOKEN_NAMES`, as part of a character class. */
 const LETTERS = '\\w\\u00c0-\\u024f\\u0400-\\u04ff';
 /** Prepositions, with their articles, in front of what a secret is for. */
 const FOR =
   '(?:for|of|on|at|in|für|von|vom|zum|zur|der|des|auf|im|am|beim|pour|du|des|del?|au|aux|sur|para|en|di|d[aeo]l(?:l[aeo])?|per|sul|d[aeo]|no|na|em|voor|van|till?|от|для|к)';
 /**
- * Matches "for the staging database (read only)". In Romance languages the words for it may follow without a preposition:
- * "mot de passe root".
+ * Matches what the secret is for: "for the staging database (read only)". In Romance languages it may follow without a
+ * preposition: "mot de passe root".
  */
 export const OF_PLACE = `(?: (?:${FOR} |d(?:ell)?['’])[${LETTERS}. @/'’-]{1,40}?(?: \\([^()\\n]{1,30}\\))?|(?<=passe|mdp|contrase[ñn]a|clave|senha)(?: [${LETTERS}-]{2,16}){1,2}?)?`;
 /** The verb between a name and its value in a sentence, in the languages of `SPOKEN_NAMES`. */
@@ -52,7 +52,7 @@ export const VENDORS =
 /** Names of secrets that people choose, so that the value may be a word. */
 export const CHOSEN = `(?:${PASSWORDS}|secret)`;
 
-/** A part that every name has. It is searched for first: searching for whole names takes ten times as long. */
+/** Matches parts of names; each name has one. They are searched for first: whole names take ten times as long. */
 const NAME_PART = new RegExp(
   `pass|kennwort|mdp|p/w|pswd|contrase|clave|senha|phrase|wachtwoord|has[łl]o|heslo|senord|adgangskode|salasana|parola|ifre|jelsz|lozinka|κωδικός|пароль|密[码碼]|口令|パスワード|暗証|비밀|비번|암호|패스|pwd|pw|psk|secret|token|cred|auth|key|schl(?:ü|ue)ssel|clé|chiave|connection|cookie|hmac|_pat|_dsn|${VENDORS}`,
   'gi',
@@ -60,7 +60,7 @@ const NAME_PART = new RegExp(
 /** Matches `pass` in "user anna and pass …". Only one rule reads it, because the word is mostly a verb there. */
 export const PASS_OF_LOGIN = '(?<=\\b(?:and|with) |, )pass(?= )';
 const SECRET_NAME = new RegExp(`${NAMES}|${VENDORS}|${PASS_OF_LOGIN}`, 'gi');
-/** Characters from the start of the longest name to the part in it, plus one for looking back. */
+/** Most characters of a name before the part that NAME_PART matches, and one more for lookbehinds. */
 const BEFORE_PART_CHARS = 16;
 const AFTER_PART_CHARS = 24;
 
@@ -79,7 +79,7 @@ export function findName(text: string, from: number): number {
   return -1;
 }
 
-/** Returns where the whole name begins. `partAt` is the place of the matched part. */
+/** Returns the index at which the whole name begins. `partAt`: the index of the part that NAME_PART matched. */
 function nameAround(text: string, partAt: number, from: number): number | undefined {
   const windowStart = Math.max(0, partAt - BEFORE_PART_CHARS);
   const window = text.slice(windowStart, partAt + AFTER_PART_CHARS);
@@ -92,13 +92,13 @@ function before(text: string, at: number): string {
   return text.slice(Math.max(0, at - PUBLIC_CHARS), at);
 }
 
-/** The suffixes that a name may have: `_access_key`, `ForStaging`, `_123`, `[0]`. */
+/** Matches a name's suffix: `_access_key`, `ForStaging`, `_123`, `[0]`. */
 export const SUFFIX = '[\\w.-]{0,24}(?:\\[\\d{0,4}\\])?';
 /** Matches a suffix that makes the name a description or a place of a secret instead of the secret. */
 const DESCRIPTION =
   /^(?:ids?|ur[il]s?|names?|paths?|files?|types?|sizes?|lengths?|count(?:er|s)?|hash(?:es)?|digests?|sha\d{0,3}|endpoints?|fields?|labels?|refs?|versions?|prefix|suffix|limits?|max|min|usage|used|expir(?:es|y|ation)\w{0,4}|ttl|at|audience|issuer|scopes?|status|policy|budgets?|arn|vault|fingerprint|checksum|formats?|regex|patterns?|placeholder|title|class|selectors?|params?|index|stores?|ring|hint|help|text|size|bytes|chars|tokens|per\w{0,12}|in|out|total\w{0,6})$/i;
 
-/** Says whether the name ends with the word for the secret, or with a word that says which secret it is. */
+/** Says whether a name has no suffix, or one that only says which secret it is: `_prod`, `_old`, `_2`. */
 export function isPlainName(context: string): boolean {
   const suffix = suffixOf(context);
   return PLAIN_SUFFIX.test(suffix);
@@ -107,7 +107,7 @@ export function isPlainName(context: string): boolean {
 const PLAIN_SUFFIX =
   /^(?:[_.-]?(?:key|base|value|prod(?:uction)?|stag(?:e|ing)|dev(?:elopment)?|test|live|main|old|new|current|default|confirm(?:ation)?|again|db|et|en|\d{1,3}))*$/i;
 
-/** Says whether the name is about a secret and holds none: `tokenId: …`, `secretName: …`. */
+/** Says whether the value of a name only describes a secret: `tokenId: …`, `secretName: …`. */
 export function isDescription(context: string): boolean {
   const suffix = suffixOf(context);
   const lastWord = /(?:[A-Z]?[a-z\d]{1,24}|[A-Z\d]{1,24})[_.-]?$/.exec(suffix)?.[0] ?? '';

@@ -14,7 +14,7 @@ const KEY_RUN_CHARS_MIN = 24;
  */
 const OTHER_RUNS_MAX = 12;
 
-/** Matches the gap between runs: a line end, a margin, a mark. It has no brackets, so no mask is a gap. */
+/** Matches the gap between runs: a line end, a margin, a diff mark. A gap has no brackets, so it cannot be a mask. */
 const GAP = /(?:\\[nrt]|[^A-Za-z0-9+/=[\]]){0,40}/y;
 const RUN = /[A-Za-z0-9+/=]+/y;
 const END_LINE = /END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[A-Za-z0-9]*/y;
@@ -45,7 +45,7 @@ const PUTTY_END = /Private-MAC: [0-9a-f]{20,128}/g;
 /** Longest PuTTY file: an RSA key of 16,384 bits with a comment. */
 const PUTTY_CHARS_MAX = 24_000;
 
-/** Returns the index after a PuTTY file that began before `headEnd`; after its last key line if it is cut. */
+/** Returns the index after a PuTTY file that began before `headEnd`; after its last key line if its end is missing. */
 export function findPuttyKeyEnd(headEnd: number, text: string): number | undefined {
   const file = text.slice(headEnd, headEnd + PUTTY_CHARS_MAX);
   const privateAt = file.indexOf('Private-Lines:');

@@ -1,4 +1,4 @@
-/** Finds places with several secrets after one beginning: a line of cookies, a Kubernetes secret, a table. */
+/** Finds several secrets that follow one pattern: in a line of cookies, a Kubernetes secret, a table. */
 
 import {
   hasMixedCharacters,
@@ -16,10 +16,10 @@ const COOKIE_FLAG = /[ \t]{0,4}(?:HttpOnly|Secure|Partitioned)(?:; {0,2})?/iy;
 const COOKIES_MAX = 64;
 const SESSION_NAME = /sess|sid|auth|token|jwt|login|remember|ticket|key/i;
 const COOKIE_ATTRIBUTE = /^(?:path|domain|expires|max-age|samesite|priority|version)$/i;
-/** Least length of a cookie that counts by its name alone; a shorter value must look random. */
+/** Least length of a cookie's value that counts by the cookie's name; a shorter one must look random. */
 const SESSION_CHARS_MIN = 8;
 
-/** Finds values of a Cookie or Set-Cookie header that may be sessions. */
+/** Finds the values of a Cookie or Set-Cookie header that may identify a session. */
 export function findCookies(headEnd: number, text: string): FoundAll {
   const secrets: Stretch[] = [];
   let at = headEnd;
@@ -49,7 +49,7 @@ function isSession(name: string, value: string): boolean {
   );
 }
 
-/** How many characters the data may be away from `kind: Secret`: before it in sorted files, after it in others. */
+/** Most characters between the data and `kind: Secret`. In sorted files the data precedes it, in others it follows. */
 const DATA_BEFORE_CHARS = 800;
 const DATA_AFTER_CHARS = 1600;
 const DATA_HEAD = /\b(?:data|stringData)["']?:[ \t]{0,4}\{?/g;
@@ -89,11 +89,11 @@ export function findKubernetesValues(headEnd: number, text: string): FoundAll {
 /** Bound on the characters of a table's heading row up to the end of the password column's name. */
 const HEAD_CHARS_MAX = 400;
 const ROW_CHARS_MAX = 4096;
-/** Matches the line below the head of a Markdown, psql or MySQL table. */
+/** Matches the line below the headings of a Markdown, psql or MySQL table. */
 const RULE_LINE = /^[|\s:+-]*-[|\s:+-]*$/;
 const CSV_HEAD = /^"?[\w-]{1,32}"?(?:[,;\t]"?[\w-]{1,32}"?){1,32}\r?$/;
 
-/** Finds the cells of a column whose head ends at `headEnd`. */
+/** Finds the secrets in a table's column. `headEnd`: the index at which the column's heading ends. */
 export function findTableCells(headEnd: number, text: string): FoundAll {
   const nothing = { secrets: [], end: headEnd };
   const lineStart = text.slice(Math.max(0, headEnd - HEAD_CHARS_MAX), headEnd).lastIndexOf('\n');

@@ -1,29 +1,29 @@
 /**
- * The form of a rule that finds secrets. `redaction.ts` runs the rules from top to bottom, precise formats first.
- * Every pattern takes a bounded number of steps at each position, however hostile the text: only counted
- * repetitions, none inside another. `rest` then consumes the secret's remaining characters once.
+ * A rule that finds secrets. `redaction.ts` runs the rules from top to bottom, precise formats first.
+ * Every pattern takes a bounded number of steps at each position, however hostile the text: all its repetitions are
+ * counted, and none is inside another. `rest` then consumes the secret's remaining characters once.
  */
 export interface SecretRule {
   /** The kind of secret, which becomes part of the mask. */
   readonly kind: string;
-  /** A global pattern. The optional named group `keep` is context that stays in the text. */
+  /** A global or sticky pattern. The optional named group `keep` is context that stays in the text. */
   readonly pattern: RegExp;
   /**
-   * The rule runs only if the text contains one of these. If `isRun` is true, they are in the format's own case.
-   * Otherwise they are in lower case, and are searched in the lower-cased text.
+   * The rule runs only if the text contains one of these. If `isRun` is true, svc searches for them in the text as it
+   * is. Otherwise they are in lower case, and svc searches for them in the lower-cased text.
    */
   readonly keywords: readonly string[];
-  /** True if the pattern is sticky and begins with a keyword (3 characters or more): it is tried only there. */
+  /** True if the pattern is sticky and is tried only where a keyword of three or more characters begins. */
   readonly isAtKeyword?: boolean;
-  /** True if the matched beginning lies in an unbroken run of 14 characters or more; see redaction.ts. */
+  /** True if the keyword is in an unbroken run of 14 or more characters of keys; see findLongRuns() in redaction.ts. */
   readonly isRun?: boolean;
   /** A sticky pattern of one character class for the rest of a secret. Default: `[\w-]*`. */
   readonly rest?: RegExp;
-  /** Replaces `rest` if the context ends with a quote. */
+  /** Used instead of `rest` if the context ends with a quotation mark. */
   readonly quotedRest?: RegExp;
   /** For a block: returns the index after its end; undefined if it holds no secret. */
   readonly findEnd?: (headEnd: number, text: string) => number | undefined;
-  /** For several secrets after one beginning: returns their places, and how far the text was read. */
+  /** For a pattern that several secrets may follow: returns their ranges, and the index up to which it has read. */
   readonly findAll?: (headEnd: number, text: string) => FoundAll;
   /** Says whether a match is a secret; undefined: every match is one. */
   readonly accepts?: (candidate: Candidate) => boolean;
@@ -34,7 +34,7 @@ export interface SecretRule {
 export interface Candidate {
   /** The text that the group `keep` matched. */
   readonly context: string;
-  /** The secret's first 64 characters: enough to decide, and a bound on the work. */
+  /** The secret's first 64 characters, which bounds the work. */
   readonly secret: string;
   /** The character after the secret; '' at the end of the text. */
   readonly next: string;

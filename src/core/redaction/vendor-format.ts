@@ -26,12 +26,12 @@ export function format(
   };
 }
 
-/** Makes a rule whose pattern is the whole format; a longer run is something else. */
+/** Makes a rule whose pattern matches the whole key, so that the text behind a match does not belong to it. */
 export function exact(kind: string, keyword: string, pattern: RegExp): SecretRule {
   return format(kind, keyword, pattern, { rest: NO_REST });
 }
 
-/** For a prefix that ordinary words share: accepts a value only if the rest looks random. */
+/** Returns a check for keys whose prefix ordinary words have too: the text after the prefix must look random. */
 export const isRandomAfter =
   (prefixChars: number) =>
   ({ secret }: Candidate): boolean =>
