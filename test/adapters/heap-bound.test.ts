@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
 import { HeapBound, IdleCollector } from '../../src/adapters/processes/heap-bound.ts';
 
 /**
@@ -46,14 +46,67 @@ test('the heap of a busy process grows to less beside what is alive', async () =
   expect(after).toBeLessThan(0.85 * before);
 });
 
+/** Megabytes of a thread's young generation after work in which much survives. It begins with a message. */
+const YOUNG = `
+  const { getHeapSpaceStatistics } = require('node:v8');
+  const { parentPort } = require('node:worker_threads');
+  parentPort.once('message', () => {
+    const queue = [];
+    for (let at = 0; at < 100; at += 1) {
+      queue.push(Array.from({ length: 20_000 }, (_, index) => ({ index })));
+      if (queue.length > 40) queue.shift();
+    }
+    const young = getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space');
+    parentPort.postMessage(young.space_size / 1024 / 1024);
+  });
+  parentPort.postMessage('started');
+`;
+
+test('the young generation stops growing at 16 MB, and grows again when it is smaller', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  let megabytes = 0;
+  const bound = new HeapBound(
+    setFlagsFromString,
+    new IdleCollector(() => undefined),
+    () => megabytes * 1024 * 1024,
+  );
+  onTestFinished(() => bound.close());
+  vi.advanceTimersByTime(3_000);
+  const grownAt = async (mb: number): Promise<number> => {
+    const thread = new Worker(YOUNG, { eval: true });
+    await once(thread, 'message');
+    megabytes = mb;
+    vi.advanceTimersByTime(1_000);
+    bound.note({ originalInputTokens: 2_000 });
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- That is a window's.
+    thread.postMessage('begin');
+    const [grown] = (await once(thread, 'message')) as [number];
+    await thread.terminate();
+    return grown;
+  };
+  expect(await grownAt(15)).toBeGreaterThan(8);
+  expect(await grownAt(16)).toBeLessThan(8);
+  expect(await grownAt(1)).toBeGreaterThan(8);
+});
+
 afterEach(() => {
   vi.useRealTimers();
 });
 
+/** A bound that writes down its flags, of a process whose young generation is small. */
+function boundWith(flags: string[]): HeapBound {
+  const collector = new IdleCollector(() => undefined);
+  return new HeapBound(
+    (flag) => flags.push(flag),
+    collector,
+    () => 0,
+  );
+}
+
 test('long requests get room for their bodies, until none has come for a minute', () => {
   vi.useFakeTimers();
   const flags: string[] = [];
-  const bound = new HeapBound((flag) => flags.push(flag), new IdleCollector(() => undefined));
+  const bound = boundWith(flags);
   vi.advanceTimersByTime(3_000);
   bound.note({ originalInputTokens: 2_000 });
   expect(flags).toEqual(['--heap-growing-percent=50']);
@@ -72,7 +125,7 @@ test('long requests get room for their bodies, until none has come for a minute'
 test('many requests a second get some room, until there were not so many for a minute', () => {
   vi.useFakeTimers();
   const flags: string[] = [];
-  const bound = new HeapBound((flag) => flags.push(flag), new IdleCollector(() => undefined));
+  const bound = boundWith(flags);
   const noteMany = (count: number, originalInputTokens = 2_000): void => {
     for (let at = 0; at < count; at += 1) bound.note({ originalInputTokens });
   };
@@ -97,7 +150,7 @@ test('many requests a second get some room, until there were not so many for a m
 test('no flag changes until the compiled code is saved, whatever requests come', () => {
   vi.useFakeTimers();
   const flags: string[] = [];
-  const bound = new HeapBound((flag) => flags.push(flag), new IdleCollector(() => undefined));
+  const bound = boundWith(flags);
   bound.note({ originalInputTokens: 250_000 });
   vi.advanceTimersByTime(2_000);
   expect(flags).toEqual([]);
@@ -138,7 +191,7 @@ function garbage(): WeakRef<object> {
 test('the end of a process leaves V8 with its own flags', () => {
   vi.useFakeTimers();
   const flags: string[] = [];
-  const make = () => new HeapBound((flag) => flags.push(flag), new IdleCollector(() => undefined));
+  const make = () => boundWith(flags);
   const early = make();
   early.close();
   vi.advanceTimersByTime(3_000);
