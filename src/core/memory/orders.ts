@@ -61,7 +61,7 @@ const SAYS_SOMETHING =
 const STATEMENT =
   /^(?:(?:we|they|he|she)(?! (?:will|should|can|could|need|want|must|have|might|may|also)\b|['’]ll)\b|(?!(?:that|this|it|what|which|who|how|where|here|there|i)\b)\p{L}[\p{L} -]{0,40} (?:needs?|is|are|was|were|has|have|runs?|uses?|belongs?|lives?|owns?|expires?|closes?|opens?|starts?|ends?)\b)/iu;
 
-/** Matches "5 seems like a great one to tackle". */
+/** Matches the beginning of an answer to a numbered menu: "5 seems like a great one to tackle". */
 const MENU_ANSWER =
   /^#?\d{1,2}(?:(?:,| and| &) ?#?\d{1,2}){0,8}(?=[\s,.!-]|$)(?!\s?(?:%|ms|s\b|kb|mb|gb|px|min|hours?|days?|weeks?|spaces?|tabs?|columns?|characters?|x\b))/i;
 /** Matches a size, which is a rule: "2 spaces", "80 columns". */

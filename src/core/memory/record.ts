@@ -13,8 +13,8 @@ import { isTime } from './times.ts';
 export type SpeakerRole = Exclude<TextRole, 'tool'>;
 
 /**
- * One visible text of a conversation: never reasoning, tool arguments or wrappers. With the role `tool` it is a
- * tool's output, word for word.
+ * One visible text of a conversation: never reasoning, tool arguments or what the client adds to a typed text. With the
+ * role `tool` it is a tool's output, word for word.
  */
 export interface MemoryRecord<Role extends TextRole = TextRole> extends MemoryMarks {
   /** `textDigest` of role and text: equal words are one memory of a space. */
@@ -34,7 +34,7 @@ export interface MemoryRecord<Role extends TextRole = TextRole> extends MemoryMa
   readonly exchange: number;
   readonly branch?: string;
   /**
-   * The index of the first character of the text after the last tool call, in an answer with earlier words. If it is
+   * Set if an answer has words before its last tool call: the index at which the text after that call begins. If it is
    * not set, all of the text counts as the answer.
    */
   readonly lastFrom?: number;

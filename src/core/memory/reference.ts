@@ -87,7 +87,6 @@ export function contentDigest(bytes: Uint8Array): string {
   return DIGEST_START + createHash('sha256').update(bytes).digest('base64url');
 }
 
-/** The kinds of records in the memory API. */
 type ContentKind = 'exchange' | 'tool_output' | 'note';
 
 const REFERENCE_STARTS: Readonly<Record<ContentKind, string>> = {

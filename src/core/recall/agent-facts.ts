@@ -1,12 +1,10 @@
 import type { SpeakerRole } from '../memory/record.ts';
 import type { Action } from './second-look.ts';
 
-/** The types of what recall needs to know about an agent's request, and of what it returns besides passages. */
-
 export interface AgentFacts {
   /** The key of the session that asks. */
   readonly conversation: string;
-  /** The branch of the work; '' if unknown. */
+  /** The git branch on which the session works; '' if unknown. */
   readonly branch: string;
   /** Names of the files that the session worked on, without their folders, the newest first. */
   readonly files?: readonly string[];
@@ -21,7 +19,6 @@ export interface AgentFacts {
   readonly action?: Action;
 }
 
-/** The quoted parts of one earlier exchange. */
 export interface RecalledExchange {
   /** The short reference of the answer, or of the request if the memory has no answer; see shortReference(). */
   readonly ref: string;
@@ -43,7 +40,7 @@ export interface RecalledSession {
   readonly at: number;
   readonly title: string;
   readonly space: string;
-  /** The references of the records from which the title may be taken. */
+  /** The references of the session's records whose words the title may have. */
   readonly records: readonly string[];
 }
 
@@ -60,7 +57,7 @@ export interface AgentLook {
    * of the project have a higher signal.
    */
   readonly gate: 'open' | 'reply' | 'weak';
-  /** The candidates, best first. */
+  /** The found exchanges, best first. */
   readonly candidates: readonly AgentCandidate[];
 }
 

@@ -139,11 +139,10 @@ export function isOneStatement([first = '', ...more]: readonly string[]): boolea
 
 /** Matches a code block of Markdown. */
 const FENCED = /^[ \t]*```[^\n]*\n([\s\S]*?)^[ \t]*```[^\n]*$/gm;
-/** Matches a message of a program, unlike a command: "Gateway: no such port", but not "Select-String quay". */
+/** Matches a line that is a program's message ("Gateway: no such port") and no command ("Select-String quay"). */
 const MESSAGE = /^\s*\p{Lu}\p{Ll}+(?![\p{L}-])/u;
 const HEADING_OR_ROW = /^\s*(?:#{1,6}\s|\||\*\*[^*]+\*\*:?\s*$|[-=*_]{3,}\s*$)/;
 
-/** A line of an answer. */
 interface Line {
   readonly text: string;
   /** The heading of the list, for a list item that is unclear without it. */
@@ -197,7 +196,7 @@ function linesIn(answer: string): Line[] {
       headIndent = isItem ? indent : -1;
       continue;
     }
-    // The head of a list applies only to the items within it.
+    // A heading applies only to the items of its list.
     if (!isItem || indent <= headIndent) head = '';
     if (isItem && areOptions) continue;
     areOptions = false;
@@ -305,7 +304,7 @@ function withoutMarks(line: string): string {
     .trim();
 }
 
-/** Returns the best lines in text order; the first item of a list follows its heading. */
+/** Returns the best lines in text order. The list's heading precedes the first quoted item that needs it. */
 function linesFor(lines: readonly Line[], values: TermValues, tokensMax: number): string[] {
   const ranked = lines
     .flatMap(({ text: line, head }, at) => {

@@ -163,8 +163,8 @@ function relativeSpan(which: string | undefined, what = '', today = 0): Span {
   return isLast ? previousOf(what, current) : current;
 }
 
-// Weeks begin on Monday. For users whose week begins on Sunday this is a day off, which the tolerance in wasIn()
-// covers.
+// Weeks begin on Monday. For users whose week begins on Sunday the result is wrong by one day, which the tolerance in
+// wasIn() covers.
 function currentOf(what: string, today: number): Span {
   const date = new Date(today);
   const passed = what === 'week' ? (date.getUTCDay() + 6) % 7 : date.getUTCDate() - 1;

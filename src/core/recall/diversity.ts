@@ -104,7 +104,7 @@ class Likeness {
   /** The number of words in the passage of the last mark(). */
   #marked = 0;
 
-  /** Numbers the words of a passage, each once. */
+  /** Returns the numbers of a passage's words, each once. */
   read(terms: readonly string[]): Words {
     this.#mark += 1;
     const words: number[] = [];

@@ -57,7 +57,7 @@ export const TERMS_MAX = 255;
 /** BM25's usual constants: exchanges are long and of uneven length, unlike passages. */
 const K1 = 1.2;
 const B = 0.75;
-/** Occurrences as which a word in the request counts, because the request says what the exchange is about. */
+/** How many times each word of the request counts, because the request says what the exchange is about. */
 const ASKED_TIMES = 2;
 /** Weight of a word from the text around the prompt; the prompt's own words weigh 1. */
 const AROUND_WEIGHT = 0.5;
@@ -75,7 +75,7 @@ const NEW_SHARE = 0.6;
 /** Length below which an answer counts as short, in UTF-16 units: such an answer has no conclusion. */
 const SHORT_ANSWER_CHARS = 150;
 const SHORT_ANSWER_PENALTY = 0.3;
-/** The signal (see running-share.ts) is the mean of so many best scores: one lucky match proves nothing. */
+/** Number of best scores whose mean is the signal (see running-share.ts): a single match may be a coincidence. */
 const SIGNAL_OF = 3;
 /**
  * The factor of the branch on the signal: 0.75, and 0.15 more for each of the five best exchanges that is on the
@@ -229,7 +229,7 @@ interface Scores {
 
 class Scorer {
   readonly #question: ExchangeQuestion;
-  /** By the number of a word: the position of that word in the question, from 1 on. */
+  /** For each word's number: the position of the word in the question, counted from 1. */
   readonly #places = new Map<number, number>();
   /** The score of each phrase, by its number; see phraseOf(). */
   readonly #phrases = new Map<number, number>();

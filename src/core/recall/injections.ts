@@ -29,11 +29,10 @@ export interface ConversationPlace extends RefusalPlace {
 /** An item that may carry a block, and the addresses at which the ledger may know the block. */
 export interface BlockItem {
   readonly item: Item;
-  /** The index of the item. */
   readonly index: number;
   /** True if the item is a tool result. It has no address `answered`, and carries only blocks of second looks. */
   readonly isResult: boolean;
-  /** Address by this conversation and this item. */
+  /** Address by the conversation and the item. */
   readonly own: AddressOf<'own-block'>;
   /** Address by the item and the model's first item after it; undefined while there is no answer. */
   readonly answered: AddressOf<'answered-block'> | undefined;
@@ -383,7 +382,7 @@ function placedEntry(
   return entriesAt(carrier, found).find(({ block }) => blockMark(block) === mark.block);
 }
 
-/** Returns the entries of an item, its own first. */
+/** Returns the ledger's entries for an item, that of this conversation first. */
 function entriesAt(carrier: BlockItem, found: FoundEntries): readonly BlockEntry[] {
   return blockAddresses([carrier]).flatMap((address) => found.get(address) ?? []);
 }

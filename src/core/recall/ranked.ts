@@ -1,7 +1,5 @@
 import type { Question } from './question.ts';
 
-/** The types of the ranking's input and output. */
-
 export interface Candidate {
   readonly id: number;
   readonly record: number;
@@ -28,7 +26,6 @@ export interface Part {
   readonly terms: readonly string[];
 }
 
-/** A term of the question and its frequency in the memory. */
 export interface QuestionTerm {
   readonly term: string;
   /** 1 for a term of the user's question, less for one of the text around it. */

@@ -53,7 +53,7 @@ export const RANKING = {
    * answers are long, do not change.
    */
   shortAnswer: 1.25,
-  /** Bonus for a time in the passage if the question asks "when". LoCoMo: 0.2 to 0.5 are alike within 0.2. */
+  /** Bonus for a time in the passage if the question asks "when". LoCoMo: 0.2 to 0.5 differ by at most 0.2. */
   when: 0.35,
   /** Bonus for a passage that names the question's date or is from that date. LoCoMo: 0.2 to 1 are alike. */
   date: 0.6,
@@ -74,8 +74,8 @@ export const RANKING = {
   change: { sameThing: 0.3, nearlyAsGood: 0.6 },
   changeNow: { sameThing: 0.25, nearlyAsGood: 0.4 },
   /**
-   * Factor per passage of the same record that was chosen before. On a set of chats with an assistant, where long
-   * answers would fill the block, it gains 2 % of the evidence.
+   * Factor on a passage's score for each chosen passage of the same record. On a set of chats with an assistant, where
+   * long answers would fill the block, it gains 2 % of the evidence.
    */
   sameRecord: 0.5,
   /** Weight of a term in `held` (see Evidence) if only the passage before or after contains it. */

@@ -16,7 +16,7 @@ export interface Action {
   readonly files: readonly string[];
   /** Names of code, settings and tools that the agent searches for or runs. */
   readonly names: readonly string[];
-  /** Whole commands. */
+  /** The shell commands that the agent runs. */
   readonly commands: readonly string[];
   /** Lines of outputs that report an error. */
   readonly errors: readonly string[];

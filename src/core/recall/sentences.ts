@@ -59,7 +59,6 @@ export function kindOf(sentence: string): SentenceKind {
   return ORDERING.test(sentence) ? 'order' : 'statement';
 }
 
-/** Says whether a sentence states something: it neither asks nor orders. */
 export function isStatement(sentence: string): boolean {
   return kindOf(sentence) === 'statement';
 }

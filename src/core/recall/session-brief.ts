@@ -83,11 +83,9 @@ export interface Titled<Kind> {
   readonly exchange: Kind;
 }
 
-/** An earlier session of the list. */
 export interface Listed<Kind> {
   /** The one branch that names the session; '' if it had several, a common one, or that of the session that asks. */
   readonly branch: string;
-  /** Returns the session's title within a token limit. */
   titleWithin(tokensMax: number): Titled<Kind> | undefined;
 }
 

@@ -262,7 +262,7 @@ export const COMMAND_RULES: readonly SecretRule[] = [
       accepts: ({ context, secret, next }) =>
         /^["'`]$/.test(next) &&
         isLiteralArgument(secret) &&
-        // A name in front may be any argument, so only a value that is no word counts.
+        // If no user in quotes precedes, the value may be any argument, so an ordinary word does not count.
         (/["'`], {0,2}["'`]$/.test(context) || isSimplePassword(secret)),
       source: 'A user and a password as two arguments of a login',
     },

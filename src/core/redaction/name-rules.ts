@@ -188,7 +188,7 @@ export const NAME_RULES: readonly SecretRule[] = [
       isPlainName(context) &&
       isChosen(secret) &&
       !MEMBER_ACCESS.test(secret) &&
-      // Without a blank beside its sign a setting holds no description, but it may hold a state.
+      // `password=enabled` states whether there is a password.
       !/(?:ed|able|ible|ing)$/.test(secret),
   }),
   named('A chosen secret in a setting on a line of its own', {
@@ -419,7 +419,7 @@ export const NAME_RULES: readonly SecretRule[] = [
   }),
 ];
 
-/** Matches how test programs report a result. */
+/** Matches "PASS: ", with which test programs report a result. */
 const VERDICT = /^PASS: /;
 
 /** Matches variable names, as code passes them to a member `password`. */
@@ -466,7 +466,7 @@ function isQuotedPassword({ secret, next }: Candidate): boolean {
 /** Matches a noun that follows "password" and is no value: "with password authentication". */
 const NOUN_OF_PASSWORDS =
   /(?:ion|ment|ing|ity|ence|ance|ies|ure|s|policy|field|check|login|access|rules?)[.,;!"']*$/;
-/** Matches more than a name and a sign: "here is the token: …", "API key for the weather service = …". */
+/** Matches words between the name and its sign: "here is the token: …", "API key for the weather service = …". */
 const IN_SENTENCE = / [\w ]{0,40}:|：| (?:for|of|on|at|für|pour|para) [^=]{1,32}=/;
 /** Matches "The password for prod is: …", which states the password as it does without the colon. */
 const VERB_BEFORE_COLON = new RegExp(`(?:${PASSWORDS})${OF_PLACE}${IS}${QUOTE_MARKS}$`, 'iu');
@@ -478,7 +478,7 @@ function isFlagValue({ context, secret }: Candidate): boolean {
   return looksMade(secret) || (BARE_FLAG.test(context) && isBareChosen(secret));
 }
 
-/** Matches a flag and one space. In a list of flags, several spaces and a description follow instead of a value. */
+/** Matches a flag and one space or `=`. In a list of flags, several spaces and a description follow instead. */
 const BARE_FLAG = /^(?:pass(?:word|phrase|wd)|(?:(?<=-)|^)secret)[ \t=]["']?$/i;
 
 const IS_PASSWORD = new RegExp(`^(?:${PASSWORDS}|pass|secret|credential|creds)`, 'i');
@@ -504,7 +504,7 @@ const HOLDS_CHOSEN = new RegExp(
   `^(?:${CHOSEN}|pass)[\\w.-]{0,24}(?:["'\`]?[\\])]{0,2}(?:[^\\n,]*[:=]|\\()|${NAMED_VALUE}|${DEFAULT_VALUE})`,
   'i',
 );
-/** Matches the end of one of several names in quotes. */
+/** Matches the comma after a name in a list of texts in quotes. */
 const IN_LIST = /["'`][ \t]*,[ \t]*["'`]$/;
 /**
  * Says whether a name is plain (see isPlainName) or does not begin with "secret": a longer name with "secret" is often

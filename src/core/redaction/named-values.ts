@@ -263,7 +263,7 @@ function readLine(named: Named): Stretch | undefined {
   } else {
     const isHeader = /^[ \t"'-]*(?:-H ["']?)?x-[\w-]*$/i.test(before) && sign.includes(':');
     if (!isHeader && !isAssignedKey(named.whole)) {
-      // Many other things are called tokens, but their names have no capital and small letter beside a digit.
+      // Many other things are called tokens. Their values seldom have both capitals and small letters beside digits.
       const isMixed = /[a-z]\d|\d[a-z]/.test(secret) && /[A-Z]\d|\d[A-Z]/.test(secret);
       return isMixed && isKeyLike(named.name, secret) ? trimmed(text, start, end) : undefined;
     }
@@ -380,7 +380,7 @@ function readNote(named: Named): Stretch | undefined {
     : undefined;
 }
 
-/** Matches "db " in front of `pass:`, which alone is how test programs report a result. */
+/** Matches "db " and the like in front of `pass:`, which alone may be how test programs report a result. */
 const PLACE_OF_PASS =
   /\b(?:db|database|root|admin|sudo|ssh|ftp|smtp|mail|vpn|wi-?fi|wlan|router|login|my|our|prod|staging|dev) $/i;
 /** Matches `user = ops, pw =`: a login in two settings of one line, and no arguments of a call. */
@@ -531,7 +531,7 @@ const FORMER =
   /^(?<join>(?: (?:for|of|on|at|in) [\w. -]{1,32}?)?(?: (?:was|has been|is))?(?: (?:changed|set|reset|updated|rotated))? from )(?<secret>[^\s"'`]{4,64}) to /;
 const SETS =
   /\b(?:set|chang\w{1,3}|reset|updat\w{1,3}|rotat\w{1,3}|made|put|turn\w{0,2}) (?:\w{1,16} ){0,3}[\w.-]{0,24}$/i;
-/** The same verbs in other languages, whose prepositions are other words in English. */
+/** The same verbs in other languages. SET_TO has their prepositions, which are other words in English. */
 const PUTS =
   /(?<![\p{L}\d])(?:änder\p{L}{0,2}|setze|stelle|changé|cambi\p{L}{1,4}|impost\p{L}{1,4}|mud[aeo]\p{L}{0,2}|altere\p{L}{0,2}|defin[aei]\p{L}{0,2}|modifi[cé]\p{L}{0,4}|mets|mettez|pon|puse|metti) (?:\p{L}{1,16} ){0,3}[\w.-]{0,24}$/iu;
 const IS = new RegExp(
@@ -575,7 +575,7 @@ function readSentence(named: Named): Stretch | undefined {
   if (start !== given) return isSecret ? bare : undefined;
   // "changed from … to …": both are secrets, and one mask covers them.
   const former = FORMER.exec(lead);
-  // With a word between, something about the password has changed: "the password check from client to server".
+  // If another word follows the name, not the password has changed: "the password check from client to server".
   if (former?.groups === undefined) return isSecret && !/ from /.test(lead) ? bare : undefined;
   const { join = '', secret = '' } = former.groups;
   const formerStart = nameEnd + join.length;

@@ -90,7 +90,6 @@ export function stripPrivate(text: string): string {
   return depth === 0 ? kept + text.slice(keptFrom) : kept;
 }
 
-/** A secret that was found, with the kind for its mask. */
 interface Mask extends Stretch {
   readonly kind: string;
 }
@@ -248,7 +247,6 @@ function findNamed(text: string): readonly Stretch[] | undefined {
   return found;
 }
 
-/** Applies one rule to one text. */
 class RuleReader {
   readonly #text: string;
   readonly #rule: SecretRule;

@@ -25,7 +25,7 @@ export const VERB_IS =
 /** Adverbs that may stand between that verb, or a name, and the value. */
 export const ADVERBS =
   '(?: (?:now|still|currently|previously|simply|just|again|only|jetzt|nun|noch|früher|bisher|immer|weiterhin|einfach|maintenant|toujours|encore|désormais|simplement|ahora|todavía|aún|simplemente|ora|adesso|ancora|semplicemente|agora|ainda|simplesmente)){0,2}';
-/** Names of passwords. `pass` alone is also a verb, so it needs a setting's word or a sign beside it. */
+/** Names of passwords. `pass` is also a verb, so it counts only beside a sign or a word of a setting (`db_pass`). */
 export const PASSWORDS =
   `${SPOKEN_NAMES}|pwd|(?<=[a-z0-9][_-])pass(?![a-z])|(?<![\\w-])pass(?=["'>]|(?<=[\\s({]:pass) ["']|</key>|[ ]{0,4}:?=|: |:(?=[^\\s:/"'\`]{5})| (?:<-|->|→) |\\s{1,40}value:)|` +
   '(?<=(?:db|database|sql|pg|mysql|redis|mongo|smtp|imap|mail|ftp|ssh|ldap|bind|proxy|http|user|admin|root|sudo|become|auth|login|key|store|wifi|remote|local|my))' +

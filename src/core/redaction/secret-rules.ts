@@ -145,7 +145,7 @@ const SPOKEN: readonly SecretRule[] = [
   {
     kind: 'card-number',
     keywords: ['3', '4', '5', '6'],
-    // A long number begins here that is no date, version, identifier or part of a longer number.
+    // Matches where a long number begins. The lookbehind excludes versions, identifiers and parts of longer numbers.
     pattern: /(?=[23456]\d{3}(?:[ -]?\d){9})(?<![\w.,/:+=#-])/g,
     findAll: findCards,
     source: 'ISO/IEC 7812: a known first digit, a known length and the check digit of Luhn',

@@ -76,8 +76,8 @@ function isSame(one: LeftOut | undefined, other: LeftOut | undefined): boolean {
 }
 
 /**
- * Returns the outputs that these batches left out: those with a mark of a batch, in front of the batch's item `before`.
- * The time is linear in marks and outputs, however many batches there are.
+ * Returns the outputs that these batches left out: a batch must have the output's mark, and the output must be before
+ * the batch's item `before`. The time is linear in marks and outputs, however many batches there are.
  */
 export function repeatedOutputs(
   outputs: readonly ToolOutput[],

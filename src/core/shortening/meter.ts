@@ -13,7 +13,7 @@ export interface MeteredRequest {
   readonly at: number;
   readonly originalTokens: number;
   readonly forwardedTokens: number;
-  /** Tokens of all left-out texts. If their number differs from the last request's, a batch has changed the prefix. */
+  /** Tokens of all left-out texts. If it is not the same as in the last request, a batch has changed the prefix. */
   readonly elidedTokens: number;
   readonly usage: Usage;
   readonly prices: CachePrices;
@@ -35,8 +35,9 @@ export interface Metered {
 /** What the price of a conversation's next request depends on. */
 export interface MeterState {
   readonly at: number;
-  /** The input tokens of the last request: as the provider counted them, and estimated for the direct request. */
+  /** The input tokens of the last request, as the provider counted them. */
   readonly total: number;
+  /** The same without svc, estimated. */
   readonly directTotal: number;
   readonly elidedTokens: number;
   /** True if the provider has served something from its cache. Some providers have no cache or do not report it. */

@@ -29,7 +29,6 @@ export interface Omission {
    * full, because it is one of the two newest. So a fork that begins before that end must keep it.
    */
   readonly fingerprint: string;
-  /** The number of its items. */
   readonly items: number;
   /** Estimated tokens of its items. */
   readonly tokens: number;
@@ -166,7 +165,6 @@ function earlierExchanges(count: number): string {
   return count === 1 ? '1 earlier exchange' : `${count} earlier exchanges`;
 }
 
-/** The edits that leave exchanges out, and what they save. */
 export interface Omitting {
   readonly edits: readonly Edit[];
   readonly items: number;

@@ -49,7 +49,6 @@ interface ItemOutput {
   readonly isClientStub: boolean;
 }
 
-/** The facts about a call that shortening needs. */
 interface ItemCall {
   readonly id: string;
   /** The tool's name; '' if the item has no call with this id. */
@@ -66,7 +65,6 @@ export interface ItemTools {
   readonly outputs: readonly ItemOutput[];
 }
 
-/** An output in its request. */
 export interface ToolOutput extends ItemOutput {
   /** The beginning of the digest. Batches in the ledger name the output by it. */
   readonly mark: string;

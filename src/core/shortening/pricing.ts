@@ -52,7 +52,7 @@ export function cacheLifetimeMs(view: Pick<RequestView, 'dialect' | 'items' | 's
   return Math.max(ofItems, ofShell(view.shell, view.dialect));
 }
 
-/** Cached by shell: a request whose shell has not changed has the same object as the request before. */
+/** Caches ofShell(). A shell is a request's members besides the conversation; an unchanged one is the same object. */
 const known = new WeakMap<Shell, number>();
 
 function ofShell(shell: Shell, dialect: Dialect): number {
