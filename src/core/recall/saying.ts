@@ -25,7 +25,7 @@ function withoutOpener(line: string): string {
   return rest;
 }
 
-/** Matches announcements of the agent's next step that announcesStep() does not recognise. */
+/** Patterns of announcements of the agent's next step, besides those of announcesStep(). */
 const ANNOUNCES = [
   new RegExp(
     `^${LEAD}(?:let me(?! know)|(?:i['’]ll|i should|i will)\\b|(?:i['’]m|i am) (?:(?:already|also|currently|just|now|still) )*(?!assuming|getting|missing|seeing)(?:on|\\p{L}+ing)\\b|(?:continuing|proceeding|starting|moving on) (?:with|to)\\b)`,
