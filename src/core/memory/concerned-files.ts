@@ -139,9 +139,9 @@ function baseOf(name: string): string {
 const PRINTERS: ReadonlySet<string> = new Set(
   'cat bat batcat head tail nl less more sed'.split(' '),
 );
-// Longest command that is read, in characters. Longer ones write a text.
+// Number of characters of a command that are read. Only commands that write a text are longer.
 const COMMAND_CHARS = 4_096;
-// After this sign there is only text that the command writes.
+// This sign begins the text that a command writes, so nothing behind it is read.
 const HERE_DOCUMENT = '<<';
 const WORDS = /'[^']*'|"[^"]*"|[<>]+&?\d?|[^\s'"<>]+/g;
 

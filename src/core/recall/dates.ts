@@ -144,7 +144,7 @@ function dayOf([year, month, day]: NamedDay, now: number): Span | undefined {
   return at && spanOf(at.getTime(), 1);
 }
 
-/** Returns the days that "two weeks ago" may mean. It is rarely exact, so half a week is added on each side. */
+/** Returns the days that "two weeks ago" may mean. It is rarely exact: half a week or month is added on each side. */
 function aroundAgo(count: number, unit: string | undefined, today: number): Span {
   if (unit === 'day') return spanOf(today - count * DAY_MS, 1);
   const days = unit === 'week' ? 7 : 30;

@@ -7,7 +7,7 @@ import { readTerms, termsOf } from './terms.ts';
  * has terms of the assistant's last words.
  */
 export interface Question {
-  /** Distinct terms of the human text, in order. */
+  /** Distinct terms of the user's text, in order. */
   readonly human: readonly string[];
   /**
    * Whole forms of compounds, such as `memoryMode`; their parts are in `human`. They count in the ranking, but a

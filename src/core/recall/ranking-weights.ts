@@ -57,7 +57,7 @@ export const RANKING = {
   when: 0.35,
   /** Bonus for a passage that names the question's date or is from that date. LoCoMo: 0.2 to 1 are alike. */
   date: 0.6,
-  /** Weight of the question's month or year in a passage from that time, as a word. LoCoMo: 0 loses 0.4. */
+  /** A passage from the question's month or year counts as having that word so many times. LoCoMo: 0 loses 0.4. */
   dateField: 0.5,
   /**
    * Penalty for similarity to a passage that was chosen before. LoCoMo: 0.1 to 0.5 are alike. It helps in memories with

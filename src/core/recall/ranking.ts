@@ -39,7 +39,7 @@ class Scorer {
   readonly #averageTerms: number;
   /** The index of each term in the lists below. */
   readonly #places = new Map<string, number>();
-  /** For each term: its weight times its damped inverse document frequency. */
+  /** The value of each term; see valueOf() in term-value.ts. */
   readonly #values: readonly number[];
   readonly #asked: number;
   /** Sum of the values of all terms with a rarity above 0, that of an unknown name multiplied by its rarity. */

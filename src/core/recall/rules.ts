@@ -16,7 +16,7 @@ const SENTENCE_CHARS_MAX = 280;
 const MESSAGE_CHARS_MAX = 16_000;
 /** Most rules of a message: a message with more quotes a style guide, which the client reads from its file. */
 const RULES_PER_MESSAGE_MAX = 16;
-/** Number of sentences from an announcement on ("now to our coding practices") that are rules with fewer other signs. */
+/** Number of sentences, from an announcement on ("now to our coding practices"), that need fewer signs of a rule. */
 const ANNOUNCED_SENTENCES = 8;
 
 // Things that all code and all work on code have. A demand about all things of a kind is about how to work.

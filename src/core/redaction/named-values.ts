@@ -96,24 +96,25 @@ const SIGN =
 const WRAPPER =
   '(?:\\[\\]byte\\(|by lazy \\{ ?|(?:new )?(?:(?:MD5|SHA[12]?|ENCRYPT|HASHBYTES)|String(?:::from|\\.valueOf)?|Some|Just|Optional\\.of|Ok|b64encode|btoa|Buffer\\.from|(?:\\w{1,20}(?:\\.|::))?\\w{0,16}(?:Secret|Sensitive|Redacted|Password|Secure)\\w{0,12}(?:(?:::|\\.)(?:new|from|of|make))?)\\([ \\t]{0,4})?';
 const OPEN = '[bBrRuUfNL@$]{0,2}(?:"""|\'\'\'|["\'`])';
-/** Matches `Password string \`env:"DB_PASSWORD" default:"…"\``. */
+/** Matches what follows the name in `Password string \`env:"DB_PASSWORD" default:"…"\``. */
 const STRUCT_TAG =
   '[ \\t]{1,8}string[ \\t]{1,8}`[^`\\n[\\]]{0,80}\\b(?:env[dD]efault|default):(?=")';
-/** Matches `{"name": "DB_PASSWORD", "type": "string", "value": "…"}`. */
+/** Matches what follows the name in `{"name": "DB_PASSWORD", "type": "string", "value": "…"}`. */
 const MEMBER_VALUE =
   '["\'],\\s{0,40}(?:["\']?\\w{1,20}["\']?:\\s{0,4}["\'][^"\'\\n[\\]]{0,60}["\'],\\s{0,40}){1,3}["\']?value["\']?:\\s{0,4}';
-/** Matches `password.equals("…")`. */
+/** Matches what follows the name in `password.equals("…")`. */
 const COMPARED =
   '\\.(?:equals\\w{0,12}|eq|compare(?:To)?|(?:should|to) ?(?:==|eq)?|toBe|toEqual)[ (]{0,2}(?=["\'])';
-/** Matches `get("input[name=password]").type("…")`. */
+/** Matches what follows the name in `get("input[name=password]").type("…")`. */
 const FIELD =
   '["\'\\])]{0,4}(?:\\.\\w{1,16}\\(\\)){0,2}\\.(?:fill|type|val|set_?[vV]alue|set_?[tT]ext|send_?[kK]eys|enterText|typeText|press_?[sS]equentially)\\((?=["\'`])';
 const VALUE_OF = new RegExp(
   `(?:${STRUCT_TAG}|${FIELD}|${COMPARED}|${MEMBER_VALUE})${OPEN}|(?:["'\`]\\]?\\)?)?\\*{0,2}${REMARK}${TYPE}[ \\t]{0,12}${SIGN}\\s{0,12}${WRAPPER}${OPEN}`,
   'y',
 );
-/** Matches `os.getenv("DB_PASSWORD", "…")`, `keyring.set_password("svc", "ops", "…")`, `.password("…")`. */
+/** Matches what follows the name in `os.getenv("DB_PASSWORD", "…")`. */
 const DEFAULT_OF = /["'`][ \t]{0,4},[ \t]{0,4}(?=["'`])/y;
+/** Matches what follows the name in `keyring.set_password("svc", "ops", "…")` and `.password("…")`. */
 const CALL =
   /\([ \t]{0,4}(?:[\w$.]{1,40},[ \t]{0,4}|["'][^"'\n[\]]{1,64}["'],[ \t]{0,4}){0,3}(?=["'`])/y;
 /** Matches the text before the name in a call that passes a password. Other functions with the name return one. */

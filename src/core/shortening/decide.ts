@@ -49,7 +49,7 @@ export function decide(facts: BatchFacts): Decision {
   return facts.isBound ? 'protected' : 'leaves';
 }
 
-/** Says whether the rent so far has reached the cost of leaving the texts out, which is nothing if the cache is cold. */
+/** Says whether the rent so far has reached the cost of leaving the texts out. A cold cache makes that free. */
 function pays({ isCacheCold, gain, messages, carried, prices }: BatchFacts): boolean {
   if (isCacheCold) return true;
   // If the price of a cache read is unknown, it may be a hundredth of the full price, and then a batch never pays.

@@ -292,7 +292,7 @@ function sum(numbers: readonly number[]): number {
 
 /** Words in the names of tools that can run `svc memory get`. */
 const SHELLS: ReadonlySet<string> = new Set(['bash', 'shell', 'powershell', 'terminal', 'exec']);
-/** Matches names of other tools that can run it, and those of the tools of `svc mcp`. */
+/** Matches names of other tools that can run `svc memory get`, and those of the tools of `svc mcp`. */
 const READERS =
   /(?:^|[^a-z])(?:(?:exec|execute|run)_(?:shell_|terminal_)?commands?|memory_(?:get|search))$/;
 
