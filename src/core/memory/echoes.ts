@@ -132,9 +132,7 @@ function isIdentifier(word: string): boolean {
   return /[_/\\@#]|\p{L}\.\p{L}|\p{Ll}\p{Lu}|^\p{Lu}{2}/u.test(word);
 }
 
-/**
- * Says whether a word is a name: a capital inside a sentence, and not a word that only refers to earlier statements.
- */
+/** Says whether a word looks like a name: it begins with a capital, and does not only refer to earlier statements. */
 function isName(word: string): boolean {
   const isPointing = termsOf(word).every((term) => POINTING_WORDS.has(term));
   return /^\p{Lu}\p{Ll}/u.test(word) && !isPointing;

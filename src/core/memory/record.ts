@@ -75,7 +75,6 @@ export type RecordText<Role extends TextRole = SpeakerRole> = Pick<
   'digest' | 'role' | 'text'
 >;
 
-/** A record that is searched and listed. */
 export type SpokenRecord = StoredRecord<SpeakerRole>;
 
 export interface StoredRecord<Role extends TextRole = TextRole> extends Omit<
@@ -86,7 +85,6 @@ export interface StoredRecord<Role extends TextRole = TextRole> extends Omit<
   readonly ref: string;
 }
 
-/** A passage of a record that answers the question. */
 export interface RecalledPassage {
   readonly ref: string;
   readonly digest: string;
@@ -128,7 +126,6 @@ export function isStorable(record: MemoryRecord): boolean {
   );
 }
 
-/** Says whether a value can be `lastFrom` of an answer. */
 export function isLastFrom(
   value: unknown,
   { role, text }: Pick<MemoryRecord, 'role' | 'text'>,

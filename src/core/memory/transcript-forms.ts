@@ -7,7 +7,6 @@ import { asList, asRecord, type Fields, textOrNone } from '../bytes/json-fields.
  * (`test/recordings/transcripts/`).
  */
 
-/** The clients whose sessions svc can import. */
 export const TRANSCRIPT_CLIENTS = [
   'claude-code',
   'codex',
@@ -89,9 +88,7 @@ function claudeStep(fields: Fields): TranscriptStep {
   return { ...place, ...said, parent, hasFrames: true };
 }
 
-/**
- * Reads an event of Copilot CLI 1.0.102. `content` is the typed text; `transformedContent` adds the client's own texts.
- */
+/** Reads an event of Copilot CLI 1.0.102. `content` is the typed text; `transformedContent` adds the client's texts. */
 function copilotStep(fields: Fields): TranscriptStep {
   const { type, timestamp: at } = fields;
   const data = asRecord(fields['data']);

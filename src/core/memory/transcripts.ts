@@ -26,7 +26,6 @@ export interface TranscriptRecord extends MemoryRecord<SpeakerRole> {
 interface Entry {
   readonly item: ItemTraits;
   readonly at: number;
-  /** True if the assistant's text was cut. */
   readonly isCut: boolean;
   /** True if the entry is new since the session was last read. */
   readonly isFresh: boolean;

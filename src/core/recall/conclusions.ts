@@ -80,7 +80,6 @@ export interface QuoteLimits {
   readonly said?: Pick<SaidLines, 'has'>;
 }
 
-/** The stored answer of an exchange. */
 export interface Answer {
   readonly answered: string;
   /** Index in `answered`: see `lastFrom` in core/memory/record.ts. */
@@ -290,7 +289,6 @@ export function plainLine(line: string): string {
   return withoutTicks(withoutMarks(line));
 }
 
-/** Matches HTML tags, which a page of Markdown may have. */
 const TAG = /<\/?(?:b|br|code|details|em|i|kbd|small|strong|sub|summary|sup|u) ?\/?>/gi;
 
 function withoutMarks(line: string): string {

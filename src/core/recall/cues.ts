@@ -96,7 +96,6 @@ export interface ValuedCue extends Cue {
   readonly value: number;
 }
 
-/** A line that states something, with the cues in it. */
 interface ToldLine extends Quote {
   readonly terms: ReadonlySet<string>;
   readonly cues: readonly ValuedCue[];

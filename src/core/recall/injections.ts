@@ -168,7 +168,6 @@ export function newestAnswered(
   return undefined;
 }
 
-/** Lists every address at which the ledger may know a block of these items. */
 export function blockAddresses(
   items: readonly BlockItem[],
 ): readonly AddressOf<'own-block' | 'answered-block' | 'shared-block'>[] {
@@ -476,9 +475,8 @@ const LOOK_TOKENS_MIN = 60;
 const LOOK_TOKENS_MAX = 200;
 
 /**
- * Returns the token limit of a prompt's new block beside those already placed. All blocks together stay within
- * `recalledTokensMax`, and those of prompts within three quarters of it. Undefined: too little is left, so there is
- * no recall. A placed block is never removed for a new one.
+ * Returns the token limit of a prompt's new block; undefined if too little is left for one. All blocks together stay
+ * within `recalledTokensMax`, those of prompts within PROMPTS_SHARE of it. No placed block is removed for a new one.
  */
 export function roomForBlock(
   placements: readonly Placed[],
@@ -501,7 +499,6 @@ export function roomForLook(
   return left >= LOOK_TOKENS_MIN ? left : undefined;
 }
 
-/** Returns the tokens that the placed blocks leave of `recalledTokensMax`. */
 export function roomLeft(placements: readonly Placed[], recalledTokensMax: number): number {
   return recalledTokensMax - tokensOf(placements);
 }
@@ -530,7 +527,6 @@ export function limitsOfBlock({
   };
 }
 
-/** The tokens of a block, and whether it is beside a prompt. */
 export interface Placed extends Pick<Placement, 'tokens'> {
   readonly item: Pick<Item, 'humanText'>;
 }

@@ -264,14 +264,11 @@ function withoutApostrophes(text: string): string {
   return text.replaceAll(/(?<=\w)['’](?=\w)/g, '');
 }
 
-/** Says whether a user states or withdraws a rule in a text. */
 export function saysRules(text: string): boolean {
   return rulesIn(text).length > 0 || withdrawalsIn(text).length > 0;
 }
 
-/**
- * Lists the sentences that withdraw a rule: "forget the rule about docstrings", "no need to run the tests any more".
- */
+/** Lists the sentences that withdraw a rule: "forget the rule about docstrings", "no need to run the tests". */
 export function withdrawalsIn(text: string): string[] {
   return text.length > MESSAGE_CHARS_MAX
     ? []
@@ -284,8 +281,8 @@ const WITHDRAWS =
   /\b(?:(?:forget|ignore|drop|disregard|scrap|cancel|lift|remove) (?:about )?(?:the|that|my|our|what i said)\b[^.]{0,40}\b(?:rule|convention|instruction|about|guideline|policy|practice|requirement)\b|(?:no need to|don'?t (?:have|need) to|do not (?:have|need) to|needn'?t|not necessary to|no longer (?:need|have|required?|necessary|want|use))\b[^.]{0,80}(?:any ?more|from now on|going forward)?|you (?:can|may) (?:stop|skip|now|again)\b)/i;
 
 /**
- * Says whether a sentence states a rule. It looks first for a demand, with the patterns that compile fast, and for the
- * exceptions only then: a process that reads one prompt saves 50 ms, which the other patterns take to compile.
+ * Says whether a sentence states a rule. It looks for a demand first, because the patterns of the exceptions take 50 ms
+ * to compile, which a process that reads one prompt then mostly saves.
  */
 function isRule(sentence: string, isAnnounced: boolean): boolean {
   if (sentence.length > SENTENCE_CHARS_MAX || sentence.length < 6) return false;

@@ -18,8 +18,7 @@ export const YOUNG_SIGNAL_MIN = 4.5;
 /**
  * The number of earlier prompts at which quietShareAt() returns the setting itself. Early prompts need memory more
  * often: on 117 labelled prompts, the position in the session predicts the need with an AUC of 0.64, the signal with
- * 0.69. Two people judged 90 blocks that svc places only with, or only without, this dependence. With it they found
- * 14 and 10 of 45 blocks needed, without it 6 and 5 of 45.
+ * 0.69.
  */
 const USUAL_AT = 1.5;
 

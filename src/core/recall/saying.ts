@@ -98,7 +98,6 @@ const STATUS_NAMES_MAX = 1;
 /** Matches a report that checks went well. The commands in it name what ran, so they are no finding. */
 const WENT_WELL =
   /\b(?:pass(?:ed|ing)?(?! (?:an?|its|the|through|to)\b)|green|clean|succeed(?:s|ed)?|(?:0|no|zero) (?:errors|failures|issues|warnings))\b(?!.*\b(?:if|only|unless|until|when)\b)/iu;
-/** Matches code, and remarks in brackets. */
 const CODE_OR_ASIDE = /`[^`]*`|\([^()]*\)/g;
 
 /** Matches a report of success, with everything after it: "All 12 tests pass, and the branch is pushed." */

@@ -187,7 +187,6 @@ interface Candidate extends Scored {
   readonly tokens: number;
 }
 
-/** What an exchange can add to a title. */
 interface ExchangeLines {
   readonly told: readonly Candidate[];
   readonly requests: readonly Candidate[];

@@ -156,9 +156,7 @@ const PLAIN_WORD =
 /** Matches words that name a secret or a part of a program, and are no password: `tokenHash`, `UserService`. */
 const NAMING_WORD =
   /pass|pwd|kennwort|^secret|[_.]secret|token|hash|crypt|prompt|input|string|value$|[Cc]onfig|(?:current|new|old|user|your|default)[A-Z_-]|(?:Str|Text|Bytes?|Type|Field|Schema|Data|Dto|Props|Digest|Policy|Option|Object|Key|Provider|Manager|Service|Client|Handler|Factory|Ref|Param|Arg|Value|Array|List|Map|Spec|Entity|Model|Info|Name|Store|Session|State|Settings|Context|Builder|Result|Response|Request|Like)$/;
-/**
- * Matches participles and adjectives that describe a password: "the password is mandatory, encrypted, changeable".
- */
+/** Matches participles and adjectives that describe a password: "the password is mandatory, encrypted, changeable". */
 const DESCRIBING_WORD =
   /^(?:(?:non|un|over|multi|pre|self|case|read|write|lower|upper|soft|well|base|zero|one|two|short|long)-[a-z]+|[a-z]+(?:ed|ing|able|ible|ive|ory|ary|ous|ful|less|ant|ent|lich|isch)|[a-z]+(?<!f)ly|[a-z]+t[oó]ri[oa]s?|written|chosen|broken|stolen|forgotten|overwritten|(?:ab|an|auf|aus|ein|um|weg|zu)?ge[a-z]+(?:t|en)|ver[a-zäöüß]{3,10}(?:en|t|d))$/;
 
@@ -173,9 +171,7 @@ export function isBareChosen(secret: string): boolean {
   );
 }
 
-/**
- * Matches adjectives and participles of Romance languages, which describe a password ("la contraseña es compartida").
- */
+/** Matches adjectives and participles of Romance languages that describe a password: "la contraseña es compartida". */
 const ROMANCE_WORD =
   /^\p{Ll}{2,20}(?:[aiu][dt][oa]s?|ée?s?|ect[oa]s?|[aá]ri[oa]s?|ferente|uel(?:le)?|(?:o|u|or)al|[ai]bles?|tiv[oa]s?|vel)$/u;
 /** The same for verbs and adjectives of German ("das Passwort zurücksetzen"). */

@@ -207,9 +207,7 @@ function isAnchor({ humanText, toolResultIds }: Item): boolean {
   return humanText !== '' || toolResultIds.length > 0;
 }
 
-/**
- * Returns a name for one text of a batch, unique in its request. Two outputs with the same mark differ by their item.
- */
+/** Returns a name for one text of a batch, unique in its request: outputs with the same mark differ by their item. */
 export function backMark(text: ToolOutput | Omission): string {
   return 'mark' in text ? `${text.mark}@${text.item}` : exchangeMark(text);
 }

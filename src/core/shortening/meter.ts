@@ -7,7 +7,6 @@ import type { CachePrices } from '../dialects/descriptor.ts';
  * direct requests as it did for the real ones, and that no batch breaks it.
  */
 
-/** A request of a conversation, from the request log. */
 export interface MeteredRequest {
   /** Milliseconds since 1970. */
   readonly at: number;

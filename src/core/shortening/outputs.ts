@@ -41,9 +41,7 @@ interface ItemOutput {
   readonly tokens: number;
   /** The facts about the text that a stub states. */
   readonly gist: Gist;
-  /**
-   * True if the memory may store the text unchanged, unless the text has a secret; see isStorable().
-   */
+  /** True if the memory may store the text unchanged, unless the text has a secret; see isStorable(). */
   readonly isStorable: boolean;
   /** True if the client wrote this text instead of the tool's output; see CLIENT_STUBS. */
   readonly isClientStub: boolean;
@@ -86,7 +84,6 @@ const NO_TOOLS: ItemTools = { calls: [], outputs: [] };
  */
 const TOOLS = new WeakMap<Item, ItemTools>();
 
-/** Returns the calls and outputs of one item, which it reads once. */
 export function itemTools(view: RequestView, item: Item): ItemTools {
   const known = TOOLS.get(item);
   if (known !== undefined) return known;
@@ -279,14 +276,10 @@ function markReferred(
 class ReadCounts {
   /** The counts, by the reference with which a text was first left out. */
   readonly #times = new Map<string, number>();
-  /**
-   * For the reference of each output that is such a reading: the reference with which its text was first left out.
-   */
+  /** For the reference of each output that is such a reading: the reference with which its text was first left out. */
   readonly #origins = new Map<string, string>();
 
-  /**
-   * Returns how often the text of an output has been read again, this output included. `references`: those in its call.
-   */
+  /** Returns how often an output's text has been read again, this output included. `references`: those in its call. */
   count(references: readonly string[], digest: string): number {
     if (references.length === 0) {
       return this.#times.size === 0 ? 0 : (this.#times.get(this.#origin(referenceOf(digest))) ?? 0);

@@ -75,7 +75,6 @@ function shellMs(value: Fields, dialect: Dialect): number {
   );
 }
 
-/** Tokens of a model's longest window. */
 const LONG_WINDOW = 1_000_000;
 
 interface RoomQuestion {

@@ -127,7 +127,6 @@ export function removalOf(facts: ShorteningFacts): Removal {
   return { ...again, otherwise: isShort(facts) ? 'nothing_old' : 'protected' };
 }
 
-/** Returns the facts with which decide() decides about a batch. */
 export function batchFacts(facts: ShorteningFacts, { batch, omissions }: Batch): BatchFacts {
   const { view, rounds, repeated, omitted, keepRounds } = facts;
   const gone = sum(repeated.map(savedTokens)) + sum(omitted.map(({ tokens }) => tokens));
@@ -164,7 +163,6 @@ export function isShort({
   return exchanges <= KEPT_EXCHANGES && rounds.length <= keepRounds;
 }
 
-/** The texts that are left out, and the outcome to report. */
 export interface Settled extends Batch {
   /** All outputs and exchanges that are left out. Those in `batch` and `omissions` leave for the first time. */
   readonly elided: readonly ToolOutput[];
