@@ -47,8 +47,8 @@ export class ByteBudget {
   }
 
   /**
-   * Says whether the bytes fit. `alone`: the number of bodies that the owner is counted with if this body is its only
-   * one; 0 before the body is counted, 1 afterwards.
+   * Says whether the bytes fit. `alone`: how many bodies are counted for the owner if this one is its only body. That is 0
+   * before this body is counted, and 1 afterwards.
    */
   #fits(bytes: number, owner: string | undefined, alone: number): boolean {
     const isAlone = owner === undefined || (this.#held.get(owner) ?? 0) === alone;

@@ -51,6 +51,7 @@ export interface ProvenanceFilter {
 }
 
 export interface HeldProvenance extends Provenance {
+  /** Increases from element to element of a list. */
   readonly place: number;
   readonly record: SpokenRecord;
 }

@@ -86,16 +86,16 @@ export interface RequestSum {
   readonly forwardedInputTokens: number;
   readonly recalledTokens: number;
   readonly elidedTokens: number;
-  /** The number of requests for which the memory was asked, and of those that got a block. */
+  /** The number of requests that could carry memories, and of those that carried more than the list of sessions. */
   readonly asked: number;
   readonly recalled: number;
-  /** The number of requests that got only the list of earlier sessions. */
+  /** The number of requests that carried only the list of earlier sessions. */
   readonly briefs: number;
   /** The number of second looks that added a block, the tokens of these blocks, and their tokens in later requests. */
   readonly looks: number;
   readonly lookTokens: number;
   readonly lookTokensRepeated: number;
-  /** The number of requests that got no block because the memory failed. */
+  /** The number of requests that got no new memories because the memory failed. */
   readonly degraded: number;
   /** The part of `degraded` for which the memory did not answer in time. */
   readonly late: number;

@@ -23,7 +23,7 @@ export interface TodayAnswer {
   /** Milliseconds since 1970. */
   readonly since: number;
   readonly requests: number;
-  /** The number of prompts for which the memory was asked, and of those that got memories. */
+  /** The number of requests that could carry memories, and of those that carried more than the list of sessions. */
   readonly asked: number;
   readonly recalled: number;
   readonly degraded: number;
@@ -36,7 +36,7 @@ export interface TodayAnswer {
     readonly tokens: number;
     readonly cause: string | null;
   };
-  /** The most expensive causes of cache misses in the last seven days. */
+  /** The causes of cache misses in the last seven days that cost most tokens. */
   readonly culprits: readonly {
     readonly cause: string;
     readonly times: number;
@@ -92,7 +92,7 @@ export interface BlockText {
   readonly lines: readonly BlockLine[];
 }
 
-/** A stored request: the body that the client sent, and the body that svc forwarded. */
+/** A request that svc keeps whole: the body that the client sent, and the body that svc forwarded. */
 export interface KeptTexts {
   readonly sent: string;
   readonly went: string;

@@ -163,9 +163,9 @@ export interface Relayed extends Pick<ThoughtFact, 'isShortened' | 'batches' | '
 /** The bond of thinking that svc did not relay: nothing of svc was in front of it. */
 const FOREIGN = { isBound: true, placed: 'foreign', batches: [] } as const;
 
-/** Returns the bond of a bound conversation, from the entry of its newest thinking. */
+/** Returns the bond of a conversation with bound thinking, from the entry of its newest thinking. */
 function bondOf({ isBound, blocks, ...fact }: ThoughtFact, thoughtAt: number): Bond {
-  // The thinking that is bound is not in this request.
+  // Up to here no thinking is bound, so the bound thinking of the conversation is not in this request.
   if (!isBound) return { ...UNBOUND, isBound: true, thoughtAt };
   const { batches, whole } = fact.isShortened ? fact : { batches: [], whole: [] };
   return { isBound: true, thoughtAt, placed: blocks, batches, whole };

@@ -236,7 +236,7 @@ export class CaptureKeeper {
     this.#retry.unref();
   }
 
-  /** Returns the state. After a forget, or with a new store, it first drops what the state says is stored. */
+  /** Returns the state. After a forget, or with a new store, it first clears the state's notes of what is stored. */
   #keptOf({ state }: Reading): ConversationState {
     const generation = this.#dependencies.ledger.generation();
     if (state.keptIn !== generation) {
@@ -325,7 +325,7 @@ export interface FinishedExchange {
 
 /**
  * Returns a function that stores the provenance of an exchange: the commit and the state of its files. It does so after
- * the answer was relayed. A failed attempt is not repeated, and such an exchange never counts as outgrown.
+ * the answer was relayed. A failed attempt is not repeated: then recall never notices that the files have changed.
  */
 export function provenanceKeeper(
   dependencies: Pick<ProxyDependencies, 'outbox' | 'code' | 'texts'>,

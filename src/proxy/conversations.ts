@@ -225,7 +225,7 @@ const NAME_BYTES = 150;
 /** Bytes of a character in a string that is not only Latin. */
 const CHARACTER_BYTES = 2;
 
-// Bound on prompts with remembered blocks. Each round of a tool loop needs the same prompt, and a user goes back few.
+// Bound on prompts whose blocks are remembered. Every round of a tool loop has the same prompt, and users seldom go back.
 const PROMPTS_MAX = 8;
 // Bound on beginnings with remembered batches. A conversation gets another one by a compaction or a rewind.
 const OPENINGS_MAX = 4;

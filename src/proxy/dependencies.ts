@@ -97,7 +97,7 @@ export interface ProxyDependencies {
   readonly objectsUrl?: string | undefined;
   /** The requests that are being answered: for the live views, and so that work for later waits for an idle proxy. */
   readonly inFlight?: InFlight;
-  /** Keeps the last requests whole, if the settings ask for it. */
+  /** Keeps the last requests with their bodies, if the settings ask for it. */
   readonly kept?: KeptRequests;
   /** Called once for each request, before memory is asked. Throws to stop the request. */
   readonly admit?: (facts: KnownFacts) => Promise<void>;

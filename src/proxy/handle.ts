@@ -121,10 +121,10 @@ export class ProxyHandler {
     const { request: asked, record, gone } = context;
     const settings = this.#dependencies.settings();
 
-    // Step 5: reads the modes. Throws for an unknown mode.
+    // Reads the modes first, because an unknown one is refused.
     record.note({ modes: this.#modesOf(asked, settings, settings.compressionMode) });
 
-    // Step 4: parses the body, chooses the upstream, and identifies client, conversation and space.
+    // Parses the body, chooses the upstream, and identifies client, conversation and space.
     const { request, read, configured } = await this.#readRouted(asked);
     const { compressionMode = settings.compressionMode } = configured.settings;
     const reading = typeof read === 'string' ? undefined : read;
@@ -139,7 +139,7 @@ export class ProxyHandler {
 
     await this.#admit(record);
 
-    // Steps 6 to 9: recalls, proves what may be left out, and plans the edits.
+    // Recalls, proves what may be left out, and plans the edits.
     const upstream = configured.settings;
     const change = await this.#change({ request, read, modes, settings, upstream });
     // The form that the provider accepted. It is the planned one unless that is refused.
@@ -154,7 +154,7 @@ export class ProxyHandler {
 
     this.#dependencies.planned?.(record.known());
 
-    // Steps 10 and 11: sends the request. The other forms are sent only if the provider refuses this one.
+    // Sends the request. The fallbacks are sent only if the provider refuses this form of it.
     const sent = forwardPlanned({
       configured,
       request,
@@ -182,7 +182,7 @@ export class ProxyHandler {
     });
     record.answered(answer);
 
-    // Steps 12 to 15: relays the answer while svc reads it. Captures are on disk before the client has the last byte.
+    // Relays the answer while svc reads it. Captures are on disk before the client has the last byte.
     const watch = new AnswerWatch(request, answer, {
       onAnswer: (said) => {
         record.note({ answer: said });

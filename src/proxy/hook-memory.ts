@@ -56,7 +56,7 @@ const ANSWER_MS = 700;
 const START_BRIEF_TOKENS = 88;
 /** Attempts to write a block within the byte limit of a hook, each with a quarter fewer tokens. */
 const FITS_MAX = 6;
-/** Bound on the blocks of a session that are read. A session has room for fewer. */
+/** Bound on the blocks of a session that are read. No session gets so many. */
 const BLOCKS_MAX = 32;
 
 /** What svc has given to a session since the session began or was last compacted. */
@@ -98,7 +98,7 @@ export class HookMemory {
     }
   }
 
-  /** Returns the blocks of a session. What an answer repeats of them is not stored. */
+  /** Returns the blocks of a session, so that svc does not store what an answer repeats of them. */
   async blocksOf(session: string): Promise<readonly string[]> {
     const deadline = new Deadline(this.#dependencies.clock, this.#answerMs);
     const known = await this.#sessionOf({ session }, deadline);
@@ -313,7 +313,7 @@ export class HookMemory {
   }
 }
 
-/** Bound on the records of a session that are read, newest first: more than an afternoon has. */
+/** Bound on the records of a session that are read, newest first. An afternoon makes fewer. */
 const SAID_MAX = 500;
 
 function readSession(note: string): Session {

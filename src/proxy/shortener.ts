@@ -511,15 +511,15 @@ const KNOWN_BYTES = 200;
 
 interface KeepOptions {
   readonly limit: number;
-  /** True if outputs are stored too that are too short to be left out. */
+  /** True: also stores outputs that are too short to be left out. */
   readonly keepsShort: boolean;
 }
 
 type KeeperDependencies = Pick<ProxyDependencies, 'memory' | 'clock'>;
 
 /**
- * Stores tool outputs in the memory before they may leave. It does so after the request was sent. If it fails, the next
- * request tries again.
+ * Stores tool outputs in the memory, so that later requests may leave them out. It does so after the request was sent.
+ * If it fails, the next request tries again.
  */
 class OutputKeeper {
   readonly #memory: RequestMemory;

@@ -108,7 +108,7 @@ export class AnswerReader {
 /** Average bytes of a JSON body per token. */
 const BYTES_A_TOKEN = 4;
 
-/** Bytes of events after which their texts are joined. Until then each text keeps the string of its chunk in memory. */
+/** After so many bytes svc joins the texts of the events. Until then each text keeps its whole chunk in memory. */
 const SETTLE_BYTES = 32 * 1024;
 /** Bound on one event, in characters. The last event of a Responses stream repeats the whole answer. */
 const EVENT_CHARS_MAX = 4 * 1024 * 1024;

@@ -56,7 +56,7 @@ export function fewDefinitions(text: string, most: number): readonly Definition[
   return chosen.filter((_, at) => isSpread(at, chosen.length, most));
 }
 
-/** Says whether the element at `at` of `count` belongs to `most` evenly spread ones. */
+/** Chooses `most` of `count` elements, evenly spread. Says whether the element with the index `at` is chosen. */
 function isSpread(at: number, count: number, most: number): boolean {
   return Math.floor((at * most) / count) !== Math.floor(((at - 1) * most) / count);
 }

@@ -117,8 +117,8 @@ interface ValueLimits {
 const NO_OTHER_LIMITS: ValueLimits = {};
 
 /**
- * Returns the offset after the value at `start`. -1 if no value begins there, it has no end, it nests deeper than
- * `levels`, or it has more than `parts` strings and bytes outside strings.
+ * Returns the offset after the value at `start`. Returns -1 if no value begins there, if it has no end, if it nests deeper
+ * than `levels`, or if it has more than `parts` strings and bytes outside strings.
  */
 export function valueEnd(bytes: Buffer, start: number, limits = NO_OTHER_LIMITS): number {
   const { levels = DEPTH_MAX, parts = VALUE_PARTS_MAX } = limits;

@@ -1,5 +1,5 @@
 /**
- * Runs long work in steps. A generator yields where other work may run first; its runner decides whether to pause.
+ * Long work in steps. The generator yields where other work may run first, and its caller decides whether to pause.
  * Nothing here waits or knows the time.
  */
 export type Steps<Result> = Generator<void, Result, void>;

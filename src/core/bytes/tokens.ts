@@ -78,7 +78,7 @@ type Row = keyof typeof COUNTED;
 
 interface State {
   readonly row: Row;
-  /** Bytes of the run so far, up to the last counted position. */
+  /** Bytes of the run so far, at most as many as COUNTED has for this kind of run. */
   readonly count: number;
   /** True if the run so far is one capital. */
   readonly isCapital?: boolean;
@@ -155,7 +155,7 @@ function afterCapital(state: State): State {
   return { ...enter(isInside ? 'more' : 'word', 1), isCapital: true };
 }
 
-/** Says whether a letter after this run does not begin a word. */
+/** Says whether a letter after this run continues it, instead of beginning a word. */
 function continuesRow(row: Row): boolean {
   return row === 'digits' || row === 'capitals' || row === 'wide';
 }
@@ -207,12 +207,12 @@ function wideKindOf(byte: number): Kind {
 
 /** The automaton as tables: `next` has 256 cells per state, one for each byte. */
 interface Tables {
-  /** For each cell, the first cell of the next state. */
+  /** For a state and a byte, the index of the first cell of the next state. */
   readonly next: Uint16Array;
   readonly costs: Float64Array;
 }
 
-// Cells per state. 153 states of 256 cells: the offset of every cell fits in 16 bits.
+// Cells per state: one for each byte. There are 153 states, so the index of every cell fits in 16 bits.
 const CELLS = 256;
 const CELLS_LOG2 = 8;
 
@@ -273,7 +273,7 @@ function standIn({ row, count, isEscaping }: State, kind: Kind): Kind {
   return isLetter ? 'small' : kind;
 }
 
-/** Adjacent bytes of one kind, and the kind's index. */
+/** Adjacent byte values of one kind. `place`: the index of the kind. */
 interface Range {
   readonly place: number;
   readonly start: number;

@@ -2,7 +2,7 @@ import { asList, asRecord } from '../bytes/json-fields.ts';
 
 /** Reads the lifetimes in cache marks: how long the provider shall keep the prefix in its cache. */
 
-/** Anthropic's default lifetime, and OpenAI's for its older models. */
+/** Lifetime of a cache entry without a stated one, in milliseconds: at Anthropic, and at OpenAI for its older models. */
 export const CACHE_DEFAULT_MS = 5 * 60_000;
 
 const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 };

@@ -56,7 +56,7 @@ function lastReminderStart(text: string): number {
   return first === -1 || first > nearest ? nearest : first + 1;
 }
 
-/** Bound on the typed frames that are read: more than a user sends while one tool runs. Each costs a read to the end. */
+/** Bound on the typed frames that are read: more than a user sends while one tool runs. */
 const FRAMES_MAX = 16;
 
 /**

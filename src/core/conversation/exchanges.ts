@@ -188,7 +188,6 @@ export function addItem(
 
 interface ItemFacts {
   readonly index: number;
-  /** The estimated tokens of the item. */
   readonly tokens: number;
   /** The longest cache lifetime that the item asks for, in milliseconds. */
   readonly cacheMs: number;

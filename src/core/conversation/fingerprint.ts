@@ -72,7 +72,7 @@ export const REASONING_MEMBERS = [
 /** Members of an item or a block that are left out of the digest. */
 const UNCOUNTED: readonly string[] = [...MARKS, ...REASONING_MEMBERS];
 
-/** `hasTypedMessages`: a message may state its type, and its text parts may name the speaker. */
+/** `hasTypedMessages`: a message may state its type, and its text parts may be `input_text` or `output_text`. */
 export interface ItemForms {
   readonly hasTypedMessages: boolean;
 }

@@ -67,7 +67,7 @@ export function readUserText(texts: readonly string[], isReply: boolean): UserTe
 
 interface Reading {
   typed: string[];
-  /** True while a text that matches no wrapper counts as typed. */
+  /** True if a text counts as typed although it matches no row of WRAPPERS. */
   isOpen: boolean;
   isInterruption: boolean;
   /** How the next block must be read, if this block determines it. */
@@ -212,7 +212,7 @@ function withoutElements(text: string): string {
 /** Characters of the longest closing tag that TRAILING matches. */
 const ELEMENT_END_CHARS = 67;
 
-/** Returns the text without an element on separate lines at its end. */
+/** Returns the text without the element `name` at its end, if the element begins on a line of its own. */
 function withoutTrailing(text: string, name: string): string {
   const rest = text.trimEnd();
   if (!rest.endsWith(`</${name}>`)) return text;
@@ -305,7 +305,7 @@ function withoutStdin(text: string): string {
  * - `request`: typed text follows a heading in it.
  * - `summary`: it replaces a history, whose typed texts it may repeat.
  * - `result`: it has the output of a tool, or announces it as the next block.
- * - `reply`: the same for a tool that asks the user, so an element of TYPED_ELEMENTS in it is typed.
+ * - `reply`: like `result`, but the tool asks the user. The text in an element of TYPED_ELEMENTS is typed.
  * - `compaction`, `side`: the orders of the client; see ClientOrder.
  */
 type Meaning =
@@ -387,7 +387,7 @@ const WRAPPERS: readonly Wrapper[] = [
   [/^<?image content omitted because [^\n<>]{1,200}>?\s*$/, 'injected'],
   // The order to summarise the history.
   ['You are performing a CONTEXT CHECKPOINT COMPACTION.', 'compaction'],
-  // State of the session, with attributes or without.
+  // Elements with the state of the session. They may have attributes.
   [
     /^<(?:environment_context|user_instructions|user_shell_command|subagent_notification|skill|user_action|rollout_budget)[> ]/,
     'injected',

@@ -26,7 +26,7 @@ export interface LostThoughts {
 /** Bound on counted entries. A request of today's largest window has fewer items. */
 const ENTRIES_MAX = 10_000;
 
-/** Counts the entries of a list of `input_transformations`. Undefined if no block was lost. */
+/** Counts the lost thoughts that a list of `input_transformations` reports. Undefined for an empty list. */
 export function lostThoughtsIn(transformations: unknown): LostThoughts | undefined {
   const counts: Partial<Record<Counted, number>> = {};
   const entries = asList(transformations).slice(0, ENTRIES_MAX);

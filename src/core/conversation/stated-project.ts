@@ -7,9 +7,9 @@ import { isWrapper } from './human-text.ts';
  */
 
 export interface StatedProject {
-  /** The folder that the texts state first. In pi's texts it is the last one; see STATES_LAST. */
+  /** The folder that the texts state first. In pi's texts it is the last one; see isPiPrompt(). */
   readonly workingFolder?: string;
-  /** The folder right after a heading that ELEMENT matches. CONTRADICTED: two such parts differ. */
+  /** The folder right after a heading that ELEMENT matches. CONTRADICTED: two such folders differ. */
   readonly place?: string;
   /** True if the folder came from a block of the system prompt in the form of SIMPLE. */
   readonly isBlock?: true;
@@ -18,10 +18,10 @@ export interface StatedProject {
   readonly statedBy?: string;
 }
 
-// Claude Code: "Primary working directory: /x". opencode: "Working directory: /x". pi, Copilot CLI:
-// "Current working directory: /x"; pi since 1.0: "<cwd>", and the folder on the next line. Cline: "Current Working Directory: /x", and in some of its prompts "4. Working
-// Directory: /x" (3.0.65, recorded 2026-11-27). Gemini's family:
-// "I'm currently working in the directory: /x". Codex: "<cwd>/x</cwd>".
+// How clients state their folder. Claude Code: "Primary working directory: /x". opencode: "Working directory: /x".
+// Copilot CLI, and pi before 1.0: "Current working directory: /x". Later versions of pi: "<cwd>", and the folder on the
+// next line. Cline: "Current Working Directory: /x", and in some of its prompts "4. Working Directory: /x" (3.0.65, recorded
+// 2026-11-27). Gemini's family: "I'm currently working in the directory: /x". Codex: "<cwd>/x</cwd>".
 const LABEL = /^[ \t]*(?:(?:[-*]|\d\.) )?(?:Primary |Current )?[Ww]$/;
 const FOLDER_MARKS: readonly Mark[] = [
   ['orking directory: ', LABEL],
@@ -29,7 +29,7 @@ const FOLDER_MARKS: readonly Mark[] = [
   ['orking in the directory: ', /^[ \t]*(?:[-*] )?I'm currently w$/],
   ['<cwd>', /^[ \t]*(?:<environment_context>)?$/],
 ];
-/** Roo Code, only below the heading of its own part: `getSystemInfoSection` of RooCodeInc/Roo-Code, read in 2026-11. */
+/** Roo Code's form. It counts only below the heading of Roo Code's own part (its getSystemInfoSection(), 2026-11). */
 const PLACE_MARKS: readonly Mark[] = [['orkspace Directory: ', /^Current W$/]];
 const BRANCH_MARKS: readonly Mark[] = ['Current branch: ', 'Git branch: ', 'git branch: '].map(
   (mark) => [mark, /^[ \t]*(?:[-*] )?(?:gitStatus: )?$/],
@@ -38,9 +38,9 @@ const BRANCH_MARKS: readonly Mark[] = ['Current branch: ', 'Git branch: ', 'git 
 /** A fixed text before a value, and a pattern for everything before that text on its line. */
 type Mark = readonly [text: string, before: RegExp];
 
-/** Longest value: the longest path that Linux accepts, and far more than any branch name. */
+/** Bound on a folder or a branch, in characters: the longest path that Linux accepts. */
 const VALUE_CHARS_MAX = 4096;
-/** How often a mark is searched for in one text: a text with more of them describes no environment. */
+/** Bound on the occurrences of a mark that are read in one text. A text with more describes no environment. */
 const MARKS_MAX = 1024;
 
 /**
@@ -175,7 +175,7 @@ interface Value {
   readonly value: string;
 }
 
-/** Longest indentation and label before a mark in any client. */
+/** Bound on the indentation and label before a mark, in characters. No client writes more. */
 const BEFORE_CHARS_MAX = 64;
 
 function valuesAfter([mark, before]: Mark, text: string): readonly Value[] {

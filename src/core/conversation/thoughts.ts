@@ -5,7 +5,7 @@ import { createHash, hash, type Hash } from 'node:crypto';
  * for word. So the signature alone identifies a thought.
  */
 
-/** Length of an id: 132 bits, enough that no two thoughts share one, and short enough for a row each. */
+/** Characters of an id. They have 132 bits, so no two thoughts have the same id. */
 const ID_CHARS = 22;
 
 /** Returns the id of a thought. `signature`: the provider's signature, or the encrypted text. */

@@ -46,7 +46,7 @@ export interface ItemTraits {
    * that or leave it out, and fingerprints begin anew.
    */
   readonly isCompaction?: true | undefined;
-  /** True if the item replaces the history before it, and repeats that history's typed texts. */
+  /** True if the item replaces the history before it. It may repeat that history's typed texts. */
   readonly isSummary?: true | undefined;
   /** True if the user's text came inside a tool's output, where a file could have written it. */
   readonly isUnverified?: true | undefined;

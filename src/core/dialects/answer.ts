@@ -13,7 +13,7 @@ export interface Usage {
   readonly output: number;
 }
 
-/** The tool outputs that the provider removed from the prompt, as it reports them. */
+/** The number of tool outputs that the provider removed from the prompt, and their tokens, as it reports them. */
 export interface Cleared {
   readonly outputs: number;
   readonly tokens: number;
@@ -32,7 +32,7 @@ export interface Answer {
   readonly isCutShort: boolean;
   /** The ids of the answer's signed thinking blocks, in order. */
   readonly thoughts: readonly string[];
-  /** The thinking blocks of the request that the provider dropped or flagged. */
+  /** The numbers of thinking blocks of the request that the provider dropped or flagged. */
   readonly lostThoughts?: LostThoughts;
   readonly usage?: Usage;
   readonly cleared?: Cleared;

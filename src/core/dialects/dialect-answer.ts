@@ -77,7 +77,6 @@ export abstract class DialectAnswer {
     };
   }
 
-  /** Notes the answer's id and model, which are members of the object. */
   protected noteNames({ id, model }: Fields): void {
     if (typeof id === 'string' && id !== '') this.#id = id;
     if (typeof model === 'string' && model !== '') this.#model = model;

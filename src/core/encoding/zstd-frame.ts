@@ -9,7 +9,7 @@ export interface ZstdFrame {
   /** Offsets in the body: of the magic number, and after the frame. */
   readonly start: number;
   readonly end: number;
-  /** Decoded bytes as declared; undefined if the frame does not declare them. */
+  /** The number of decoded bytes that the frame declares; undefined if it declares none. */
   readonly contentSize: number | undefined;
   /** Bound on the bytes that the frame decodes to. */
   readonly decodedBytesMax: number;

@@ -18,7 +18,7 @@ export interface TomlBlock {
   readonly tables: readonly (readonly string[])[];
 }
 
-/** What was changed. svc records it, so that it can undo it even after further changes of the file. */
+/** What svc changed. It is recorded, so that svc can undo the change even after further changes of the file. */
 export interface TomlChange {
   /** The lines between the markers. */
   readonly lines: readonly string[];
@@ -26,7 +26,7 @@ export interface TomlChange {
   readonly aside: readonly string[];
 }
 
-/** Says whether a text is complete TOML. If the text before a line is, the line is inside no string and no array. */
+/** Says whether a text is complete TOML. If the text before a line is complete, the line is in no string or array. */
 export type IsWhole = (text: string) => boolean;
 
 export function insertBlock(

@@ -19,13 +19,13 @@ export interface HookClient {
   readonly client: string;
   /** The kind of each of the client's events. */
   readonly events: Readonly<Record<string, HookKind>>;
-  /** The forms of the transcript that the client writes; undefined if its events have everything that svc needs. */
+  /** The forms of the client's transcript and of the messages in it; undefined if its events have all that svc needs. */
   readonly transcript?: { readonly client: TranscriptClient; readonly dialect: Dialect };
   /** The form of the answer; see hookAnswer. */
   readonly form: 'claude' | 'codex' | 'copilot' | 'plugin';
 }
 
-/** Sources: code.claude.com/docs/en/hooks (2026-08-22), and events of both clients recorded on 2026-11-24. */
+/** Sources: code.claude.com/docs/en/hooks (2026-08-22), and events of Claude Code and Codex recorded on 2026-11-24. */
 const CLAUDE_EVENTS: HookClient['events'] = {
   SessionStart: 'start',
   UserPromptSubmit: 'prompt',

@@ -140,16 +140,16 @@ interface Access {
 }
 
 /**
- * Checks the local token, which must be in one place. If the upstream takes a login, the request may have that login and
- * no other credential. With `svc run` and the settings of `svc connect` together, a client sends the token in the header
- * and in the path. Then both must be right.
+ * Checks the local token, which is either the client's key, or in TOKEN_HEADER or the path. It may be in the header and
+ * in the path, because `svc run` sets the header and `svc connect` the path; then both must be right. If the upstream
+ * takes a login, the request must have that login and no other credential.
  */
 function checkAccess({ headers, split, route, login }: Access, policy: GatePolicy): void {
   const inCredentials = isOneOf(credentialsOf(headers), policy.tokenDigests);
   const [inHeader] = headers.get(TOKEN_HEADER) ?? [];
   if (split.pathToken === undefined && inHeader === undefined) {
     if (inCredentials && login === undefined) return;
-    // A client that sends the token as its key, although the provider takes a login, gets an error about that.
+    // If the client sends the token as its key although the provider takes a login, this throws.
     if (inCredentials && login !== undefined) checkLogin(headers, login);
     if (carriesLogin(headers)) {
       refuse('LOGIN_REFUSED', 'The request has a login and no local token.');

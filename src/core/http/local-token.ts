@@ -73,9 +73,9 @@ const CHALLENGE = /^[A-Za-z0-9_-]{22,86}$/;
 const PROOF = /^(\d{1,10})\.([A-Za-z0-9_-]{43})$/;
 
 /**
- * Makes the proof with which a running proxy shows that it belongs to this user, without sending a token. It is a code
- * for a fresh challenge, and the key of the code is `tokenDigest`, the sha256 of the local token. The code covers process
- * and port, so another program cannot use the real proxy's proof as its own. Undefined if `challenge` has another form.
+ * Makes the proof with which a running proxy shows that it belongs to this user, without sending a token. It is
+ * the HMAC of a fresh challenge, with the sha256 of the local token (`tokenDigest`) as its key. It covers process and
+ * port, so another program cannot use the real proxy's proof as its own. Undefined if `challenge` has another form.
  */
 export function makeProof(
   tokenDigest: Buffer,

@@ -82,13 +82,14 @@ export interface PlacedMark {
 export interface ThoughtFact {
   /** True if the model may have bound this thinking, or an earlier one of the conversation, to its prefix. */
   readonly isBound: boolean;
-  /** Fingerprint of the conversation up to the newest item before the thinking that is no work of the model. */
+  /** Fingerprint of the newest item before the thinking that no model made: a prompt, a result or a system message. */
   readonly behind: string;
-  /** True if texts were left out of its request. */
+  /** True if texts were left out of the request whose answer had the thinking. */
   readonly isShortened: boolean;
   /**
-   * The marks of the items whose batches were left out of its request; see markOf. Only these batches apply in front of
-   * the thinking, because a fork may add batches at other items later. Undefined if they are not known.
+   * The batches (see LeftOut) that were left out of that request: for each the mark of the item at which it is recorded.
+   * Only these apply in front of the thinking, because a fork may add batches at other items later. Undefined if they are
+   * not known.
    */
   readonly batches?: readonly string[] | undefined;
   /** The names of texts of these batches that the request nevertheless had whole; see backMark. */
@@ -103,7 +104,10 @@ interface OfElision {
   readonly elision: ElisionKind;
 }
 
-/** What a batch left out: the marks of outputs and exchanges. An output counts only if its item's index is below `before`. */
+/**
+ * A batch: what one request was the first to leave out, as the marks of outputs and exchanges. An output counts only if
+ * its item's index is below `before`.
+ */
 export interface LeftOut {
   readonly before: number;
   readonly marks: readonly string[];
@@ -113,7 +117,7 @@ export interface LeftOut {
 export interface LongCache {
   /** True if svc asks for an hour now. */
   readonly isLong: boolean;
-  /** The number of pauses that the long lifetime has covered since the entry was last written. */
+  /** The number of pauses that the long lifetime has covered since the provider last wrote the whole prefix. */
   readonly bridged: number;
   /** True if the hour was switched off for good: the provider did not use the cache, or refused the marks. */
   readonly isOver: boolean;
@@ -129,7 +133,7 @@ interface OfChange {
 interface Addresses {
   /** The block that this conversation used. */
   readonly 'own-block': AtOwnItem;
-  /** The block that the first conversation with these words got. */
+  /** The block that the first conversation with this beginning got. */
   readonly 'shared-block': AtItem;
   /** The block in front of one particular answer. Conversations with the same beginning have different answers. */
   readonly 'answered-block': AtAnswer;
@@ -139,14 +143,14 @@ interface Addresses {
   readonly 'refusal-at': AtItem & OfChange;
   /** The answer to this exchange was cut short. */
   readonly 'cut-answer': AtItem;
-  /** The batch that this conversation, or the first conversation with these words, made at this item. */
+  /** The batch that this conversation, or the first conversation with this beginning, made at this item. */
   readonly 'own-batch': AtOwnItem & OfElision;
   readonly 'shared-batch': AtItem & OfElision;
   /** Some conversation with this beginning has batches. Without this entry svc need not look them up by item. */
   readonly 'batch-mark': AtItem & OfElision;
   /** Whether the conversation's tools and system prompt are cached for an hour. */
   readonly 'long-cache': ConversationOwner;
-  /** When any process had the last request of the conversation. It is written at most once a minute. */
+  /** When the last request of the conversation came, to this process or another. It is written at most once a minute. */
   readonly 'last-request': ConversationOwner;
   /** A thinking block that svc relayed, by its thoughtId. */
   readonly thought: Owner & { readonly thought: string };
@@ -190,7 +194,7 @@ export type EntryOf<Kind extends LedgerKind> = {
   readonly [Each in Kind]: AddressOf<Each> &
     Facts[Each] & {
       readonly at: number;
-      /** True if the entry replaces even one that is written once, because the provider refused that change. */
+      /** True if the entry replaces an earlier one, even of WRITTEN_ONCE, because the provider refused that change. */
       readonly replaces?: true;
     };
 }[Kind];

@@ -57,7 +57,7 @@ export function textOfRecord(record: ContentRecord): { role: TextRole; said: str
   return { role: record.k === 'tool_output' ? 'tool' : 'user', said };
 }
 
-/** Parses the canonical bytes of a stored record. They need no check, because it was made before they were stored. */
+/** Parses the canonical bytes of a stored record. It need not check them, because svc did so before it stored them. */
 export function recordOfBytes(bytes: Uint8Array): ContentRecord {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only checked records are stored.
   return JSON.parse(Buffer.from(bytes).toString('utf8')) as ContentRecord;

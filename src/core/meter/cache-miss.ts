@@ -66,7 +66,7 @@ interface AnsweredPrefix {
   readonly lifetimeMs: number;
 }
 
-/** A request compared with the latest one of its conversation that begins with the same items. */
+/** A request compared with the earlier one of its conversation that shares most items with it. */
 export interface Comparison {
   readonly before: SentPrefix | undefined;
   readonly sketch: PrefixSketch;
@@ -88,14 +88,14 @@ const ENDS_MAX = 4;
 export class PrefixHistory {
   /** The latest requests, newest first. */
   #sent: readonly SentPrefix[] = [];
-  /** True if the conversation was read from the provider's cache at least once. */
+  /** True if the provider has written or read the conversation in its cache at least once. */
   #hasCache = false;
 
   get size(): number {
     return this.#sent.reduce((sum, { sketch }) => sum + sketch.items.length, 0);
   }
 
-  /** Finds the earlier request. `at`: when this request came, by the monotonic clock. */
+  /** Compares a request with the nearest earlier one. `at`: when this request came, by the monotonic clock. */
   compare(sketch: PrefixSketch, at: number): Comparison {
     const before = this.#nearest(sketch, at);
     if (before === undefined) return { before, sketch, difference: undefined, droppedThoughts: 0 };
@@ -201,7 +201,7 @@ const ESTIMATED_SHARE = 0.2;
  * caches nothing shorter.
  */
 const SHELL_TOKENS_MIN = 4_096;
-/** Items within which Anthropic finds an entry: it looks back 20 blocks, and a message has one or two. */
+/** Last items among which Anthropic surely finds a cache entry: it looks back 20 blocks; an item has one or two. */
 const TAIL_ITEMS = 8;
 
 /** Returns the miss; undefined if the cache served what it could, or if that is unknown. */

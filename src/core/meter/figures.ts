@@ -2,7 +2,7 @@ import type { Usage } from '../dialects/answer.ts';
 
 /** Computes and writes figures of requests for the commands and the page. */
 
-/** Writes 950, 1.2k, 85k, 1.3M. */
+/** Writes a number in at most four characters: 950, 1.2k, 85k, 1.3M. */
 export function short(value: number): string {
   const size = Math.abs(value);
   if (size < 1000) return String(Math.round(value));
@@ -10,7 +10,7 @@ export function short(value: number): string {
   return `${Math.abs(scaled) < 9.95 ? scaled.toFixed(1) : Math.round(scaled)}${unit}`;
 }
 
-/** Writes $0.12. */
+/** Writes an amount such as $0.12. */
 export function dollars(value: number): string {
   return `$${value.toFixed(2)}`;
 }
@@ -20,7 +20,7 @@ export function two(value: number): string {
   return String(value).padStart(2, '0');
 }
 
-/** Writes 2026-11-20 in local time, as in the request log's sums. */
+/** Writes the day in local time, such as 2026-11-20, as the request log's sums have it. */
 export function dayName(at: number): string {
   const date = new Date(at);
   if (Number.isNaN(date.getTime())) return '?';

@@ -130,7 +130,7 @@ const SETTINGS = (
   'response_format verbosity service_tier prompt_cache_key'
 ).split(' ');
 
-/** Further settings to which OpenAI binds reasoning ("Keep the prefix unchanged", 2026-11). */
+/** Those of SETTINGS to which OpenAI binds reasoning ("Keep the prefix unchanged", 2026-11). */
 const BOUND_SETTINGS: ReadonlySet<string> = new Set(['reasoning.effort', 'text.format']);
 
 function sketchOfShell(shell: Shell): ShellSketch {
@@ -442,7 +442,7 @@ export function droppedThoughts(before: PrefixSketch, after: PrefixSketch): numb
   return dropped;
 }
 
-/** svc's changes to a request: for each changed item, a text that is equal for equal changes. */
+/** svc's changes to a request: for the index of each changed item, a text that is equal for equal changes. */
 export type OwnChanges = ReadonlyMap<number, string>;
 
 export type OwnChange = 'block' | 'outputs' | 'exchanges';

@@ -21,7 +21,7 @@ export interface ItemNote {
   readonly after?: number;
   /** The role of a single item, or `prompt` for the user's newest message. */
   readonly kind?: ItemRole | 'prompt';
-  /** The tool whose output it is. */
+  /** The name of the tool whose output a stub replaced. */
   readonly tool?: string;
   /** References of the left-out texts; for a block, the fingerprint of its item. */
   readonly refs?: readonly string[];

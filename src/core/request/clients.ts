@@ -68,7 +68,6 @@ const UNKNOWN: ClientFacts = {
   cacheKeyNamesSession: false,
 };
 
-/** The client of `svc demo`. */
 export const DEMO_CLIENT = 'svc-demo';
 
 const CLIENTS: ReadonlyMap<string, ClientFacts> = new Map([

@@ -261,8 +261,8 @@ function statedKind(names: Names, view: RequestView): RequestKind | undefined {
 }
 
 /**
- * The kind for each request class of Claude Code. `main` is missing, because a compaction may have it too. orderedKind()
- * recognises that.
+ * The kind for each request class of Claude Code. The class `main` is missing, because a compaction may have it too:
+ * orderedKind() recognises a compaction.
  */
 const REQUEST_CLASSES: ReadonlyMap<string, RequestKind> = new Map([
   ['subagent', 'subagent'],

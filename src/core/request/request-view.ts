@@ -149,7 +149,7 @@ interface ListRead {
 }
 
 interface ListStart extends ReadAs {
-  /** The offset of the list's value, or -1. */
+  /** The offset at which the list begins; -1 if the body has none. */
   readonly start: number;
   /** Items that are known already; the others are appended. */
   readonly items: Item[];

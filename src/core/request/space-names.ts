@@ -28,7 +28,7 @@ export class SpaceNames {
     this.#spaces.set(short, (this.#spaces.get(short) ?? new Set()).add(space));
   }
 
-  /** Names a space in a report. For an unplaced space it returns words that no command accepts as a name. */
+  /** Names a space in a report. Instead of an unplaced space it writes "no project (…)", which no command accepts. */
   wordsOf(space: string): string {
     if (!isUnplaced(space)) return this.of(space);
     return `no project (${space.slice(UNPLACED_SPACES.length)})`;

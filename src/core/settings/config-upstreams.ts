@@ -31,7 +31,7 @@ const KEYS =
 
 export const UPSTREAM_NAME = /^[a-z0-9][a-z0-9_-]{0,39}$/;
 
-/** Matches a token of RFC 9110. */
+/** Matches the name of a header, a token of RFC 9110. */
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
 
 // Headers that the proxy sets itself: framing, single connections, and an encoding that every client can read.

@@ -12,7 +12,10 @@ import type { CompressionMode, MemoryMode } from '../http/modes.ts';
 export const CACHE_TTLS = ['client', 'auto'] as const;
 export type CacheTtl = (typeof CACHE_TTLS)[number];
 
-/** How bound conversations are shortened. `provider`: svc asks the provider to clear old tool outputs. */
+/**
+ * How conversations with bound thinking (see Bond) are shortened. `provider`: svc asks the provider to clear old tool
+ * outputs.
+ */
 export const BOUND_SHORTENINGS = ['off', 'provider'] as const;
 export type BoundShortening = (typeof BOUND_SHORTENINGS)[number];
 
@@ -62,7 +65,7 @@ export interface ProxySettings {
   readonly drainMs: number;
   /** True: one in ten conversations gets no memory and no shortening, for comparison; see core/meter/hold-out.ts. */
   readonly holdOut: boolean;
-  /** The number of requests that the page may show whole; they are kept in memory only. */
+  /** The number of requests that svc keeps with their bodies, so that the page can show them. They are only in memory. */
   readonly keepRequests: number;
   /** Further exact paths that are relayed unchanged to Anthropic's or OpenAI's upstream. */
   readonly relayPaths: readonly string[];

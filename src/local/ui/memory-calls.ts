@@ -35,7 +35,7 @@ interface MemoryCallParts {
   readonly memory: Memory;
   /** The operations for managing memories; undefined with a memory service. */
   readonly desk: MemoryDesk | undefined;
-  /** Finds the requests that quoted a memory. Unlike `desk` it is there with a memory service too: the log is local. */
+  /** Finds the requests that quoted a memory. It also works with a memory service, because the request log is local. */
   readonly sightings: MemoryDesk['sightings'];
   readonly now: () => number;
   readonly settings: () => ProxySettings;

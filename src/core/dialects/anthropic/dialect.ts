@@ -78,7 +78,7 @@ class MessagesAnswer extends DialectAnswer {
   #lastBlock: unknown;
   #cleared: Cleared | undefined;
 
-  /** Reads an event. Most are plain texts: parsing each would make an event of a stream a fifth more expensive. */
+  /** Reads an event. Most have only a plain text; parsing these as JSON too would make a stream a fifth more expensive. */
   override readEvent(data: string): void {
     const [, text] = PLAIN_TEXT.exec(data) ?? [];
     if (text === undefined) super.readEvent(data);
