@@ -227,9 +227,14 @@ export class World {
       case 'ask':
         return this.#send(asked(branch, answered(branch), step.prompt), at);
       case 'rewind':
-        return this.#send(asked(branch, rewound(branch, step.prompt), step.prompt), at);
-      case 'edit':
-        return this.#send(asked(branch, edited(branch, step.prompt), step.prompt), at);
+      case 'edit': {
+        const changed = step.kind === 'edit' ? edited : rewound;
+        // Without a name a refusal belongs to a prompt. In front of it the blocks may come back.
+        const isAgain = branch.wasRefused === true && branch.session === undefined;
+        const sent = isAgain ? [] : branch.sent;
+        const next = asked(branch, changed(branch, step.prompt), step.prompt);
+        return this.#send({ ...next, sent }, at);
+      }
       case 'fork':
       case 'resume': {
         const session = step.isNamed ? this.#newName() : undefined;
