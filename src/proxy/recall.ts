@@ -371,7 +371,7 @@ export class Recaller {
     const { ledger, memory } = this.#dependencies;
     const carriers = blockItems(view, place);
     const refusals = refusalAddresses(view, place, 'recall');
-    const asked = [...refusals, ...blockAddresses(carriers)];
+    const asked = [...refusals, ...blockAddresses(carriers, bond.placed)];
     const found = await ledger.find(asked, bond.isBound ? BOUND_MS : deadline.msLeft);
     if (found.missing !== undefined && bond.isBound) {
       return { replayed: settled(UNREADABLE), ...PASSING };

@@ -42,6 +42,21 @@ test.each([
   expect([strict.refusals, strict.lost]).toEqual([[], []]);
 });
 
+// The address of such a conversation in the ledger contains the space that the client states.
+test('placed blocks are sent again after an unnamed client states another space', async () => {
+  const { ask: send, strict } = await startTalk();
+  const first = await send([asked], { headers: {} });
+  const [block] = blocksIn(first.sent);
+  expect(block).toBeDefined();
+  const elsewhere = { 'x-svc-memory-space': 'elsewhere' };
+  const items = [asked, first.item, second];
+  const moved = await send(items, { headers: elsewhere });
+  const later = await send([...items, moved.item, third], { headers: elsewhere });
+  expect([moved.status, later.status]).toEqual([200, 200]);
+  expect(blocksIn(later.sent)[0]).toBe(block);
+  expect([strict.refusals, strict.lost]).toEqual([[], []]);
+});
+
 // Anthropic takes PDF files in requests of at most 32 MB (platform.claude.com, "PDF support", read 2026-11-29).
 test('placed blocks are sent again behind a prompt with a long document', async () => {
   const { ask: send, items, blocks, strict } = await twoBlocks();

@@ -2,6 +2,7 @@ import { asRecord, parseJson } from '../../core/bytes/json-fields.ts';
 import {
   type AddressOf,
   type BlockFact,
+  type BlockKind,
   isWrittenOnce,
   keyOf,
   type LedgerAddress,
@@ -57,13 +58,16 @@ const FACTS =
     ' ',
   );
 
-function isBlock<One extends LedgerAddress>(
-  one: One,
-): one is One & AddressOf<'own-block' | 'shared-block' | 'answered-block'> {
+function isBlock<One extends LedgerAddress>(one: One): one is One & AddressOf<BlockKind> {
   return BLOCKS.has(one.kind);
 }
 
-const BLOCKS: ReadonlySet<string> = new Set(['own-block', 'shared-block', 'answered-block']);
+const BLOCKS: ReadonlySet<string> = new Set<BlockKind>([
+  'own-block',
+  'shared-block',
+  'answered-block',
+  'placed-block',
+]);
 
 /** Returns a block's stored content: '' for a forgotten block. */
 function blockText({ block, form, space, quoted = [], isOpen }: BlockFact): Content {

@@ -135,6 +135,11 @@ interface Addresses {
   readonly 'own-block': AtOwnItem;
   /** The block that the first conversation with this beginning got. */
   readonly 'shared-block': AtItem;
+  /**
+   * A block by the item that had it and by its own text. A thinking block names it so (PlacedMark), whatever name or
+   * space the conversation has meanwhile. `mark`: that of the block's text.
+   */
+  readonly 'placed-block': Owner & { readonly fingerprint: string; readonly mark: string };
   /** The block in front of one particular answer. Conversations with the same beginning have different answers. */
   readonly 'answered-block': AtAnswer;
   /** The provider refused a change, in a conversation with a name from the client. */
@@ -170,6 +175,7 @@ interface Facts {
   readonly 'own-block': BlockFact;
   readonly 'shared-block': BlockFact;
   readonly 'answered-block': BlockFact;
+  readonly 'placed-block': BlockFact;
   readonly refusal: unknown;
   readonly 'refusal-at': unknown;
   readonly 'cut-answer': unknown;
@@ -185,6 +191,9 @@ interface Facts {
 }
 
 type LedgerKind = keyof Addresses;
+
+/** The kinds of entries that have a block. */
+export type BlockKind = 'own-block' | 'shared-block' | 'answered-block' | 'placed-block';
 
 export type AddressOf<Kind extends LedgerKind> = {
   readonly [Each in Kind]: { readonly kind: Each } & Addresses[Each];
@@ -208,6 +217,7 @@ export type LedgerEntry = EntryOf<LedgerKind>;
 const WRITTEN_ONCE: ReadonlySet<LedgerKind> = new Set([
   'shared-block',
   'answered-block',
+  'placed-block',
   'cut-answer',
   'own-batch',
   'shared-batch',
@@ -246,6 +256,8 @@ function keyInTenant(address: LedgerAddress): string {
       return `l:${address.fingerprint}:${withoutColon(address.scope)}`;
     case 'answered-block':
       return `a:${address.fingerprint}:${address.answer}:${withoutColon(address.scope)}`;
+    case 'placed-block':
+      return `p:${address.fingerprint}:${address.mark}`;
     case 'refusal':
       return `${REFUSAL_TAGS[address.change]}:${address.conversation}`;
     case 'refusal-at':

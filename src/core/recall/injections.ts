@@ -3,6 +3,7 @@ import { estimateTextTokens } from '../bytes/tokens.ts';
 import {
   type AddressOf,
   type BlockFact,
+  type BlockKind,
   type EntryOf,
   type FoundEntries,
   markOf,
@@ -168,11 +169,17 @@ export function newestAnswered(
   return undefined;
 }
 
+/**
+ * Lists every address at which the ledger may know a block of these items. `placed`: the blocks in front of the newest
+ * thinking.
+ */
 export function blockAddresses(
   items: readonly BlockItem[],
-): readonly AddressOf<'own-block' | 'answered-block' | 'shared-block'>[] {
+  placed: Bond['placed'] = [],
+): readonly AddressOf<BlockKind>[] {
+  const sent = placed === 'foreign' ? [] : placed;
   return items
-    .flatMap(({ own, answered, spoken, shared }) => [own, answered, spoken, shared])
+    .flatMap((one) => [one.own, one.answered, one.spoken, one.shared, placedAddress(one, sent)])
     .filter((address) => address !== undefined);
 }
 
@@ -297,7 +304,7 @@ export interface Replay {
   readonly pins: readonly BlockEntry[];
 }
 
-type BlockEntry = EntryOf<'own-block' | 'answered-block' | 'shared-block'>;
+type BlockEntry = EntryOf<BlockKind>;
 
 type DatedFact = BlockFact & { readonly at: number };
 
@@ -376,9 +383,17 @@ function placedEntry(
   found: FoundEntries,
   placed: readonly PlacedMark[],
 ): BlockEntry | undefined {
-  const mark = placed.find((one) => one.item === markOf(carrier.item.fingerprint));
-  if (mark === undefined) return undefined;
-  return entriesAt(carrier, found).find(({ block }) => blockMark(block) === mark.block);
+  const address = placedAddress(carrier, placed);
+  return address === undefined ? undefined : found.get(address);
+}
+
+/** Returns the address of the block that was sent at this item; undefined if none was. */
+function placedAddress(
+  { item: { fingerprint }, own: { tenant } }: BlockItem,
+  placed: readonly PlacedMark[],
+): AddressOf<'placed-block'> | undefined {
+  const mark = placed.find((one) => one.item === markOf(fingerprint))?.block;
+  return mark === undefined ? undefined : { kind: 'placed-block', tenant, fingerprint, mark };
 }
 
 /** Returns the ledger's entries for an item, that of this conversation first. */
@@ -544,9 +559,17 @@ export function entriesFor(
   fact: BlockFact & { readonly at: number },
   isReopened = false,
 ): readonly BlockEntry[] {
+  const { tenant, fingerprint } = own;
+  const placed = {
+    kind: 'placed-block',
+    tenant,
+    fingerprint,
+    mark: blockMark(fact.block),
+  } as const;
   return [
     { ...own, ...fact },
     { ...shared, ...fact, ...(isReopened && { replaces: true as const }) },
+    ...(fact.block === '' ? [] : [{ ...placed, ...fact }]),
   ];
 }
 
