@@ -1,26 +1,61 @@
 /** When a soak has failed. Nothing here depends on how fast the machine is. */
+import { median } from '../lib/statistics.mjs';
 
 /**
- * The lowest sample of a quarter is what stays after a collection of garbage, and a leak raises it from
- * quarter to quarter. Between the second and the last quarter lies half of the run. There the floors of a
- * flat process differ by a few percent. Medians of neighbouring quarters hide a steady rise: a process that
- * went from 147 to 372 MB in 20,000 requests differed by 9 % there.
+ * Requests after which every cache of the product has been full: the largest hold 20,000 entries, and each request of the
+ * soak adds one.
  */
-const GROWTH_MAX = 0.1;
+const FULL_REQUESTS = 25_000;
+
+/**
+ * Live bytes a request by which a thread may grow after that. A full cache that is emptied at once, as the lists of
+ * passages are, moves the median of a part by some 30 bytes a request.
+ */
+const GROWTH_MAX = 100;
+
+/** Share by which resident memory may grow after that: a leak outside of the heaps, such as of SQLite, shows only there. */
+const RESIDENT_GROWTH_MAX = 0.1;
+
+/** Samples of a part. Fewer would let one cache that was just emptied decide. */
+const PART_SAMPLES = 5;
 
 /** Journals that are emptied and begun anew are open or not when the descriptors are counted. */
 const DESCRIPTORS_MORE = 4;
 
-/** `curve`: resident MB, at equal distances of requests. */
-export function memoryProblem(curve) {
-  const quarter = curve.length / 4;
-  const early = Math.min(...curve.slice(quarter, 2 * quarter));
-  const late = Math.min(...curve.slice(3 * quarter));
-  if (late <= early * (1 + GROWTH_MAX)) return undefined;
-  return (
-    `memory is not flat: at least ${early} MB in the second quarter, at least ${late} MB in the last one. ` +
-    'It leaks, or a cache is not full yet: a longer run tells them apart'
-  );
+const MB = 1024 * 1024;
+
+/**
+ * Compares the first third of the samples with full caches to the last third. `samples`: at equal distances, after `done`
+ * requests the live bytes of `main` and `store`, and the resident `mb`.
+ */
+export function memoryVerdict(samples) {
+  const full = samples.filter(({ done }) => done >= FULL_REQUESTS);
+  const size = Math.floor(full.length / 3);
+  if (size < PART_SAMPLES) {
+    const reason = `caches fill until ${FULL_REQUESTS} requests, and ${full.length} samples after them are too few`;
+    return { lines: [`Memory is not judged: ${reason}.`], problems: [] };
+  }
+  const [early, late] = [full.slice(0, size), full.slice(-size)];
+  const parts = [early, late].map((part) => `${part[0].done} to ${part.at(-1).done}`);
+  const middle = (part, name) => median(part.map((sample) => sample[name]));
+  const requests = middle(late, 'done') - middle(early, 'done');
+  const [lines, problems] = [[`Compared: after ${parts[0]} requests, and after ${parts[1]}.`], []];
+  for (const thread of ['main', 'store']) {
+    const [before, after] = [middle(early, thread), middle(late, thread)];
+    const growth = Math.round((after - before) / requests);
+    lines.push(
+      `${thread}: ${mb(before)}, then ${mb(after)} live MB: ${growth} bytes a request, at most ${GROWTH_MAX}`,
+    );
+    if (growth > GROWTH_MAX) problems.push(`memory leaks in the ${thread} thread`);
+  }
+  const [before, after] = [middle(early, 'mb'), middle(late, 'mb')];
+  lines.push(`resident: ${before}, then ${after} MB, at most ${RESIDENT_GROWTH_MAX * 100} % more`);
+  if (after > before * (1 + RESIDENT_GROWTH_MAX)) problems.push('resident memory grows');
+  return { lines, problems };
+}
+
+function mb(bytes) {
+  return (bytes / MB).toFixed(1);
 }
 
 /** Both counted while nothing is asked of the program. */

@@ -1,21 +1,24 @@
 /**
- * `npm run soak`: many short conversations against the built program, in a process of its own. It prints
- * resident memory and open descriptors as it goes, and exits 1 when memory grows on or descriptors leak.
+ * `npm run soak`: many short conversations against the built program, in a process of its own. It prints resident memory,
+ * live bytes and open descriptors as it goes, and exits 1 when memory grows with full caches or descriptors leak.
  * Linux only: both are read from /proc.
  */
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import http from 'node:http';
+import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { DatabaseSync } from '@photostructure/sqlite';
 import { messageWith, postMessages, startSvc } from '../lib/svc-process.mjs';
-import { descriptorProblem, memoryProblem } from './rules.mjs';
+import { descriptorProblem, memoryVerdict } from './rules.mjs';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 /** Clients at once, as a person has a few agents. */
 const CLIENTS = 4;
 /** Lines of the curve. */
-const SAMPLES = 40;
+const SAMPLES = 48;
+const WIDTHS = [8, 13, 15, 7, 13];
 const WARM_REQUESTS = 200;
 /**
  * Longer than an idle connection to the provider is kept, than captures wait, and than the store keeps
@@ -23,11 +26,12 @@ const WARM_REQUESTS = 200;
  */
 const IDLE_MS = 70_000;
 const CAPTURED_MS = 120_000;
+const ANSWER_MS = 60_000;
 
 const { values: options } = parseArgs({
   options: {
-    requests: { type: 'string', default: '4000' },
-    conversations: { type: 'string', default: '800' },
+    requests: { type: 'string', default: '60000' },
+    conversations: { type: 'string', default: '12000' },
   },
 });
 const requests = Number(options.requests);
@@ -38,11 +42,15 @@ async function run() {
   mkdirSync(join(ROOT, '.bench'), { recursive: true });
   const folder = mkdtempSync(join(ROOT, '.bench', 'soak-'));
   const provider = await startProvider();
-  const svc = await startSvc(folder, provider.address().port, { proxy: { inputBudget: 1_000 } });
+  const svc = await startSvc(folder, provider.address().port, {
+    proxy: { inputBudget: 1_000 },
+    node: ['--require', join(import.meta.dirname, 'probe.cjs')],
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+  });
   try {
     const problems = await soak(svc, join(folder, 'data'));
     for (const problem of problems) process.stdout.write(`FAILED: ${problem}\n`);
-    if (problems.length === 0) process.stdout.write('Memory stays flat and no descriptor leaks.\n');
+    if (problems.length === 0) process.stdout.write('Nothing leaks that was judged.\n');
     process.exitCode = problems.length === 0 ? 0 : 1;
   } finally {
     await svc.stop();
@@ -59,7 +67,7 @@ async function soak(svc, data) {
   const before = svc.descriptors();
   process.stdout.write(
     `${requests} requests over ${conversations} conversations; idle: ${Math.round(svc.residentMb())} MB, ${before} descriptors\n` +
-      'requests      MB  descriptors\n',
+      'requests  resident MB  live MB: main  store  descriptors\n',
   );
   const curve = [];
   const part = Math.ceil(requests / SAMPLES);
@@ -68,36 +76,47 @@ async function soak(svc, data) {
     await sendAll(svc, { from: done / perConversation, count });
     done += count;
     await captured(data);
-    const sample = { done, mb: Math.round(svc.residentMb()), descriptors: svc.descriptors() };
+    // Resident memory first, because asking for the live bytes collects garbage.
+    const sample = { done, mb: Math.round(svc.residentMb()), ...(await liveBytes(svc)) };
     curve.push(sample);
+    const live = [sample.main, sample.store].map((bytes) => (bytes / 1024 / 1024).toFixed(1));
+    const columns = [done, sample.mb, ...live, svc.descriptors()];
     process.stdout.write(
-      `${String(sample.done).padStart(8)}${String(sample.mb).padStart(8)}${String(sample.descriptors).padStart(13)}\n`,
+      `${columns.map((column, at) => String(column).padStart(WIDTHS[at])).join('')}\n`,
     );
   }
   await sleep(IDLE_MS);
   const after = svc.descriptors();
   process.stdout.write(`idle again: ${Math.round(svc.residentMb())} MB, ${after} descriptors\n`);
-  return [memoryProblem(curve.map(({ mb }) => mb)), descriptorProblem(before, after)].filter(
-    (problem) => problem !== undefined,
-  );
+  const { lines, problems } = memoryVerdict(curve);
+  process.stdout.write(`${lines.join('\n')}\n`);
+  return [...problems, descriptorProblem(before, after)].filter((it) => it !== undefined);
+}
+
+/** The bytes that stay in the main thread and in the store's when their garbage is collected; see probe.cjs. */
+async function liveBytes({ child }) {
+  const answer = once(child, 'message', { signal: AbortSignal.timeout(ANSWER_MS) });
+  child.send('live');
+  const [bytes] = await answer;
+  return bytes;
 }
 
 /**
- * Waits until the store has what was captured. The clients here never pause, so captures queue up in the
- * journal and in memory; a queue that is worked off is no leak.
+ * Waits until the store has what was captured. The clients here never pause, so captures wait in the outbox and in
+ * memory; a queue that is worked off is no leak.
  */
 async function captured(data) {
-  const until = performance.now() + CAPTURED_MS;
-  while (waitingBytes(data) > 0) {
-    if (performance.now() > until) throw new Error('captures are not stored');
-    await sleep(100);
+  const state = new DatabaseSync(join(data, 'state.db'), { readOnly: true });
+  try {
+    const waiting = state.prepare('SELECT EXISTS (SELECT 1 FROM outbox) AS waits');
+    const until = performance.now() + CAPTURED_MS;
+    while (waiting.get().waits === 1) {
+      if (performance.now() > until) throw new Error('captures are not stored');
+      await sleep(100);
+    }
+  } finally {
+    state.close();
   }
-}
-
-function waitingBytes(data) {
-  const journals = readdirSync(data).filter((name) => name.startsWith('outbox-'));
-  const sizeOf = (name) => statSync(join(data, name), { throwIfNoEntry: false })?.size ?? 0;
-  return journals.reduce((sum, name) => sum + sizeOf(name), 0);
 }
 
 /** Conversations from this number on, each from its first request to its last, a few at once. */
@@ -124,7 +143,7 @@ function bodyOf(conversation, steps) {
   const messages = [
     {
       role: 'user',
-      content: `Which port does the service ${conversation} listen on, and since when?`,
+      content: `Which port does the service ${nameOf(conversation)} listen on, and since when?`,
     },
   ];
   for (let step = 0; step < steps; step += 1) {
@@ -132,7 +151,7 @@ function bodyOf(conversation, steps) {
     const output = Array.from(
       { length: 40 },
       (_, line) =>
-        `service ${conversation} file ${step} line ${line} listens on port ${6_000 + line}`,
+        `service ${nameOf(conversation)} file ${step} line ${line} listens on port ${6_000 + line}`,
     ).join('\n');
     messages.push(
       { role: 'assistant', content: [{ type: 'tool_use', id, name: 'Bash', input: { id } }] },
@@ -141,6 +160,17 @@ function bodyOf(conversation, steps) {
   }
   const tools = [{ name: 'Bash', input_schema: { type: 'object' } }];
   return JSON.stringify({ model: 'soak', max_tokens: 64, tools, messages });
+}
+
+/** A name of two words from 300 each, as people's words repeat: numbers would be new words in every conversation. */
+function nameOf(number) {
+  return `${wordOf(number % 300)}a ${wordOf(Math.floor(number / 300) % 300)}o`;
+}
+
+function wordOf(number) {
+  const consonants = 'bdfgklmnprstvz';
+  const place = Math.floor(number / 14);
+  return `${consonants[number % 14]}${'aeiou'[place % 5]}${consonants[Math.floor(place / 5)]}`;
 }
 
 async function send(svc, agent, { conversation, body }) {
@@ -155,7 +185,7 @@ async function startProvider() {
     incoming.resume();
     incoming.on('end', () => {
       count += 1;
-      const text = `The service listens on port ${count}, since build ${count * 7}.`;
+      const text = `The service listens on port ${nameOf(count)}, since build ${nameOf(count * 7)}.`;
       outgoing.writeHead(200, { 'content-type': 'application/json' });
       outgoing.end(messageWith(text, `msg_${count}`));
     });
