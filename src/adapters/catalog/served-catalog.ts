@@ -3,8 +3,8 @@ import type { ModelFacts } from '../../core/settings/model-facts.ts';
 import { type CatalogOptions, openCatalog, type OpenCatalog } from './catalog.ts';
 
 /**
- * The catalog in a process that runs for months. A query opens the catalog again if that was done more than ten minutes
- * ago. Opening replaces a copy older than a day by a download.
+ * Keeps the catalog current in a process that runs for months. A query opens the catalog again if the last opening was
+ * more than ten minutes ago. Opening downloads a newer copy if the cached one is older than a day.
  */
 
 const REST_MS = 10 * 60_000;

@@ -92,7 +92,7 @@ class ZstdThread {
     limits.signal?.throwIfAborted();
     const running = this.#use();
     await running.online;
-    // Check again: no listener has seen an abort while the worker started, which takes some 50 ms.
+    // Check again: nothing listened for an abort while the worker started, which takes about 50 ms.
     limits.signal?.throwIfAborted();
     const result = await askWorker(running.worker, encoded, limits);
     if (result === 'late') {

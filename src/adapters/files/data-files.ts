@@ -20,7 +20,7 @@ import { isFolderName, ownNamesIn } from './folder-purpose.ts';
 const DATA_NAMES = ownNamesIn('data');
 /** Matches a damaged database that svc has renamed, but not the `-wal` and `-shm` files that belong to it. */
 const SET_ASIDE = /^(?:memory|state)\.db\.corrupt-[\dTZ.-]+$/;
-/** Bound on checked files. A folder with more files has journals of many killed processes. */
+/** Bound on the files that are checked. Only many killed processes, which leave files behind, make more. */
 const FILES_MAX = 1000;
 
 /** Returns the files that other users may read or write. */

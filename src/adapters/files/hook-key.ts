@@ -42,7 +42,7 @@ export function hookKey(folder: string): string | undefined {
   return readHookKey(folder);
 }
 
-/** Returns the key; undefined if there is none, or if other users may own or read the file. */
+/** Returns the key; undefined if there is none, or if another user owns the file or may read it. */
 export function readHookKey(folder: string): string | undefined {
   let file: number | undefined;
   try {

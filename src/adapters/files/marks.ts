@@ -6,7 +6,10 @@ import { join } from 'node:path';
  * event last happened.
  */
 
-/** The file whose time says when a service's records were last purged. Blocks that were cached before it are invalid. */
+/**
+ * The file whose time says when a service's records were last purged. Blocks that were cached before that time are
+ * invalid.
+ */
 const FORGOTTEN = 'forgotten';
 /** The file whose time says when `memory.db` was last deleted or replaced while a process had it open. */
 const REPLACED = 'replaced';

@@ -8,9 +8,9 @@ import { READ_FLAGS } from './private-folder.ts';
 import { replaceFile } from './replace-file.ts';
 
 /**
- * Writes the tool outputs that svc leaves out of prompts as files, `outputs/<reference>.txt` in the data folder. A shell
- * that may only read, as Codex's by default, cannot open a database, but the model can read a file with it. The name of
- * a file is a hash of its text, so the content can be verified.
+ * Writes the tool outputs that svc leaves out of prompts as files, `outputs/<reference>.txt` in the data folder. A
+ * shell in a read-only sandbox, Codex's default, cannot open a database, but it can read a file. The name of a file is
+ * a hash of its text, so the content can be verified.
  */
 
 /** How long a file is kept after its last use. If a session continues later, the file is written again. */

@@ -50,7 +50,7 @@ export function findTranscripts(client: TranscriptClient, folders: HomeFolders):
 
 const FINDERS: Readonly<Record<TranscriptClient, (folders: HomeFolders) => TranscriptFile[]>> = {
   'claude-code': ({ home, environment }) =>
-    // Transcripts of sub-agents are one level deeper.
+    // Depth 1 leaves out the transcripts of sub-agents, which are one level deeper.
     collect(join(environment['CLAUDE_CONFIG_DIR'] ?? join(home, '.claude'), 'projects'), 1),
   codex: ({ home, environment }) => {
     const root = environment['CODEX_HOME'] ?? join(home, '.codex');
@@ -69,7 +69,7 @@ const FINDERS: Readonly<Record<TranscriptClient, (folders: HomeFolders) => Trans
       ({ path }) => basename(dirname(path)) === 'chats',
     ),
   gemini: ({ home, environment }) =>
-    // Transcripts of sub-agents are one level deeper.
+    // Depth 2 leaves out the transcripts of sub-agents, which are one level deeper.
     collect(join(environment['GEMINI_CLI_HOME'] ?? home, '.gemini/tmp'), 2).filter(
       ({ path }) => basename(dirname(path)) === 'chats',
     ),

@@ -65,7 +65,7 @@ export function tablesInMemory(): AcknowledgedTables {
 
 export interface AcknowledgementsOptions {
   readonly tables: AcknowledgedTables;
-  /** The name of the service and its key; each has acknowledgements of its own. */
+  /** Names the service and its key. Each such pair has acknowledgements of its own. */
   readonly target: string;
   /** Called with each generation that the service reports. */
   readonly onSeen: (space: string, generation: string) => void;

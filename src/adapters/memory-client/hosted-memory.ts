@@ -367,7 +367,7 @@ function trimmed(text: string, charsMax: number): string {
   return Buffer.from(text.slice(0, charsMax), 'utf8').toString('utf8').slice(0, charsMax);
 }
 
-/** Bound on the bytes of an item beside those of its record. */
+/** Bytes of an item without its record: an upper bound. */
 const ITEM_BYTES = 1024;
 export const SERVICE_FULL =
   'The memory service has no room for another record: its plan or this space is full.';

@@ -4,21 +4,24 @@ import { RETRIEVE_REFS_MAX } from '../../core/memory-api/limits.ts';
 import type { Operations } from './operations.ts';
 
 /**
- * Empties the blocks in this machine's ledger that quote records which the service has purged, for any machine. The
- * generation of a space changes when a purge begins, and again when its last record is deleted. For each generation that
- * this process sees for the first time, it asks which quoted records are purged, until that succeeds. So it needs no
- * stored state.
+ * Empties the blocks in this machine's ledger that quote purged records, whichever machine asked the service for the
+ * purge. The generation of a space changes when a purge begins, and again when its last record is deleted. For each
+ * generation that is new to this process, it asks the service which quoted records are purged, and repeats the question
+ * until there is an answer. So it needs no stored state.
  */
 
 /** Shortest and longest pause after a failure. The longest is the gate's pause after a refused key. */
 const RETRY_MS = 1000;
 const RETRY_MS_MAX = 300_000;
 /**
- * Time after which the question is repeated: it is longer than a request takes from its recall until its block is in
- * the ledger, so the second answer covers blocks that were not recorded yet at the first one.
+ * Delay before the question is repeated once. A request takes less time from its recall until its block is in the
+ * ledger, so the second answer covers blocks that were not recorded yet at the first one.
  */
 const RECORDED_MS = 30_000;
-/** The least bound on an answer's texts that the contract allows: only whether a record exists matters. */
+/**
+ * Bound on the bytes of texts in an answer: the smallest that the contract allows, because only the list of missing
+ * records matters.
+ */
 const BYTES_MAX = 1024;
 
 /** The blocks in this machine's ledger. */

@@ -44,7 +44,10 @@ export interface ServiceCall<Answer> {
   readonly withinMs: number;
 }
 
-/** The service gets a deadline that is shorter by this time, because it counts from the arrival of the request. */
+/**
+ * Milliseconds by which the deadline that is sent to the service is shorter. The service counts from the arrival of the
+ * request.
+ */
 const WAY_MS = 50;
 const SERVER_MS_MIN = 10;
 

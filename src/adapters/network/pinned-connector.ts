@@ -70,7 +70,7 @@ function tlsRules({ ca }: Trust): buildConnector.BuildOptions {
   };
 }
 
-/** Returns a lookup function for sockets. It fails if svc may not connect to each of the name's addresses. */
+/** Returns a lookup function for sockets. It fails if svc may not connect to one of the name's addresses. */
 function checkedLookup(rule: AddressRule, resolve: Resolve): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname, (error, addresses) => {
@@ -147,14 +147,17 @@ function isFault(code: string): code is NetworkProxyFault {
   return Object.hasOwn(FAULTS, code);
 }
 
-/** The rule for a network proxy itself: any address, even without TLS, because it sees only what tunnelConnector() says. */
+/**
+ * The rule for the network proxy itself. Any address is allowed, even without TLS; tunnelConnector() says what the
+ * proxy sees.
+ */
 const PROXY_RULE: AddressRule = { allowPrivate: true, isSecure: true };
 
 const HEADER_BYTES_MAX = 16_384;
 
 /**
- * Deadline of the network proxy's answer to CONNECT, in which it connects to the host. It is shorter than the 10 s that
- * svc waits for an answer in its own checks, so that those report this failure and not a deadline of theirs.
+ * Deadline of the network proxy's answer to CONNECT. The proxy connects to the host before it answers. svc's own checks
+ * wait 10 s for an answer, so they report this failure and not a timeout of their own.
  */
 const ANSWER_MS = 8000;
 

@@ -43,7 +43,8 @@ export function startBackground(start: BackgroundStart): Background {
     if (fstatSync(log).size > LOG_BYTES_MAX) ftruncateSync(log, 0);
     const from = fstatSync(log).size;
     const child = spawn(process.execPath, [...command], {
-      // Not the caller's folder, which is a project: it would stay in use, and must not influence svc (T5).
+      // Do not use the caller's folder, which is a project: the process would keep it in use, and its files must not
+      // influence svc (T5).
       cwd: dataFolder,
       env: { ...environment, [DETACHED]: '1' },
       stdio: [input === undefined ? 'ignore' : 'pipe', log, log],

@@ -9,8 +9,8 @@ import { runInNewContext } from 'node:vm';
 const GROWTH_PERCENT = 50;
 
 /**
- * The bound, as GROWTH_PERCENT, while requests are long. V8 counts request bodies, although they are outside the heap:
- * with GROWTH_PERCENT, three bodies of 4 MB would cause a collection of the whole heap.
+ * Replaces GROWTH_PERCENT while requests are long. V8 counts request bodies, although they are outside the heap: with
+ * GROWTH_PERCENT, three bodies of 4 MB would cause a collection of the whole heap.
  */
 const LONG_GROWTH_PERCENT = 300;
 
@@ -21,8 +21,8 @@ const UNBOUND_PERCENT = 0;
 const LONG_TOKENS = 100_000;
 
 /**
- * The bound, as GROWTH_PERCENT, while there are many requests. With 64 concurrent requests GROWTH_PERCENT would make
- * every second collection one of the whole heap, which costs a fifth of all CPU time and saves 15 MB.
+ * Replaces GROWTH_PERCENT while there are many requests. With 64 concurrent requests GROWTH_PERCENT would make every
+ * second collection one of the whole heap, which costs a fifth of all CPU time and saves 15 MB.
  */
 const MANY_GROWTH_PERCENT = 150;
 
@@ -39,7 +39,10 @@ const YOUNG_BYTES_MAX = 16 * 1024 * 1024;
 /** The factor by which V8 enlarges a young generation that is too small, and the one with which it stays. */
 const YOUNG_FACTOR = { grows: 2, stays: 1 };
 
-/** Time after a long request, or after many, for which their bound still applies: an agent sends the next by then. */
+/**
+ * Time for which a replaced bound still applies after the last long request, or after the last busy second. An agent
+ * sends its next request within this time.
+ */
 const LASTS_MS = 60_000;
 
 /**

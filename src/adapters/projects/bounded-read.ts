@@ -4,7 +4,10 @@ import { isOwn, READ_FLAGS } from '../files/private-folder.ts';
 
 /** Reads files of a repository that a stranger may have made. It follows no link, opens no device, and bounds sizes. */
 
-/** Reads a file. Of a longer one it returns the beginning and the end. Returns '' if it is no regular file. */
+/**
+ * Reads a file as text. If it is longer than `bytesMax`, returns only its beginning and its end, each of half that
+ * length. Returns '' if it is no regular file.
+ */
 export async function readBounded(path: string, bytesMax: number): Promise<string> {
   return (
     (await withFile(path, async (file, { size }) => {

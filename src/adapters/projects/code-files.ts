@@ -24,7 +24,7 @@ import { readHead, findRepository } from './repository.ts';
  * hashes the content only if the size and time do not show whether the file has changed.
  */
 
-/** Bound on the names of an exchange that are checked. An exchange with more names is about the whole project. */
+/** Bound on the file names of an exchange that are checked. An exchange with more names is about the whole project. */
 const NAMES_MAX = 256;
 /** Largest file that is hashed whole. Of a larger one the size, the beginning and the end are hashed. */
 const HASHED_BYTES_MAX = 1024 * 1024;
@@ -45,7 +45,7 @@ const KNOWN_MAX = 4_096;
  * tick every 4 to 10 ms, so a second write shortly after the first may leave the time as it is.
  */
 const SAME_TICK_MS = 100;
-/** The stored modification time if the real one is not stored. No file has this time. */
+/** Replaces a modification time that is not stored; see SAME_TICK_MS. No file has this time. */
 const NO_TIME = -1;
 
 export class CodeFiles implements Code {
@@ -108,14 +108,15 @@ export class CodeFiles implements Code {
     return [...verdicts];
   }
 
-  /** Begins a pause if compare() was late. */
+  /** Begins a pause if compare() was late, each time twice as long; otherwise resets the length of the pause. */
   #rest(isInTime: boolean): void {
     if (!isInTime) this.#restsUntil = performance.now() + this.#restMs;
     this.#restMs = isInTime ? this.#firstRestMs : Math.min(REST_MS_MAX, 2 * this.#restMs);
   }
 
   /**
-   * Compares a file with its earlier state. It hashes the file only if the size is the same and the time differs.
+   * Compares a file with its earlier state. It hashes the file only if the size is the same, and the time or the inode
+   * number differs.
    */
   async #verdictOn(folders: Folders, file: ConcernedFile): Promise<FileVerdict> {
     if (!isInside(file.path.split('/'))) return 'unknown';
@@ -232,7 +233,7 @@ async function hashRange(
   }
 }
 
-/** Returns the paths of the names that are inside the root, relative to it, without repetitions. */
+/** Resolves file names to paths relative to the root. Leaves out names outside the root, and repetitions. */
 async function pathsIn(
   { folder, root }: Workplace,
   names: readonly string[],
@@ -256,7 +257,9 @@ function isInside(parts: readonly string[]): boolean {
   return parts.every((part) => part !== '' && part !== '..' && part !== '.git');
 }
 
-/** Says whether a name may be stored. Control characters could fake a line of a list; a name may contain a secret. */
+/**
+ * Says whether a name may be stored: it has no control characters, which could fake a line of a list, and no secret.
+ */
 function isPlainName(name: string): boolean {
   if (name === '' || name.length > PATH_CHARS_MAX || /[\p{Cc}\p{Cf}\p{Cs}]/u.test(name))
     return false;

@@ -210,7 +210,7 @@ export class GitProjects implements Projects {
       head: head === '' ? before.head : head,
       commits: union(before.commits, commits),
       folders: union(before.folders, [root, folder]),
-      // In the order in which svc has seen them: the first is where the project began.
+      // Keep the order in which svc first saw the folders: the project began in the first one.
       trees: tree === '' || before.trees.includes(tree) ? before.trees : [...before.trees, tree],
     };
     if (!this.#isReadOnly && !isSame(before, after)) await this.#record(before, after);
@@ -239,8 +239,8 @@ function offIn(registry: Registry, space: string): Pick<Project, 'isMemoryOff'> 
 }
 
 /**
- * Says whether memory is off for a folder whose project is found late. It is off if the user switched it off for the
- * folder, or for a project that svc has seen there.
+ * Says whether memory is off for a folder whose project was not found before the deadline. It is off if the user
+ * switched it off for the folder, or for a project that svc has seen there.
  */
 function offAt(folder: string, registry: Registry | undefined): Pick<Project, 'isMemoryOff'> {
   if (registry === undefined) return {};
@@ -258,7 +258,8 @@ function keyOf(place: Place): string {
 const NO_FOLDERS: Promise<readonly string[]> = Promise.resolve([]);
 
 /**
- * Adds the spaces of subfolders, after those of folders that clients stated: a memory service accepts only a few names.
+ * Appends the spaces of subfolders. They come after those of folders that clients stated, because a memory service
+ * accepts only a few names.
  */
 function withOlder(project: Project, below: readonly string[]): Project {
   const older = new Set([...project.olderSpaces, ...below.map(folderSpace)]);
@@ -322,9 +323,9 @@ async function isInUse({ folders, head }: KnownProject, common: string): Promise
 }
 
 /**
- * Says whether the repository is a copy that svc took for the moved project while the project's own folder was away,
- * for example on a disk that was not mounted. When that folder is back, it has the project, and the copy is another
- * one. A clone, and a repository with an origin, are the same project in every place.
+ * Says whether the repository is a copy that svc mistook for the project while the project's own folder was away, for
+ * example on a disk that was not mounted. Once that folder is back, it is the project again, and the copy becomes a
+ * project of its own. A clone, and a repository with an origin, belong to the project wherever they are.
  */
 async function isLaterCopy(
   { root, common, origin }: Repository,
@@ -332,7 +333,7 @@ async function isLaterCopy(
 ): Promise<boolean> {
   if (identities.length > 0 || isIn(folders, origin)) return false;
   const own = placeIn(trees, await treeOf(root));
-  // Nothing is earlier than the folder in which the project began, so look at no other one.
+  // Index 0 is the folder in which the project began, so no other folder can be earlier.
   if (own === 0) return false;
   for (const folder of folders) {
     // oxlint-disable-next-line no-await-in-loop -- One folder is enough.
@@ -346,13 +347,18 @@ async function isLaterCopy(
   return false;
 }
 
-/** Returns the place of a folder's identity in the order in which svc has seen them; Infinity if it has not. */
+/**
+ * Returns the index of a folder's identity in `trees`, which are in the order in which svc first saw them; Infinity if
+ * it is not there.
+ */
 function placeIn(trees: readonly string[], tree: string): number {
   const place = trees.indexOf(tree);
   return place === -1 ? Number.POSITIVE_INFINITY : place;
 }
 
-/** Takes a folder from the project whose copy it is, when the folder becomes a project of its own. */
+/**
+ * Removes the folders of `copy` from the project `one`, if `copy` is a copy of it that becomes a project of its own.
+ */
 function withoutCopy(one: KnownProject, copy: KnownProject): KnownProject {
   const commits = new Set(copy.commits);
   const isCopied =
@@ -398,14 +404,14 @@ async function projectInFolder(
   return space === folderSpace(place.root) ? project : withoutOthers(project, [], registry);
 }
 
-/** Says whether the folder at the project's path is not the project's own. `tree`: the identity of that folder. */
+/** Says whether another folder is now at the project's path. `tree`: the identity of the folder that is there. */
 function isReplaced({ trees }: KnownProject, tree: string): boolean {
   return trees.length > 0 && tree !== '' && !trees.includes(tree);
 }
 
 /**
- * Returns the identity of a folder on its disk: its inode number and its time of creation. It keeps both when it is
- * renamed; the number alone may be reused for a new folder. '' if the file system does not state that time.
+ * Returns the identity of a folder on its disk: its inode number and its time of creation. A folder keeps both when it
+ * is renamed; the number alone may be reused for a new folder. '' if the file system does not state that time.
  */
 async function treeOf(root: string): Promise<string> {
   const found = await stat(root, { bigint: true }).catch(() => undefined);
@@ -436,7 +442,10 @@ function isIn(names: readonly string[], name: string | undefined): boolean {
 
 const NOTHING_KNOWN = { identities: [], head: '', commits: [], folders: [], trees: [] };
 
-/** Returns the project of a space. `olderSpaces` has earlier names, and the spaces that its folders would have alone. */
+/**
+ * Returns the project of a space. `olderSpaces` gets the space's earlier names, and the spaces that its folders would
+ * have without a known project.
+ */
 function projectIn(given: string, folder: string, registry: Registry): Project {
   const space = spaceNow(registry, given);
   const known = registry.projects.find((one) => one.space === given);

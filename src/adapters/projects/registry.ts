@@ -16,7 +16,7 @@ import { replaceFile } from '../files/replace-file.ts';
 
 export const REGISTRY_FILE = 'projects.json';
 const BYTES_MAX = 8 * 1024 * 1024;
-/** A character takes at most three bytes of a file. */
+/** Bound on the characters of the file: each takes at most three bytes. */
 const CHARS_MAX = BYTES_MAX / 3;
 const PROJECTS_MAX = 1000;
 const COMMITS_MAX = 64;
@@ -111,7 +111,7 @@ export async function readRegistry(dataFolder: string): Promise<Registry> {
   return isRecord(parseJson(text)) ? registryFrom(text) : { ...registryFrom(''), isBroken: true };
 }
 
-/** Like readRegistry, but throws a FileError if the file cannot be read. */
+/** Reads the registry. Throws FileError if the file exists and cannot be read. */
 export async function readWholeRegistry(dataFolder: string): Promise<Registry> {
   const registry = await readRegistry(dataFolder);
   if (registry.isBroken !== true) return registry;
@@ -122,7 +122,7 @@ export async function readWholeRegistry(dataFolder: string): Promise<Registry> {
   );
 }
 
-/** Returns undefined if there is no file, and '' if it cannot be read. */
+/** Reads the file as text; undefined if there is none, '' if it cannot be read. */
 async function readText(path: string): Promise<string | undefined> {
   try {
     const stat = await lstat(path);

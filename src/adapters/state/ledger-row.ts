@@ -45,7 +45,7 @@ export function rowFrom(value: unknown): LedgerRow | undefined {
 }
 
 /**
- * Returns an entry's stored content: other entries as JSON, but a block as text that begins with the records that it
+ * Returns an entry's stored content. It is JSON, but for a block it is text that begins with the records that the block
  * quotes, so that SQL can find the blocks that quote a record.
  */
 function contentOf(entry: LedgerEntry): Content {

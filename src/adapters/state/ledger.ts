@@ -220,7 +220,7 @@ export class StateLedger implements Ledger {
 
   /**
    * Prepares for a file that was opened since the last call. If there was an earlier file, changes the generation and
-   * writes what this process knows: the new file may be a backup, which has no entry of the conversations of now.
+   * writes the cached rows into the new file: it may be a backup, which lacks the entries of current conversations.
    */
   #begin(rows: Statements): void {
     if (this.#opens > 0) {
@@ -295,7 +295,9 @@ function rowIn(key: string, value: string): LedgerRow | undefined {
   return typeof fields === 'object' ? rowFrom({ ...fields, key }) : undefined;
 }
 
-/** Returns a row without its block if that quotes records. The empty row prevents a second recall for its prompt. */
+/**
+ * Returns a row without its block if the block quotes records. The empty row prevents a second recall for its prompt.
+ */
 function withoutQuotes(row: LedgerRow): LedgerRow {
   return quotedIn(row).length === 0 ? row : { ...row, block: '' };
 }

@@ -58,7 +58,7 @@ export class StateOutbox implements Outbox {
   readonly #options: StateOutboxOptions;
   /** Keys of captures that this process has already stored. Each request of an exchange offers the same ones again. */
   readonly #kept = new Recent<string, true>(KEPT_MAX);
-  /** Those of these captures that wait to be written. */
+  /** The keys in `#kept` whose captures are not written to the file yet. */
   readonly #unwritten = new Set<string>();
   /** Bytes of the captures that are not delivered yet; see WAITING_BYTES_MAX. */
   #waitingBytes = 0;
@@ -118,8 +118,8 @@ export class StateOutbox implements Outbox {
   }
 
   /**
-   * Notes the owner of the memory, and takes over what waits in other outboxes of this owner. It waits there if the user
-   * gave another key after the earlier one was revoked, with which it could never be delivered.
+   * Notes the owner of the memory, and takes over the captures that wait in other outboxes of this owner. Captures wait
+   * there if the user has replaced a revoked key, because nothing is delivered with that key any more.
    */
   belongsTo(owner: string): void {
     const { writer, name } = this.#options;

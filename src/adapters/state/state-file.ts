@@ -55,8 +55,8 @@ PRAGMA user_version = ${STATE_VERSION};
 `;
 
 // For a memory service: see memory-client/acknowledgements.ts. A text is acknowledged in one generation of its space
-// only. The row of a space has the last generation whose change was handled, so a change that a process did not live to
-// handle is noticed again after a restart. The owner of an outbox is the tenant that its key belongs to.
+// only. The row of a space has the newest generation whose change was handled. If a process ends before it has handled
+// a change, the next process notices the change again. The owner of an outbox is the tenant that its key belongs to.
 export const SERVICE_TABLES = `
 CREATE TABLE IF NOT EXISTS acknowledged (
   n INTEGER PRIMARY KEY,
@@ -137,8 +137,8 @@ export class StateFile {
   }
 
   /**
-   * Runs `work` on the file at the path, and opens it if it is not open. The check is needed because SQLite reports
-   * success for a commit into a deleted file. Throws errors of SQLite and the file system.
+   * Runs `work` on the file at the path. Opens that file if it is not the one that is open, because SQLite reports
+   * success even for a commit into a deleted file. Throws errors of SQLite and the file system.
    */
   use<Result>(work: (rows: Statements) => Result): Result {
     return this.#on(this.#look(), work);

@@ -78,7 +78,10 @@ export class StateWriter {
     return this.isBehind && this.#isFailing;
   }
 
-  /** Writes now or, after `waits` or `failed`, as soon as possible. After `refused` it is never written. */
+  /**
+   * Runs a write now. If the result is `waits` or `failed`, the write runs again until it succeeds; if it is `refused`,
+   * the write never runs.
+   */
   put(work: Work, done: () => void = () => undefined): Written {
     if (this.#isClosed) return 'refused';
     const behind = this.#isFailing ? 'failed' : 'waits';
@@ -93,7 +96,10 @@ export class StateWriter {
     return written;
   }
 
-  /** Resolves to true once it is written. Resolves to false after `withinMs` or a failure; then it is never written. */
+  /**
+   * Runs a write. Resolves to true once it has succeeded, and to false after `withinMs` or a failure; then it never
+   * runs.
+   */
   commit(work: Work, withinMs: number): Promise<boolean> {
     if (this.#isClosed) return Promise.resolve(false);
     if (!this.isBehind) {
@@ -120,7 +126,7 @@ export class StateWriter {
     return (await within(withinMs, idle)) === true;
   }
 
-  /** Writes the waiting writes as far as that is possible now, and stops. */
+  /** Runs the waiting writes as far as that is possible now, and then accepts no more. */
   close(): void {
     this.#writeWaiting();
     this.#isClosed = true;
@@ -172,7 +178,7 @@ export class StateWriter {
     }, ms).unref();
   }
 
-  /** Writes the waiting writes as far as that is possible now. */
+  /** Runs the waiting writes as far as that is possible now. */
   retry(): void {
     this.#writeWaiting();
   }

@@ -43,7 +43,7 @@ export interface LoopOptions {
   readonly urgent: ReadonlySet<string>;
 }
 
-/** Where a store answers. */
+/** What a store gets from the thread in which it answers. */
 export interface Place {
   /** The port to the client. */
   readonly port: MessagePort;

@@ -48,8 +48,8 @@ export class Descriptors {
   }
 
   /**
-   * Counts a store or a state whose threads may have files open. Returns what ends that, which may be called again. With
-   * the last user all descriptors are closed.
+   * Counts a store or a state whose threads may have files open. Returns a function that ends this; a second call of it
+   * does nothing. When the last user has ended, all descriptors are closed.
    */
   addUser(): () => void {
     this.#users += 1;

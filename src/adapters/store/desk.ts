@@ -38,7 +38,10 @@ import type { DeskCalls } from './protocol.ts';
 import { FileSearch } from './file-search.ts';
 import { type Signals, silent } from './signals.ts';
 
-/** Reads and changes records and their marks, for a user who manages the memories of this machine. */
+/**
+ * Reads and changes records and their marks (pin, times of edit and import), for a user who manages the memories of
+ * this machine.
+ */
 
 const SHELVES_MAX = 500;
 /** Bound on days that are counted. The page lists fewer. */

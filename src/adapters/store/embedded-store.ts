@@ -372,7 +372,10 @@ class EmbeddedMemory implements Memory {
     return this.#proofs.version();
   }
 
-  /** Deletes the copies of a memory service's outputs, after something was forgotten there: one of them may be meant. */
+  /**
+   * Deletes the copies of a memory service's outputs in a space. Call it after the service forgot a record there,
+   * because that record may be one of these outputs.
+   */
   async dropOutputs(space: string): Promise<void> {
     await this.#client.call('dropOutputs', space);
     await this.endForgetting();
@@ -504,7 +507,7 @@ class OutputMirror {
     if (text === undefined) return;
     const ref = referenceOf(digest);
     await writeOutputFile(folder, { ref, text }, Date.now());
-    // If another process has forgotten the output meanwhile, it may have looked for the file before it was written.
+    // Another process may have forgotten the output meanwhile, and may have looked for the file before it was written.
     if ((await this.#options.textOf({ ref })) === undefined) await removeOutputFiles(folder, [ref]);
   }
 }

@@ -54,8 +54,8 @@ import {
 import { filesFrom } from './provenance.ts';
 
 /**
- * Recalls for an agent. It returns lines of whole exchanges, if the prompt has much in common with the memory, and at the
- * start of a session the earlier sessions that most likely matter.
+ * Recalls for an agent. If the prompt has much in common with the memory, it returns lines of the best exchanges. At
+ * the start of a session it also returns the earlier sessions that most likely matter.
  */
 
 /** Bound on the terms of the prompt, and on those of the assistant's last text. */
@@ -166,7 +166,7 @@ export class ExchangeSearch {
       });
     }
     const sessions =
-      // An answer names no subject by which sessions could be chosen.
+      // A prompt that only answers a question names no subject by which sessions could be chosen.
       question.agent.briefTokensMax === 0 || isAnswer(own)
         ? []
         : yield* this.#sessions.recall({
@@ -412,14 +412,14 @@ const SESSIONS_READ_MAX = 128;
  */
 const OPENING_MAX = 2;
 const CLOSING_MAX = 3;
-/** Bound on passages in which these are looked for, from either end. */
+/** Bound on the passages, from either end of a session, in which its first or its last exchanges are searched. */
 const END_PASSAGES = 16;
 /** Bound on further exchanges of a session, which share most words with the prompt. */
 const LIKE_MAX = 2;
 /**
- * Bounds on the passages that are read for each word of the prompt, newest first, and on the newest passages of a
- * project among which they are: about those of RECORDS_MAX records. Without the second a recall from 100,000 memories
- * took 20 ms more, for sessions that are too old to be listed.
+ * Bounds on the passages that are read for each word of the prompt, newest first: their number, and the number of the
+ * project's newest passages in which they are searched (about those of RECORDS_MAX records). Without the second bound a
+ * recall from 100,000 memories took 20 ms longer, for sessions that are too old to be listed.
  */
 const HOLDERS_MAX = 200;
 const HOLDERS_AMONG = 4096;
@@ -427,7 +427,10 @@ const HOLDERS_AMONG = 4096;
 const DAY_MS = 86_400_000;
 
 interface Found extends EarlierSession {
-  /** The one branch that names the session; '' if it had several, a common one, or that of the session that asks. */
+  /**
+   * The branch that names the session. '' if the session had several, if the branch is a common one, or if the asking
+   * session is on it too.
+   */
   readonly branch: string;
   readonly conversation: number;
 }
@@ -593,7 +596,7 @@ function fitsOf(ranked: readonly RankedExchange<Exchange>[]): ReadonlyMap<number
   return fits;
 }
 
-/** Returns the value of a word: the fewer of the sessions have it, the more it says about one. */
+/** Returns the weight of a word. It is higher if fewer sessions have the word. */
 function valueIn(sessions: number, holders: number): number {
   return Math.log(1 + (sessions + 0.5) / (holders + 0.5));
 }

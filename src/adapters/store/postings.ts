@@ -17,8 +17,8 @@ const COUNT_MAX = POSTINGS_MAX + 1;
 /** Bound on cached counts of terms. */
 const FREQUENCIES_MAX = 20_000;
 /**
- * Smallest count that is cached. For a rarer term its passages are read instead, which are needed anyway: a recall must
- * find a passage that was stored just now.
+ * Smallest count that is cached. The passages of a rarer term are read instead: the recall needs them anyway, and a
+ * passage that was stored just now is among them.
  */
 const REMEMBERED_MIN = 256;
 /** Share by which a space may grow until its cached counts are too inaccurate. */
@@ -143,7 +143,7 @@ export class SpacePostings {
 
 /** Bound on cached passage numbers: 4 bytes each, and up to twice as many while lists grow. */
 const PLACES_MAX = 250_000;
-/** What a cached list counts in PLACES_MAX in addition to its numbers. */
+/** Overhead of a cached list, in the unit of PLACES_MAX. */
 const LIST_PLACES = 40;
 /** Bound on new passages that are added to cached lists. If there are more, the lists are dropped. */
 const NEW_PASSAGES_MAX = 256;

@@ -20,7 +20,7 @@ const ROOT_CHARS_MAX = 4096;
 /** Matches a commit, SHA-1 or SHA-256 in hex, or ''. */
 const COMMIT = /^(?:[0-9a-f]{40}|[0-9a-f]{64})?$/;
 
-/** Returns how many notes found their record. */
+/** Stores notes. Returns how many of them belong to a stored record. */
 export function keepProvenance(database: Database, notes: readonly ProvenanceNote[]): number {
   let kept = 0;
   // A power cut may lose a note. Then nothing is known about the files of this exchange.
@@ -30,7 +30,7 @@ export function keepProvenance(database: Database, notes: readonly ProvenanceNot
   return kept;
 }
 
-/** Returns a page in the order of the records. */
+/** Returns the provenance of records, in the order of their ids; see ProvenanceFilter. */
 export function listProvenance(database: Database, filter: ProvenanceFilter): HeldProvenance[] {
   const { space = null, refs, after = 0 } = filter;
   const limit = Math.max(0, Math.min(filter.limit, LIST_MAX));

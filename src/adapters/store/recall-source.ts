@@ -13,8 +13,8 @@ export interface RecallSource {
    */
   generation(): string | undefined;
   /**
-   * Announces the terms whose spelling the ranking compares. For any other term a source may return another text, as one
-   * does that stores only hashes of terms. A source that stores all terms does not call the function.
+   * Announces the terms whose spelling the ranking compares. A source that stores only hashes of terms may return
+   * another text for any other term. A source that stores all terms does not call `terms`.
    */
   expectTerms(terms: () => Iterable<string>): void;
   /** Returns the spaces that exist, in any order. */
@@ -58,7 +58,7 @@ export interface RecallSource {
 export interface HolderLimits {
   /** Bound on the passages of each term, newest first. */
   readonly most: number;
-  /** The number of the space's newest passages among which they are. */
+  /** The number of the space's newest passages that are searched for them. */
   readonly among: number;
 }
 

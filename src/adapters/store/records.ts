@@ -118,7 +118,7 @@ export class Records implements Holder {
     return second === undefined || second.ref === first?.ref ? first : undefined;
   }
 
-  /** Returns a page, the record that was stored last first. A repetition of a record does not change this order. */
+  /** Returns a page of records, last stored first. Capturing a record again does not change this order. */
   page({ space, before = Number.MAX_SAFE_INTEGER, limit }: PageFilter): RecordPage {
     const rows = this.#database.all<PageRow>(
       `SELECT r.id, r.space AS space_id, m.pin, m.edited_at, ${RECORD_COLUMNS} ${RECORDS} LEFT JOIN marks m ON m.record = r.id

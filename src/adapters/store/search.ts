@@ -32,7 +32,10 @@ import { onlyAsks } from '../../core/recall/sentences.ts';
  * best within the token limit. It reads only through RecallSource, so it works with any database.
  */
 
-/** Bound on candidates of a space. Each takes 30 us. On the even half of LoCoMo 64 found no more than 24 (74.9 %). */
+/**
+ * Bound on candidates of a space, at 30 us each. On the even-numbered half of LoCoMo, 64 candidates found no more
+ * answers than 24 did (74.9 %).
+ */
 const CANDIDATES_MAX = 24;
 /** Weight of the assistant's words, relative to the user's question; 0.6 was the best value in measurements. */
 const ASSISTANT_WEIGHT = 0.6;
@@ -400,7 +403,7 @@ function togetherWith(
   if (!needsAnswer(text)) return [{ id, text }];
   const answered = answer === undefined ? undefined : texts.get(answer);
   if (answer === undefined || answered === undefined) return [];
-  // In a conversation between people, each statement stands alone.
+  // In a conversation between people both texts have the role 'user'. There the question is returned alone.
   if (answered.role === 'user') return [{ id, text }];
   return [
     { id, text },

@@ -67,7 +67,10 @@ export class SteadyClient {
     return Promise.any([answer, other]).catch(() => answer);
   }
 
-  /** Says whether the first worker is held up before it answers: an urgent call waits for no lock. */
+  /**
+   * Says whether another call holds the first worker up. Waits on while the worker runs an urgent call, which waits for
+   * no lock.
+   */
   async #isHeldUp(answer: Promise<unknown>): Promise<boolean> {
     // oxlint-disable-next-line no-await-in-loop -- It looks again after each wait.
     do if (await isSettledWithin(LATE_MS, answer)) return false;

@@ -108,7 +108,8 @@ export class Store {
       return this.#close();
     }
     const { calls, database } = await this.#open();
-    // Law 2 (store before remove): never use a file that was deleted or replaced, as a proof from it would be worthless.
+    // Invariant 2 of ARCHITECTURE.md: never use a file that was deleted or replaced, because a proof from it would be
+    // worthless.
     leaveReplaced(database, this.#options);
     try {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The name chose the input.
