@@ -49,7 +49,7 @@ export function reportError(error: unknown, terminal: Terminal): 1 | 2 {
   return 1;
 }
 
-/** Says whether an error has this class, by name: code that is loaded later is a bundle with its own classes. */
+/** Says whether an error has this class. It compares names, because each bundle has its own copy of the class. */
 function isNamed<T extends Error>(error: unknown, name: T['name']): error is T {
   return error instanceof Error && error.name === name;
 }

@@ -10,7 +10,7 @@ export const systemClock: Clock = {
   monotonic: () => performance.now(),
 };
 
-// Returns an id with 92 random bits. It takes them from a UUID, because Node makes the random bytes for UUIDs in
+// Returns an id with 90 random bits. It takes them from a UUID, because Node makes the random bytes for UUIDs in
 // advance; making them singly takes 20 us.
 export function newRequestId(): string {
   return `req_${randomUUID().replaceAll('-', '').slice(0, 24)}`;

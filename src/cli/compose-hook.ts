@@ -33,7 +33,10 @@ export interface HookStore {
     event: Pick<HookEvent, 'session' | 'folder'>,
     client: string,
   ): Promise<string | undefined>;
-  /** Returns what identifies svc's blocks. `areListed`: also those of the session, if its transcript lacks them. */
+  /**
+   * Returns what identifies svc's blocks: the hook key, and with `areListed` the blocks of the session, for a client
+   * without a readable transcript.
+   */
   ownBlocks(session: string, areListed: boolean): Promise<OwnBlocks>;
   /** Returns which blocks the proxy has placed in this session, by prompt. */
   placedAt(session: string, prompts: readonly string[]): Promise<PlacedAt>;

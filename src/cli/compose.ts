@@ -41,7 +41,7 @@ import { upstreamFor, findUpstream, type LiveSettings } from '../proxy/upstream-
 
 /** Builds the proxy. Only this file gives adapters to its ports. */
 
-/** After the start no request must be open for this long, in milliseconds, before svc warms up. */
+/** Idle time after the start, in milliseconds, after which svc warms up. */
 const REST_MS = 100;
 /** Longest time for the last captures at shutdown. 32 exchanges take a tenth of a second, while the user waits. */
 const KEEP_LAST_MS = 500;
@@ -82,7 +82,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
   const { settings, dataFolder, terminal, onRow } = options;
   const runtime = opened.add(new Runtime(settings));
   const decoder = opened.add(createBodyDecoder());
-  // The store's thread opens it while the listener starts.
+  // The store's thread opens the files while the listener starts.
   const store = opened.add(
     openEmbeddedStore({ folder: dataFolder, report: (line) => terminal.warn(line) }),
   );

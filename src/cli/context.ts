@@ -10,7 +10,10 @@ export interface CommandContext {
   readonly terminal: Terminal;
   /** The input for commands that read one: bytes or text in pieces. */
   readonly stdin?: AsyncIterable<Uint8Array | string> & { readonly isTTY?: boolean };
-  /** Returns a function that asks the user; undefined without a terminal. `isDefault`: the answer of only Enter. */
+  /**
+   * Returns a function that asks the user; undefined without a terminal. `isDefault`: the answer if the user only
+   * presses Enter.
+   */
   readonly asker?: (isDefault?: boolean) => Confirm | undefined;
   /** Opens the store in a data folder. Undefined for the commands of svc-service. */
   readonly openStore?: OpenStore;

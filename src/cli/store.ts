@@ -38,7 +38,7 @@ export async function withStore<T>(
   }
 }
 
-/** Does the same for `work` that only reads the memories. */
+/** Does the same as withStore() for `work` that only reads the memories. */
 export function readStore<T>(
   context: CommandContext,
   work: (store: CliStore) => Promise<T>,
@@ -46,7 +46,7 @@ export function readStore<T>(
   return withStore(context, work, 'memory', true);
 }
 
-/** Does the same for `work` that only reads the request log. */
+/** Does the same as withStore() for `work` that only reads the request log. */
 export function readLog<T>(
   context: CommandContext,
   work: (store: CliStore) => Promise<T>,

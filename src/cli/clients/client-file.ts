@@ -46,7 +46,7 @@ interface Written {
 interface Undone {
   readonly path: string;
   readonly outcome: 'restored' | 'taken-out' | 'removed' | 'nothing';
-  /** A second file that had svc's settings, and has them no more. */
+  /** Another file from which svc's settings were removed too; see undoLinked(). */
   readonly also?: string;
 }
 
@@ -140,8 +140,8 @@ export function undoClientFile(form: ClientFileForm, dataFolder: string): Promis
 }
 
 /**
- * Removes svc's settings from the file to which a link led when svc wrote them. A file may be in the link's place now,
- * with a copy of the settings; both then have them. Returns the path if the file had them.
+ * Removes svc's settings from the file to which a link led when svc wrote them. If a file with a copy of the settings
+ * is in the link's place now, both files have them. Returns the path if the linked file had them.
  */
 async function undoLinked(opened: Opened): Promise<string | undefined> {
   const { form, file, record } = opened;

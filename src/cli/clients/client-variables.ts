@@ -49,7 +49,7 @@ export function addressOf({ host, port }: Access): string {
 
 interface ClaudeFacts {
   readonly environment: Environment;
-  /** True: use ANTHROPIC_AUTH_TOKEN. About ANTHROPIC_API_KEY Claude Code asks the user. */
+  /** True: use ANTHROPIC_AUTH_TOKEN, because Claude Code asks the user before it uses ANTHROPIC_API_KEY. */
   readonly authToken: boolean;
 }
 
@@ -67,7 +67,10 @@ export function claudeVariables(
   ];
 }
 
-/** Returns NO_PROXY with this machine. Without it a client sends loopback requests, with the token, to a proxy. */
+/**
+ * Returns NO_PROXY and no_proxy, extended by this machine's addresses. Otherwise a client would send its requests to
+ * svc, with the token, to a network proxy.
+ */
 export function loopbackVariables(host: string, environment: Environment): Variables {
   const direct = ['127.0.0.1', 'localhost', ...(host === '::1' ? ['::1', '[::1]'] : [])];
   const { NO_PROXY: upper, no_proxy: lower } = environment;
@@ -91,7 +94,7 @@ function isHostLike(entry: string): boolean {
 /** Variables by which clients send even loopback requests to a network proxy. */
 const NAMES = ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy'];
 
-/** Returns those of these variables that are set. */
+/** Returns the variables in NAMES that are set. */
 export function proxyVariables(environment: Environment): readonly string[] {
   return NAMES.filter((name) => Boolean(environment[name]));
 }

@@ -30,7 +30,9 @@ export function providerBlock(tables: TomlBlock['tables']): TomlBlock {
   return { top: { model_provider: `"${PROVIDER}"` }, tables };
 }
 
-/** Returns settings that give Codex's built-in provider another base URL. It keeps its login and its history. */
+/**
+ * Returns settings that give Codex's built-in provider another base URL. Codex then keeps its login and its history.
+ */
 export function builtInBlock(baseUrl: string): TomlBlock {
   const top = { model_provider: '"openai"', openai_base_url: tomlString(baseUrl) };
   return { top, tables: [] };
@@ -109,7 +111,9 @@ function withoutBlock(now: Toml, own: Toml): Toml {
   return others.length === 0 ? kept : { ...kept, model_providers: Object.fromEntries(others) };
 }
 
-/** Returns the selected profile if it names a provider, because it overrides the provider at the top level. */
+/**
+ * Returns the name of the selected profile if that profile names a provider, which overrides the one at the top level.
+ */
 export async function profileIn(path: string): Promise<string | undefined> {
   const toml = parseToml((await readForeignFile(path)).text ?? '');
   const profile = typeof toml?.['profile'] === 'string' ? toml['profile'] : '';

@@ -348,7 +348,7 @@ async function planClaude({ context: { environment } }: PlanFacts): Promise<Conn
   const variables = [
     ['ANTHROPIC_BASE_URL', baseUrl],
     ['CLAUDE_CODE_GATEWAY_HINT_HEADERS', '1'],
-    // If the shell sets one of these two, the client sends it with every request, or uses it instead of the login.
+    // Empty these two: the client would send a value of the shell with every request, or use it instead of the login.
     ['ANTHROPIC_API_KEY', ''],
     ['ANTHROPIC_AUTH_TOKEN', ''],
     ...loopbackVariables(access.host, environment),

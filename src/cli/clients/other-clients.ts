@@ -96,7 +96,7 @@ const ZED_KEY =
 export const OTHER_CLIENTS: readonly OtherClient[] = [
   /**
    * opencode reads more settings from OPENCODE_CONFIG_CONTENT. Its built-in providers keep their models and get another
-   * address. It has none for Chat Completions, so svc is added as a provider.
+   * address. opencode has none for Chat Completions, so svc is added as a provider.
    */
   {
     name: 'opencode',
@@ -264,7 +264,10 @@ export const OTHER_CLIENTS: readonly OtherClient[] = [
       };
     },
   },
-  /** Continue's `cn` reads models from a YAML file that the user names, and the printed token from a variable. */
+  /**
+   * Continue's `cn` reads models from a YAML file that the user names. With the printed settings it reads the token
+   * from a variable.
+   */
   {
     name: 'continue',
     title: 'Continue',
@@ -528,7 +531,7 @@ function continueModel([dialect]: readonly Dialect[], model: string | undefined)
   return { name: model, provider: provider ?? 'openai', model };
 }
 
-/** Token limits of a model, which Zed and VS Code require. The user corrects them for a model with others. */
+/** Token limits of a model, which Zed and VS Code require. The user must correct them for a model with other limits. */
 const WINDOW_TOKENS = 200_000;
 const ANSWER_TOKENS = 16_000;
 

@@ -234,7 +234,7 @@ export function refuseLocalFlags(options: object, flags: readonly string[]): voi
   throw new CliError(`--${name} is for the proxy on this machine.`, 'Omit it with --service.', 2);
 }
 
-/** Returns the address without /v1, with which a user may have pasted it. */
+/** Returns the address without /v1, which a pasted address may have. */
 function originOf(text: string): string {
   const parsed = parseServiceUrl(text, true);
   if ('url' in parsed) return parsed.url;

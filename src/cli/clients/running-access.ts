@@ -25,7 +25,7 @@ export async function runningAccess(
 
 /**
  * Says whether another build of the same installation listens at this address, which svc may replace. The proxy of
- * another installation stays; otherwise two installations would keep ending each other's.
+ * another installation stays; otherwise two installations would keep ending each other's proxies.
  */
 export async function runsOtherBuild(
   { host, port }: Access,

@@ -48,7 +48,7 @@ export async function keepSession(
     ...(branch !== undefined && { branch }),
   }));
   if (!store.outbox.keep(placed)) return 'done';
-  // The note says how much is stored. It is written after the records, so it never says too much.
+  // The note says how much is stored. It is written after the records, so it never claims more than is stored.
   return (await note(event, store, next)) ? 'done' : 'late';
 }
 
@@ -147,7 +147,7 @@ function readerOf(
 
 /**
  * Waits until the transcript contains the answer of the event. After the deadline it adds the answer itself, if the
- * transcript has everything before it; `isMissing`: it has not.
+ * transcript has everything before the answer. `isMissing` is true if it does not.
  */
 async function writtenDown(
   { kind, transcript, answer }: HookEvent,

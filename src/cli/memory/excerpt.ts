@@ -82,7 +82,10 @@ function rangeOf(
   return { text: start, rest: `[svc: ${rest}]` };
 }
 
-/** Returns the first lines that fit into `tokensMax`, or the beginning of the first line, with 0 lines. */
+/**
+ * Returns the first lines that fit into `tokensMax`. If the first line does not fit, returns its beginning, and 0 for
+ * `lines`.
+ */
 function withinTokens(text: string, tokensMax: number): { start: string; lines: number } {
   // No token has more than 16 characters, so a longer text cannot fit.
   let [low, high] = [0, Math.min(text.length, 16 * tokensMax)];
@@ -251,11 +254,14 @@ interface FoundLines {
   readonly lines: readonly number[];
   /** The number of lines that were searched. Less than all if the search exceeded its deadline. */
   readonly looked: number;
-  /** What matched: the expression, its characters as they are, or either with capitals and small letters alike. */
+  /** What matched: the regular expression, its characters as plain text, or one of the two with letter case ignored. */
   readonly as: 'pattern' | 'text' | 'any case';
 }
 
-/** Returns the lines that match the pattern; if none does, its characters as they are, or either in any case. */
+/**
+ * Returns the lines that match the pattern. If none does, returns those that contain its characters as plain text, or
+ * else those that match either way with letter case ignored.
+ */
 export function findLines(lines: readonly string[], pattern: string): FoundLines {
   const found = searchLines(lines, pattern, '');
   if (found.lines.length > 0) return { ...found, as: 'pattern' };

@@ -43,8 +43,8 @@ export async function addMemory({ args, options, context }: Call<AddOptions>): P
 }
 
 /**
- * Moves memories to another space. The store on this machine moves each in one transaction with its bookkeeping, so it
- * can be moved back. A memory service stores it in the other space, and then forgets it in the first one.
+ * Moves memories to another space. The store on this machine moves each memory, with its marks, in one transaction, so
+ * it can be moved back. A memory service stores it in the other space, and then forgets it in the first one.
  */
 export async function moveMemories(call: Call<MoveOptions>): Promise<void> {
   const { args: refs, options, context } = call;

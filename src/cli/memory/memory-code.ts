@@ -91,7 +91,7 @@ export interface ChangeReader {
   remark(ref: string): Promise<string | undefined>;
 }
 
-/** Returns an object that says which files of a memory have changed since, beside the memory's text. */
+/** Returns a reader of remarks, which say what files of a memory have changed since the memory was stored. */
 export function changeReader({ code }: Pick<CliStore, 'code'>, folder: string): ChangeReader {
   if (code === undefined) return { remark: async () => undefined };
   const checker = new CodeChecker(code.reader, folder);

@@ -63,7 +63,7 @@ export function countsText({ stored, duplicate, forgotten, rejected }: Counts): 
   return [`${stored} new`, ...others].join(', ');
 }
 
-/** Returns all records in pages, newest first. With a service one may be missed if others forget memories meanwhile. */
+/** Returns all records in pages, newest first. With a service it may skip one if others forget memories meanwhile. */
 export async function* pagesOf(
   memory: Memory,
   filter: { readonly limit: number; readonly space?: string },
@@ -83,7 +83,7 @@ export async function* pagesOf(
   }
 }
 
-/** Says whether the memory has the record now. */
+/** Says whether this state means that the memory has the record. */
 export function isKept(state: CaptureState | undefined): boolean {
   return state === 'stored' || state === 'duplicate';
 }

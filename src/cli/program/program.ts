@@ -7,7 +7,9 @@ import { wrapped } from '../text-table.ts';
 
 /** Parsing, errors and exit codes for the command lines of svc and svc-service, which declare the commands. */
 
-/** Receives the exit code of a command, which is 0 without a call. `svc run` has its client's, which may be any. */
+/**
+ * Receives the exit code of a command. Without a call the code is 0. `svc run` passes its client's, which may be any.
+ */
 export type Finish = (code: number) => void;
 
 /** A sentence about exit codes, for `--help` and docs/commands.md. */
@@ -148,7 +150,9 @@ function usageError(error: CommanderError, see: string): CliError {
 /** The headings in svc's help. The commands under `programs` share one line there. */
 const GROUPS = { daily: 'Every day', setup: 'Set up', more: 'More', programs: 'For programs' };
 
-/** The description of an option; also with its default, or of an option that must be given. */
+/**
+ * The description of an option: alone, with the option's default, or as `required` for an option that must be given.
+ */
 type CliOption =
   | string
   | readonly [text: string, fallback: string | readonly string[]]

@@ -21,7 +21,10 @@ import { loadAccess } from '../setup/load-config.ts';
 
 export interface OwnProxy
   extends Pick<RunFile, 'pid' | 'host' | 'port'>, Partial<Omit<RunFile, 'pid' | 'host' | 'port'>> {
-  /** The version, from the run file; all its facts are undefined if the data folder has no such file. */
+  /**
+   * The version, from the run file. If the data folder has no run file, it and all other facts of that file are
+   * undefined.
+   */
   readonly version?: string;
 }
 

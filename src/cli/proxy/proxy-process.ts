@@ -29,7 +29,9 @@ export interface EnsuredProxy {
 // Deadline of a start. It takes a third of a second, or several seconds on a machine that is busy with a build.
 const START_MS = 20_000;
 const POLL_MS = 20;
-/** Time until the configured address is tried, because there is no run file in a folder that svc cannot write. */
+/**
+ * Time without a run file after which the configured address is tried: in a folder that svc cannot write there is none.
+ */
 const RUN_FILE_MS = 1000;
 
 /** Runs `svc start --detach`: starts a proxy in the background, and returns when it serves. */
@@ -126,7 +128,10 @@ async function endOtherBuild(
   return true;
 }
 
-/** Returns the new proxy when it serves, or the one that serves at the same port when it has ended, or undefined. */
+/**
+ * Waits until the new proxy serves, and returns it. If its process ends first, returns the proxy that serves at the
+ * same port; undefined if there is none.
+ */
 async function untilServing(
   background: Background,
   folder: string,

@@ -82,7 +82,7 @@ export async function unitFileIn(
 
 export async function uninstallUnit(context: CommandContext, parts = OWN): Promise<ExitCode> {
   const manager = managerFor(context.environment, parts);
-  // The service manager refuses to stop a service that does not run, which needs no stop.
+  // Continue after an error: the service manager refuses to stop a service that does not run.
   await runAll(manager.uninstall).catch((error: unknown) => {
     if (!(error instanceof CliError)) throw error;
     for (const line of error.lines) context.terminal.warn(line);

@@ -66,7 +66,7 @@ export async function saveConfig(changes: Changes, context: CommandContext): Pro
 const RESTART =
   'svc is running, and uses the changed memory or address after a restart: svc stop && svc start --detach';
 
-/** Says whether a running proxy keeps an old value: all others it reads again at once. */
+/** Says whether a changed value needs a restart of a running proxy, which applies all other values at once. */
 function needsRestart(before: Draft, after: Draft): boolean {
   const [old, now] = [before, after].map(({ memory, proxy }) => {
     const { host, port } = isRecord(proxy) ? proxy : {};

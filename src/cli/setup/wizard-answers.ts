@@ -109,7 +109,7 @@ function maskedKey(value: unknown, environment: Environment): string {
   return typeof value === 'string' && value !== '' ? keyEnd(value) : 'missing';
 }
 
-/** A question for a key. The user types it, names an environment variable, or keeps the file's. */
+/** A question for a key. The user types it, names an environment variable, or keeps the key that the file has. */
 interface SecretQuestion {
   /** The question that asks where the key is. */
   readonly message: string;

@@ -89,7 +89,7 @@ async function prefersHooks({ client }: LoginFacts, { prompts }: Answers): Promi
   });
 }
 
-/** Asks whether svc should forward a login. The risk is printed first, and only pressing Enter means no. */
+/** Asks whether svc should forward a login. It prints the risk first, and takes Enter alone as no. */
 async function askLogin(
   login: LoginFacts,
   upstreams: readonly UpstreamDraft[],

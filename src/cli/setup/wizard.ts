@@ -289,7 +289,7 @@ async function askImport(answers: Answers): Promise<readonly TranscriptClient[]>
   for (const line of [...surveyLines(survey), ...preview]) context.terminal.note(line);
   if (isHosted) context.terminal.note('svc will send them to the memory service.');
   const message = `Import ${count(survey.sessions, 'session')} as memories?`;
-  // Only pressing Enter must not send anything to another machine.
+  // Enter alone must not send anything to another machine.
   const isWanted = await answers.prompts.confirm({ message, default: !isHosted });
   return isWanted ? survey.clients : [];
 }
