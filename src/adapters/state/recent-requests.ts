@@ -6,7 +6,7 @@ import type { QuotaReading } from '../../core/meter/quota.ts';
 
 /**
  * A request of the log as `svc status` and `svc stop` need it. The functions in this module read the log on the calling
- * thread while a proxy writes it. They never write, and create no file.
+ * thread while a proxy writes it. They never write, and create no database.
  */
 export interface RecentRequest {
   /** Milliseconds since 1970. */

@@ -53,7 +53,7 @@ export async function uninstall({ options, context }: Call<UninstallOptions>): P
       return 130;
     }
   }
-  // nameBound() has opened the store, which creates files, so list the files again.
+  // nameBound() has read `state.db`, beside which SQLite may have created files, so list the files again.
   return remove({ ...findings, folders: await ownFolders(options, context.environment) }, context);
 }
 

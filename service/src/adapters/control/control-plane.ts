@@ -215,7 +215,7 @@ function answerCalls({ open, now }: ControlEngine, tenant: string) {
       });
     },
     leaveAnswer: (asked, holder) => noteRow([LEASES.endLease, tenant, leaseName(asked), holder]),
-    /** If a power cut loses the stored answer, the repeated call stores its records again, as duplicates. */
+    /** Stores an answer. If a power cut loses it, the repeated call stores its records again, as duplicates. */
     keepAnswer: async (asked, { requestHash, body, at }) => {
       const { keyId, idempotencyKey } = asked;
       await (

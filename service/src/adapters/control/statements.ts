@@ -212,7 +212,10 @@ const GROUP_COLUMNS: Readonly<Record<UsageGroup, string>> = {
   model: 'model',
 };
 
-/** Writes the query for sums by these groups. `isBehind`: only rows after the one whose groups are $6 and later. */
+/**
+ * Writes the query for sums by these groups. `isBehind`: only rows after the row whose groups are the values from $6
+ * on.
+ */
 export function usageSums(groups: readonly UsageGroup[], isBehind: boolean): string {
   const columns = groups.map((group) => GROUP_COLUMNS[group]).join(', ');
   const last = groups.map((_, at) => `$${at + 6}`).join(', ');

@@ -231,7 +231,7 @@ export class JournalLedger implements Ledger {
     if (keys.some((key) => this.#suspect.has(key)) && !(await this.#drain())) return false;
     try {
       const rows = await this.#options.store.findEntries(keys);
-      // find() looks all of them up again.
+      // A purge came meanwhile, so find() looks up all keys again.
       if (this.generation() !== generation) return false;
       for (const row of rows) {
         // A row recorded during the table's answer is newer than that answer.

@@ -138,7 +138,7 @@ function countOf(ask: LimitAsk, booked?: number): Count {
 }
 
 // The script reads each value once, because a command in it takes a microsecond or two. It writes numbers with 17
-// digits, so that they are read back exactly. A key expires a minute after the time that its value stands for.
+// digits, so that they are read back exactly. A key expires a minute after its limit no longer needs the value.
 const SCRIPT = `
 local call, operation = redis.call, ARGV[1]
 local now = tonumber(ARGV[2])

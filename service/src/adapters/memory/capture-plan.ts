@@ -32,7 +32,9 @@ export function namesIn({ space, objects }: CaptureBatch) {
   ] as const;
 }
 
-/** Something of a batch that the space already has. `what`: 'purged', 'record', 'ref' or 'text'. */
+/**
+ * A name in the batch that the space already has. `what`: the kind of the name: 'purged', 'record', 'ref' or 'text'.
+ */
 export interface KnownRow {
   readonly what: string;
   readonly name: string;
@@ -111,7 +113,7 @@ export class CapturePlan {
 
   /**
    * Returns the digest and the reference of a text. If another record, such as a note, has the same text already, that
-   * one keeps the digest of the text, and this one is named by its record.
+   * record keeps the digest of the text, and this text gets a name made from its record's digest.
    */
   #nameOf({ digest, ref, textDigest }: NewObject, message: number) {
     if (textDigest === undefined) return { digest: `${digest}#${message}`, ref };

@@ -315,9 +315,9 @@ function wholeOf({ bytes, message }: WholeRow): string {
 }
 
 /**
- * A name as four values of a statement, of which it gives one or two. A record has a digest and a reference, and a
- * record of one text also those of its text. A text's digest comes with its reference, for which the table has an
- * index.
+ * A name of a record or text as four values of a statement, of which one or two are not null. A record has a digest and
+ * a reference, and a record of one text also those of its text. A text's digest comes with its reference, for which the
+ * table has an index.
  */
 type NameValues = readonly [
   digest: string | null,

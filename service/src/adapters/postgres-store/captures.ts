@@ -126,7 +126,7 @@ interface CapturePlace {
   readonly tenant: string;
   readonly keys: TenantTermKeys;
   readonly bytesMax: number;
-  /** Records moved from another service are accepted whatever the plan allows. */
+  /** True: store the records even above the plan's limit, because they are moved from another service. */
   readonly ignoresPlan?: true;
 }
 

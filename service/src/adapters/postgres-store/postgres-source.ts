@@ -35,7 +35,7 @@ import type { Connections } from './connections.ts';
  * fetches what the search will ask for next, and later methods return it from memory.
  */
 
-/** A passage near another one, which is number `place` of those that were asked for. */
+/** A passage near a requested passage. `place`: the number of the requested passage in the list. */
 interface WindowRow {
   readonly place: number;
   readonly space_id: number;
@@ -48,7 +48,7 @@ interface WindowRow {
   readonly at: number | null;
 }
 
-/** A passage of an exchange, which is number `place` of the result. */
+/** A passage of an exchange. `place`: the number of the exchange in the result. */
 interface ExchangeRow {
   readonly place: number;
   readonly space_id: number;
@@ -116,7 +116,7 @@ export class PostgresSource implements RecallSource {
     return waitFor(this.#count(space, terms, most));
   }
 
-  /** Returns a count that countTerms() has read, which reads those of all words of a question. */
+  /** Returns a count that countTerms() has read, because it reads the counts of all words of a question. */
   countTerm(space: Space, term: string, most: number): Steps<number> {
     return done(Math.min(this.#many.get(nameOf(space, term)) ?? 0, most));
   }

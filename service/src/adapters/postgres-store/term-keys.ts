@@ -10,7 +10,7 @@ import { ARRAY_HEAD, ELEMENT_HEAD, newArray } from './wire-values.ts';
  * of the space. So a list of passages belongs to one space, and tokens of two spaces of a tenant can be compared.
  */
 
-/** A tenant's cached tokens are at most twice as many, 100 bytes each. A language has 30,000 common words. */
+/** Half of the bound on a tenant's cached tokens, which take 100 bytes each. A language has 30,000 common words. */
 const TOKENS_MAX = 32_768;
 const TENANTS_MAX = 64;
 const BIGINT_BYTES = 8;

@@ -1,6 +1,6 @@
 import type { SqlValue } from '../../ports/rows.ts';
 
-/** Encodes values for a message to PostgreSQL: scalars and most arrays as text; bytes, and what newArray() makes, in binary. */
+/** Encodes values for a message to PostgreSQL: bytes and the arrays of newArray() in binary, all others as text. */
 
 export type WireValue = string | Buffer | null;
 
