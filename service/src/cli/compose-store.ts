@@ -186,7 +186,7 @@ function marking(folder: string, store: ServiceStore): ServiceStore {
   }));
 }
 
-// For commands, which import no adapters.
+// Writes the settings, for commands, which import no adapters.
 export { backUpService, checkService, restoreService } from '../adapters/service-store/backup.ts';
 export { lockServiceFolder } from '../adapters/service-store/database.ts';
 

@@ -20,7 +20,7 @@ export function shortText(bytes: Uint8Array): string {
   return [...bytes].map((byte) => DIGITS[byte % 32]).join('');
 }
 
-/** 26 digits of base 32 hold 130 bits; a UUID has 128. */
+/** Zero bits in front of a UUID: 26 digits of base 32 hold 130 bits, and a UUID has 128. */
 const LEADING_BITS = 2;
 /** The digits that contain the leading bits and the time. */
 const TIME_DIGITS = 10;

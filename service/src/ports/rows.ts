@@ -34,9 +34,9 @@ export interface Transactions {
    * again, so it must detect that its work is done.
    */
   write<T>(run: (rows: Rows) => Promise<T>, signal?: AbortSignal): Promise<T>;
-  /** Like `write`, for work that cannot run twice: if the result of the commit is unknown, the call fails. */
+  /** Commits like `write`, for work that cannot run twice: if the result of the commit is unknown, the call fails. */
   writeOnce<T>(run: (rows: Rows) => Promise<T>): Promise<T>;
-  /** Like `write`, for data whose loss does no harm: a power cut may lose it, a killed process does not. */
+  /** Commits like `write`, for data whose loss does no harm: a power cut may lose them, a killed process does not. */
   note<T>(run: (rows: Rows) => Promise<T>): Promise<T>;
   /** Runs background work that no request waits for. */
   job<T>(run: (rows: Rows) => Promise<T>): Promise<T>;

@@ -156,7 +156,7 @@ export function answerModelError(
   outgoing.statusCode = status;
   for (let at = 0; at + 1 < context.evidence.length; at += 2) {
     const name = context.evidence[at] ?? '';
-    // A header that the handler has set already knows more about the request.
+    // Keep a header that the handler has already set: it knows more about the request.
     if (!outgoing.hasHeader(name)) outgoing.setHeader(name, context.evidence[at + 1] ?? '');
   }
   const headers = {

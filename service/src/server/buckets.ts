@@ -52,7 +52,7 @@ export class FailureGuard {
     const block = addressBlock(address);
     if (hash === undefined) return this.#malformed.look(block, now);
     if (this.#known.has(hash)) return 0;
-    // The first failure of this key counted for its address.
+    // A key that has failed before is slowed by itself: its first failure counted for its address.
     if (this.#keys.has(hash)) return this.#keys.look(hash, now);
     return this.#addresses.look(block, now);
   }

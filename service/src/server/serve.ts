@@ -43,7 +43,7 @@ import { withVault } from './signer.ts';
  */
 
 /** A call with the facts for its row in the log. */
-interface Story {
+interface Serving {
   readonly incoming: IncomingMessage;
   readonly outgoing: ServerResponse;
   requestId: string;
@@ -105,20 +105,20 @@ export class CallServer {
     const isModel = isModelPath(path);
     // A model request with a valid key gets the id of its receipt later.
     const requestId = isModel ? '' : newRequestId();
-    const story: Story = { incoming, outgoing, requestId, startedAt, bytesIn: 0 };
+    const serving: Serving = { incoming, outgoing, requestId, startedAt, bytesIn: 0 };
     try {
-      if (path === '/' && incoming.method === 'HEAD') this.#note(story, answerRoot(outgoing));
-      else if (isModel) this.#note(story, await this.#serveModel(story));
-      else this.#note(story, await this.#answer(story));
+      if (path === '/' && incoming.method === 'HEAD') this.#note(serving, answerRoot(outgoing));
+      else if (isModel) this.#note(serving, await this.#serveModel(serving));
+      else this.#note(serving, await this.#answer(serving));
     } catch (error) {
-      this.#note(story, this.#fail(story, error));
+      this.#note(serving, this.#fail(serving, error));
     } finally {
-      story.release?.();
+      serving.release?.();
     }
   }
 
-  async #answer(story: Story): Promise<Ending> {
-    const { incoming, outgoing, requestId } = story;
+  async #answer(serving: Serving): Promise<Ending> {
+    const { incoming, outgoing, requestId } = serving;
     if (incoming.rawHeaders.length > 2 * HEADERS_MAX) {
       throw new ServiceFault('INVALID_REQUEST', `The call has more than ${HEADERS_MAX} headers.`);
     }
@@ -127,28 +127,28 @@ export class CallServer {
     const health = healthPath(head.path);
     // HEAD too, because some monitors send it.
     if (health !== undefined && (method === 'GET' || method === 'HEAD')) {
-      story.operation = health;
+      serving.operation = health;
       const bytesOut = await this.#health.answer(outgoing, health, this.#isStopping);
       return { status: outgoing.statusCode, bytesOut };
     }
     if (head.path === KEYS_PATH && method === 'GET') {
-      story.operation = 'receiptKeys';
+      serving.operation = 'receiptKeys';
       const bytesOut = answerReply(outgoing, await this.#receiptKeys(), requestId);
       return { status: outgoing.statusCode, bytesOut };
     }
     if (this.#isStopping) throw new ServiceFault('SHUTTING_DOWN', 'The service is stopping.');
     const reply = head.path.startsWith(CONSOLE_START)
-      ? await this.#runConsole(story, head)
-      : await this.#run(story, head);
+      ? await this.#runConsole(serving, head)
+      : await this.#run(serving, head);
     const bytesOut = reply === undefined ? 0 : answerReply(outgoing, reply, requestId);
     return { status: reply === undefined ? CLIENT_GONE : outgoing.statusCode, bytesOut };
   }
 
-  async #serveModel(story: Story): Promise<Ending> {
-    const { incoming } = story;
+  async #serveModel(serving: Serving): Promise<Ending> {
+    const { incoming } = serving;
     const { rawHeaders: headers } = incoming;
     const credentials = (): Credentials => this.#credentialsOf(incoming, { headers });
-    const exchange = Object.assign(story, { credentials, isStopping: this.#isStopping });
+    const exchange = Object.assign(serving, { credentials, isStopping: this.#isStopping });
     const ending = await this.#models.serve(exchange);
     return { ...ending, bytesOut: 0 };
   }
@@ -160,17 +160,17 @@ export class CallServer {
   }
 
   /** Runs a call of the console. Undefined if the client disconnected before its body was complete. */
-  async #runConsole(story: Story, head: CallHead): Promise<Reply | undefined> {
+  async #runConsole(serving: Serving, head: CallHead): Promise<Reply | undefined> {
     const signal = AbortSignal.timeout(deadlineOf(head.headers));
-    const credentials = this.#credentialsOf(story.incoming, head);
+    const credentials = this.#credentialsOf(serving.incoming, head);
     const actor = await this.#authenticator.admitAdmin(credentials, signal);
-    story.keyId = actor.id;
+    serving.keyId = actor.id;
     const path = head.path.slice(CONSOLE_START.length);
     const { operation, bodyBytesMax } = admitRoute({ method: head.method, path }, actor);
-    story.operation = operation.name;
+    serving.operation = operation.name;
     const owner = actor.tenant ?? actor.id;
-    const body = await this.#receive(story, { ...head, bodyBytesMax, owner });
-    if (body === 'gone' || story.outgoing.destroyed) return undefined;
+    const body = await this.#receive(serving, { ...head, bodyBytesMax, owner });
+    if (body === 'gone' || serving.outgoing.destroyed) return undefined;
     const { method, query, headers } = head;
     const parsed = body === undefined ? {} : parseBody(body);
     const tenant = headerOf(headers, 'x-svc-tenant');
@@ -182,8 +182,8 @@ export class CallServer {
   }
 
   /** Runs a call. Undefined if the client disconnected before its body was complete. */
-  async #run(story: Story, head: CallHead): Promise<Reply | undefined> {
-    const { incoming, outgoing, requestId } = story;
+  async #run(serving: Serving, head: CallHead): Promise<Reply | undefined> {
+    const { incoming, outgoing, requestId } = serving;
     const now = this.#parts.clock.now();
     const ms = deadlineOf(head.headers);
     const signal = AbortSignal.timeout(ms);
@@ -193,12 +193,12 @@ export class CallServer {
       this.#parts.store.findCaller(id, signal),
     );
     const { key, tenant } = caller;
-    story.keyId = key.keyId;
+    serving.keyId = key.keyId;
     refuseSuspended(caller);
     const { method, path } = head;
     const name = path.startsWith(KEY_START) ? path.slice(KEY_START.length) : '';
     const { row, parameter } = KEY_OPERATIONS.mustFind(method, name);
-    story.operation = row.name;
+    serving.operation = row.name;
     if (row.scope !== undefined && !key.scopes.includes(row.scope)) {
       throw new ServiceFault('SCOPE_DENIED', `The key lacks the scope ${row.scope}.`);
     }
@@ -206,7 +206,7 @@ export class CallServer {
     const { requestsPerMinute } = settings;
     const limited = { key, limits: tenant.limits, requestsPerMinute };
     await takeLimits(limiter, limitsOfCall(limited, path.startsWith(MEMORY_START)));
-    const body = await this.#receive(story, { ...head, ...row, owner: key.tenant });
+    const body = await this.#receive(serving, { ...head, ...row, owner: key.tenant });
     if (body === 'gone' || outgoing.destroyed) return undefined;
     const store = this.#parts.store.of(key.tenant);
     const call = {
@@ -232,10 +232,10 @@ export class CallServer {
   }
 
   async #receive(
-    story: Story,
+    serving: Serving,
     { headers, bodyBytesMax, owner }: Pick<CallHead, 'headers'> & ExpectedCall,
   ): Promise<Buffer | undefined | 'gone'> {
-    const { incoming, outgoing } = story;
+    const { incoming, outgoing } = serving;
     const expected = expectBody(headers, bodyBytesMax);
     if (expected === undefined) return undefined;
     if (headerOf(headers, 'expect') !== undefined) askForBody(outgoing);
@@ -243,8 +243,8 @@ export class CallServer {
       const sender = { gone: goneSignal(outgoing), owner };
       const received = await this.#bodies.receive(incoming, expected, sender);
       if (received === 'gone') return 'gone';
-      story.release = received.release;
-      story.bytesIn = received.body?.length ?? 0;
+      serving.release = received.release;
+      serving.bytesIn = received.body?.length ?? 0;
       return received.body;
     } catch (error) {
       if (!(error instanceof ProxyError)) throw error;
@@ -263,7 +263,7 @@ export class CallServer {
     return forwardedAddress(forwarded.slice(forwarded.lastIndexOf(',') + 1)) ?? own;
   }
 
-  #fail({ incoming, outgoing, requestId }: Story, thrown: unknown): Ending {
+  #fail({ incoming, outgoing, requestId }: Serving, thrown: unknown): Ending {
     const isGone = outgoing.destroyed || incoming.socket.destroyed;
     const fault = faultFor(thrown);
     if (fault.code === 'INTERNAL' && !isGone) {
@@ -281,19 +281,21 @@ export class CallServer {
     return { status: outgoing.statusCode, code: fault.code, bytesOut };
   }
 
-  #note(story: Story, { status, code, bytesOut }: Ending): void {
+  #note(serving: Serving, { status, code, bytesOut }: Ending): void {
     const { clock, onCall } = this.#parts;
     onCall({
       at: clock.now(),
-      requestId: story.requestId,
-      operation: story.operation,
-      method: LOGGED_METHODS.has(story.incoming.method ?? '') ? (story.incoming.method ?? '') : '?',
+      requestId: serving.requestId,
+      operation: serving.operation,
+      method: LOGGED_METHODS.has(serving.incoming.method ?? '')
+        ? (serving.incoming.method ?? '')
+        : '?',
       status,
       code,
-      keyId: story.keyId,
-      bytesIn: story.bytesIn,
+      keyId: serving.keyId,
+      bytesIn: serving.bytesIn,
       bytesOut,
-      ms: Math.round((clock.monotonic() - story.startedAt) * 10) / 10,
+      ms: Math.round((clock.monotonic() - serving.startedAt) * 10) / 10,
     });
   }
 }

@@ -51,7 +51,7 @@ export class Signer {
     return signer === undefined ? values : values.map((value) => signer.sign(value));
   }
 
-  /** Turns canonical JSON of objects into the JSON of signed objects. Otherwise like `signAll`. */
+  /** Signs objects in canonical JSON, and returns their signed JSON. Throws as signAll() does. */
   async signTexts(canonical: readonly string[]): Promise<readonly string[]> {
     const signer = await this.#active();
     return signer === undefined ? canonical : canonical.map((text) => signer.signText(text));

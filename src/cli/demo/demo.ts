@@ -53,7 +53,7 @@ export async function demo({ context: { terminal } }: Call): Promise<ExitCode> {
   const provider = await startDemoProvider();
   try {
     const stage = { folder, provider, terminal, settings: demoSettings(provider.url) };
-    return (await tellStory(stage)) ? 0 : 1;
+    return (await runSessions(stage)) ? 0 : 1;
   } finally {
     await provider.stop();
     await rm(folder, { recursive: true, force: true });
@@ -67,7 +67,7 @@ interface DemoStage {
   readonly settings: Settings;
 }
 
-async function tellStory(stage: DemoStage): Promise<boolean> {
+async function runSessions(stage: DemoStage): Promise<boolean> {
   const { terminal } = stage;
   terminal.out('svc demo: a stand-in provider, the real proxy, the real store, no key.');
   await withProxy(stage, (proxy) => stateFact(stage, proxy));

@@ -4,7 +4,7 @@ import { SpaceNames } from '../../core/request/space-names.ts';
 /** The spaces that the page has seen so far. A memory service does not list all of them. */
 const met = new Set<string>();
 const spaces = new SpaceNames(met);
-/** Set again if a new space has the short name of a shown one, because that is then shown with its whole name. */
+/** Replaced when a new space has the same short name as a shown one. Then both are shown with their whole names. */
 const names = signal({ spaces });
 
 /** Returns the short name of a space, as the commands print it. */

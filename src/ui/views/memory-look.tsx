@@ -13,7 +13,7 @@ import { Empty, Shown } from '../parts/states.tsx';
 import { Section } from '../parts/section.tsx';
 import { MEMORY as WORDS } from '../texts/memory.ts';
 
-/** Shows what recall finds for a prompt: all candidates, and up to which of them it adds memories. */
+/** Shows what recall finds for a prompt: all candidates, best first, and which of them are good enough to be added. */
 
 /** Characters of the longest prompt that the proxy accepts for this. */
 export const PROMPT_CHARS_MAX = 8000;

@@ -41,7 +41,7 @@ export function daysOf(
   });
 }
 
-/** Returns the difference between paid and direct price, as a share of the latter; negative if svc cost less. */
+/** Returns the difference between paid and direct price, as a share of the direct price; negative if svc cost less. */
 export function shareOf({ paid, direct }: Pick<Total, 'paid' | 'direct'>): number | undefined {
   return direct === 0 ? undefined : (paid - direct) / direct;
 }

@@ -126,7 +126,10 @@ export function sqliteMemory({ database, transactions, signals, bytesMax }: Part
   };
 }
 
-/** Creates a space, with the number of `tenant:space` in the local store's tables; undefined if there are too many. */
+/**
+ * Creates the space if it is missing. Returns its number, which is that of `tenant:space` in the local store's tables;
+ * undefined if there are too many spaces.
+ */
 async function makeSpace(
   database: Database,
   rows: Rows,

@@ -32,13 +32,13 @@ export const MOVED_TABLES = [
   'tenant_spaces',
 ] as const;
 /**
- * Tables that are copied after the records. Captures of records make sources, whose sums the copy replaces, because
- * purged records count for the first time of a source. `purged` keeps purged texts out for ever.
+ * Tables that are copied after the records. Captures of the records add rows to `sources`; the copy replaces these,
+ * because a source's first time may be that of a purged record. `purged` keeps purged texts out for ever.
  */
 export const TABLES_BEHIND = ['sources', 'purges', 'purged'] as const;
 export type MovedTable = (typeof MOVED_TABLES)[number] | (typeof TABLES_BEHIND)[number];
 
-/** A row for PostgreSQL, by its names of the columns. Bytes are text: `\x` and hexadecimal digits. */
+/** A row for PostgreSQL: the values by the names of its columns. Bytes are text: `\x` and hexadecimal digits. */
 export type MovedRow = Readonly<Record<string, string | number | boolean | null>>;
 
 export interface MovedSpace {
@@ -72,7 +72,7 @@ const SKIPPED = `SELECT o.seq, o.id FROM objects o
   JOIN tenant_spaces s ON s.tenant_id = o.tenant_id AND s.id = o.space_id
   WHERE s.tenant_id = ? AND s.name = ? ORDER BY o.seq, o.id LIMIT 1 OFFSET ?`;
 
-/** A record's columns: those of NewObject, without its texts, and the three that are not a part of it. */
+/** A row of a record: the columns of NewObject without its texts, and three columns that NewObject does not have. */
 interface RecordRow extends Row {
   readonly id: number;
   readonly seq: number;

@@ -9,8 +9,9 @@ import { TABLES } from '../control/tables.ts';
  */
 
 /**
- * Converts PostgreSQL's statement of a table to SQLite's. With AUTOINCREMENT, the id of an item names no other record
- * after a purge. Tables are WITHOUT ROWID, except those with a long text or with numbers that the database assigns.
+ * Converts PostgreSQL's statement of a table to SQLite's. AUTOINCREMENT never reuses the number of a purged record,
+ * because clients may still have its id. Tables are WITHOUT ROWID, except those with a long text or with numbers that
+ * the database assigns.
  */
 function ownTable(table: string): string {
   const own = table

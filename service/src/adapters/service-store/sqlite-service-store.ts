@@ -96,7 +96,8 @@ export function openServiceStore(options: ServiceStoreOptions): ServiceStore {
           const found = await read('recall', { tenant, args: [question] }, signal);
           // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The worker is of this build.
           const { signals, ...answer } = found as FoundAnswer;
-          // No call waits for the signals. A lost one makes the share of 200 prompts slightly less exact.
+          // No call waits for the signals. If one is lost, the comparison with the last 200 prompts is slightly less
+          // exact.
           if (signals.length > 0) {
             write('noteSignals', { args: [signals] }).catch(() => undefined);
           }

@@ -356,7 +356,7 @@ async function updateProvider(call: ConsoleCall, asked: ProviderUpdate): Promise
     const message = 'Send If-Match with the version of the provider that you read.';
     throw new ServiceFault('INVALID_REQUEST', message, { param: 'If-Match' });
   }
-  // Members that do not change are those of `before`, so the change may replace no other version.
+  // The unchanged members are copied from `before`, so the change must replace exactly that version.
   checkVersion(call, before);
   if (before.version !== ifVersion) mustBeDone('changed', 'provider');
   const provider: TenantProvider = {

@@ -22,7 +22,10 @@ export interface ShelfBounds {
 /** The limits for all handlers together. The bodies of running requests have a separate budget. */
 export const SHELF_BOUNDS: ShelfBounds = { bytesMax: 256 << 20, handlersMax: 5_000 };
 
-/** Share of all handlers' memory that one tenant may take. With three tenants at this limit a quarter is left. */
+/**
+ * Share of all handlers' memory above which a tenant's handlers are dropped first. Three tenants at this share leave a
+ * quarter.
+ */
 const PART_MAX = 1 / 4;
 /** Bytes of a handler in addition to `heldBytes`. With one short conversation both together are 62 kB (measured). */
 export const HANDLER_BYTES = 40_960;

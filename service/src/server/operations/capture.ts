@@ -185,7 +185,7 @@ function priorityOf({ item }: Taken): number {
   return item.priority ?? PRIORITY_FALLBACK;
 }
 
-/** When a client may repeat a call whose first one still runs. */
+/** Milliseconds after which a client may repeat a call while the first one still runs. */
 const IN_PROGRESS_MS = 500;
 
 export interface AskedOnce {
