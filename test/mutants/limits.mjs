@@ -140,7 +140,7 @@ export const LIMITS = [
   {
     name: 'a body is decoded whose client went while the worker started',
     file: 'src/adapters/encoding/body-decoder.ts',
-    from: '    await running.online;\n    // Check again: no listener has seen an abort while the worker started, which takes some 50 ms.\n    limits.signal?.throwIfAborted();\n',
+    from: '    await running.online;\n    // Check again: nothing listened for an abort while the worker started, which takes about 50 ms.\n    limits.signal?.throwIfAborted();\n',
     to: '    await running.online;\n',
     test: 'test/adapters/body-decoder.test.ts',
     only: 'went while it started',

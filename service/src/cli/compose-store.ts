@@ -140,7 +140,7 @@ export async function openStoreOfService(
   return marking(folder, openServiceStore({ folder, ...own, report: () => undefined }));
 }
 
-/** Opens the store for a process that serves. It holds the folder's lock until the store is closed. */
+/** Opens the store for a process that serves. The process holds the folder's lock until the store is closed. */
 export async function openServingStore(
   place: ServicePlace,
   {

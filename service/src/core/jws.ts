@@ -57,7 +57,7 @@ export interface ObjectSigner {
   readonly signText: (canonical: string) => string;
 }
 
-/** Parses the private key once, because parsing takes about as long as a signature. */
+/** Makes a signer. It parses the private key once, because parsing takes about as long as a signature. */
 export function objectSigner({
   kid,
   privateKey,

@@ -31,15 +31,18 @@ export class Buckets {
   }
 }
 
-/** The rate of failed attempts: 20 at once, then one in two seconds. A person's typing mistakes stay below it. */
+/**
+ * The allowed rate of failed attempts from one address, or with one key: 20 at once, then one in two seconds. A
+ * person's typing mistakes stay below it.
+ */
 const FAILURES: Rate = { perMinute: 30, burst: 20 };
 /** Bound on cached hashes of valid keys. A valid key is not slowed when others fail from the same address. */
 const KNOWN_MAX = 10_000;
 
 /**
  * Slows down failed authentication. A key that fails again and again, such as a revoked key in a loop, is slowed by
- * itself. Only different wrong keys from one address look like an attack, and slow that address. A text that cannot
- * be a key is refused without a store query, so it slows nobody.
+ * itself. Only different wrong keys from one address look like an attack, and slow that address. A text that cannot be
+ * a key is refused without a store query, and slows only further such texts from its address.
  */
 export class FailureGuard {
   readonly #addresses = new Buckets(FAILURES);

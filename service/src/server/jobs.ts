@@ -55,7 +55,9 @@ export async function dropExpired(parts: RetentionParts): Promise<void> {
 
 /** How far the clock and the time since the start of the process may drift apart before that counts as a jump. */
 const DRIFT_MS = 60_000;
-/** How long after the last jump of the clock nothing expires: a little less than the pause between two runs of the job. */
+/**
+ * How long after the last jump of the clock nothing expires: a little less than the pause between two runs of the job.
+ */
 const STEADY_MS = 50 * 60_000;
 
 /**

@@ -81,8 +81,8 @@ export async function openCatalog(options: CatalogOptions): Promise<OpenCatalog>
 }
 
 /**
- * Returns facts by model. If several providers list a model, the entry with the longest context window counts: resellers
- * shorten windows, and a window assumed too short costs more than one assumed too long.
+ * Returns facts by model. If several providers list a model, the entry with the longest context window counts:
+ * resellers shorten windows, and a window assumed too short costs more than one assumed too long.
  */
 function factsByModel(entries: CatalogEntries): ReadonlyMap<string, ModelFacts> {
   const found = new Map<string, ModelFacts>();

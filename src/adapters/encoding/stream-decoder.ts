@@ -9,8 +9,8 @@ export interface ZlibStream extends Transform {
 }
 
 /**
- * Decodes a whole body with a stream that processes one chunk at a time on Node's thread pool. It stops after the current
- * chunk if a limit or the deadline is exceeded, or if `signal` aborts.
+ * Decodes a whole body with a stream that processes one chunk at a time on Node's thread pool. It stops after the
+ * current chunk if a limit or the deadline is exceeded, or if `signal` aborts.
  */
 export function runDecoder(
   stream: ZlibStream,

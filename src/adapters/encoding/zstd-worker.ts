@@ -4,8 +4,8 @@ import { type ErrorCode, ProxyError } from '../../core/errors.ts';
 import { readZstdFrames, type ZstdFrame } from '../../core/encoding/zstd-frame.ts';
 
 /**
- * Decodes zstd with fzstd, for Node 20, which has no zstd of its own. The main thread terminates this thread if it takes
- * too long. fzstd gets only whole frames whose headers are within the limits. It does not verify checksums.
+ * Decodes zstd with fzstd, for Node 20, which has no zstd of its own. The main thread terminates this thread if it
+ * takes too long. fzstd gets only whole frames whose headers are within the limits. It does not verify checksums.
  */
 export interface ZstdJob {
   readonly encoded: ArrayBuffer;
@@ -37,8 +37,8 @@ function decode(encoded: Uint8Array, decodedBytesMax: number): ZstdResult {
 }
 
 /**
- * Decodes a frame into `output`, and returns the number of bytes. It checks the length after each block, because a frame
- * may decode to more bytes than its header states.
+ * Decodes a frame into `output`, and returns the number of bytes. It checks the length after each block, because a
+ * frame may decode to more bytes than its header states.
  */
 function decodeFrame(
   encoded: Uint8Array,

@@ -40,7 +40,7 @@ export function configPath(folder: string): string {
   return join(folder, 'config.json');
 }
 
-/** Reads the file; undefined if there is none. Throws FileError if svc must not use it. */
+/** Reads the file; undefined if there is none. Throws FileError if svc must not use it, or cannot read it. */
 export async function readConfigFile(folder: string): Promise<ConfigFile | undefined> {
   const mode = await folderMode(folder);
   if (mode === undefined) return undefined;
@@ -70,7 +70,7 @@ export async function readConfigFile(folder: string): Promise<ConfigFile | undef
   }
 }
 
-/** Restricts modes that are too open. Returns the changed paths. */
+/** Restricts the modes of the configuration's folder and file if they are too open. Returns the changed paths. */
 export async function repairModes(folder: string, kind?: FolderKind): Promise<readonly string[]> {
   const repaired: string[] = [];
   if ((await folderMode(folder)) === undefined) return repaired;

@@ -14,9 +14,9 @@ import { FILE_MODE, isOwn, isPrivate, READ_FLAGS } from './private-folder.ts';
 import { makePrivateFolder } from './private-files.ts';
 
 /**
- * The hook key: a secret of this machine, in the data folder. A hook marks its text with a hash keyed by it, so that the
- * proxy recognises the text. svc also hashes the accounts of quota rows with it. The key is not in the configuration,
- * because hooks work without one, and because marks must stay valid when the local token changes.
+ * The hook key: a secret of this machine, in the data folder. A hook marks its text with a hash keyed by it, so that
+ * the proxy recognises the text. svc also hashes the accounts of quota rows with it. The key is not in the
+ * configuration, because hooks work without one, and because marks must stay valid when the local token changes.
  */
 
 const NAME = 'hook.key';
@@ -42,7 +42,7 @@ export function hookKey(folder: string): string | undefined {
   return readHookKey(folder);
 }
 
-/** Returns the key; undefined if there is none, or if another user owns the file or may read it. */
+/** Returns the key; undefined if there is none, if it is invalid, or if another user owns the file or may read it. */
 export function readHookKey(folder: string): string | undefined {
   let file: number | undefined;
   try {

@@ -51,7 +51,9 @@ export interface LastLines {
   readonly end: number;
 }
 
-/** Reads the last whole lines of a file; none if it cannot be read or is no regular file. It does not wait on a pipe. */
+/**
+ * Reads the last whole lines of a file; none if it cannot be read or is no regular file. It does not wait on a pipe.
+ */
 export function lastLines(path: string, bytesMax: number): LastLines {
   const nothing = { lines: [], start: 0, end: 0 };
   let file: number | undefined;

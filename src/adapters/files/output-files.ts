@@ -17,7 +17,7 @@ import { replaceFile } from './replace-file.ts';
 const AGE_MAX_MS = 7 * 24 * 3600 * 1000;
 /** Bound on the bytes of all files: the bound that the store has for outputs. */
 const BYTES_MAX = 256 * 1024 * 1024;
-/** Largest file that is read: four times the longest output that svc leaves out. */
+/** Bound on the bytes of a file that is read: 4 for each character of the longest output that svc stores. */
 const FILE_BYTES_MAX = 2 * 1024 * 1024;
 
 const NAME = new RegExp(`^(${REFERENCES.source})\\.txt$`);
@@ -28,7 +28,10 @@ export function outputFolder(dataFolder: string): string {
   return join(dataFolder, 'outputs');
 }
 
-/** Writes a file. If it exists, sets only its time, which counts as its last use. `now`: milliseconds since 1970. */
+/**
+ * Writes a file. If it exists with the same size, sets only its time, which counts as its last use. `now`: milliseconds
+ * since 1970.
+ */
 export async function writeOutputFile(
   dataFolder: string,
   output: { readonly ref: string; readonly text: string },

@@ -27,7 +27,10 @@ export interface OwnFolder {
   readonly kept?: RegExp;
 }
 
-/** Lists a folder; undefined if it is missing. Throws FileError for a link and for another user's folder. */
+/**
+ * Lists a folder; undefined if it is missing. Throws FileError for anything that is no folder of this user, such as a
+ * link.
+ */
 export async function contentsOf(asked: OwnFolder): Promise<FolderContents | undefined> {
   const { folder, kept } = asked;
   const stat = await lstat(folder).catch(() => undefined);

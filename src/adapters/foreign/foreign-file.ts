@@ -8,8 +8,8 @@ import { replaceFile } from '../files/replace-file.ts';
 import { withFileLock } from '../files/file-lock.ts';
 
 /**
- * A configuration file of another program in the user's home. svc replaces it atomically, and keeps its mode. If the path
- * is a symbolic link, svc replaces the file to which it leads.
+ * A configuration file of another program in the user's home. svc replaces it atomically, and keeps its mode. If the
+ * path is a symbolic link, svc replaces the file to which it leads.
  */
 export interface ForeignFile {
   /** The path of the file itself, after following all links. */

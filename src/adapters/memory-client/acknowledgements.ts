@@ -3,9 +3,9 @@ import type { State } from '../state/state.ts';
 import { loadDriver, type SqlValue, Statements } from '../store/driver.ts';
 
 /**
- * Records the texts that a memory service has acknowledged, that is, confirmed as stored: for each space its generation,
- * the highest commit sequence, and the digests of the texts. svc asks for proofs of acknowledged texts only, so the
- * service learns no digest of a text that it did not get.
+ * Records the texts that a memory service has acknowledged, that is, confirmed as stored: for each space its
+ * generation, the highest commit sequence, and the digests of the texts. svc asks for proofs of acknowledged texts
+ * only, so the service learns no digest of a text that it did not get.
  *
  * The tables are in `state.db`, so that svc leaves out the same outputs after a restart. If an acknowledgement is lost,
  * svc sends the text again, and the service answers `duplicate`.
@@ -96,7 +96,7 @@ export class Acknowledgements {
     return this.#stateOf(space)?.sequence;
   }
 
-  /** Returns the acknowledged texts among these. */
+  /** Returns those of these texts that the service has acknowledged in the space's present generation. */
   find(space: string, texts: readonly string[]): readonly AcknowledgedText[] {
     const generation = this.generationOf(space);
     if (generation === undefined || texts.length === 0) return [];
@@ -168,7 +168,7 @@ export class Acknowledgements {
     return stored;
   }
 
-  /** Calls `onMoved`, and then stores the new generation. Never rejects. */
+  /** Calls `onMoved`, and stores the new generation if that succeeds. Never rejects. */
   async #move(space: string): Promise<void> {
     const generation = this.generationOf(space);
     this.#failed.delete(space);

@@ -225,9 +225,9 @@ export class HostedMemory implements Memory {
   }
 
   /**
-   * Asks for the generation of each space whose records are in blocks, or of whose outputs there are copies. For a space
-   * that no client uses, nothing else shows that something was forgotten there. It does nothing if the last check was
-   * less than an hour ago. Never rejects.
+   * Asks for the generation of each space whose records are in blocks, or of whose outputs there are copies. For a
+   * space that no client uses, nothing else shows that something was forgotten there. It does nothing if the last check
+   * was less than an hour ago. Never rejects.
    */
   async lookAround(signal: AbortSignal): Promise<void> {
     const { mirror, operations, acknowledgements } = this.#parts;
@@ -284,7 +284,9 @@ export class HostedMemory implements Memory {
     }
   }
 
-  /** Asks for proofs. Returns undefined if the space has another generation, or a lower commit sequence, than before. */
+  /**
+   * Asks for proofs. Returns undefined if the space has another generation, or a lower commit sequence, than before.
+   */
   async #holdSome(
     { space, nonce, candidates, asked }: CoverageQuestion,
     signal: AbortSignal,
@@ -540,7 +542,10 @@ class StoredRecords {
     this.#acknowledgements = acknowledgements;
   }
 
-  /** Returns a record; 'purged' if the service has deleted it on request; undefined if no record has this key. */
+  /**
+   * Returns a record; 'purged' if the service has deleted it on request; undefined if no record has this key, or if
+   * several have this short reference.
+   */
   async retrieve(
     key: RecordKey,
     signal: AbortSignal,

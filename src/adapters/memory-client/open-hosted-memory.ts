@@ -21,7 +21,9 @@ export type HostedSettings = Extract<MemorySettings, { readonly kind: 'hosted' }
 
 export interface HostedMemoryOptions {
   readonly settings: HostedSettings;
-  /** Deadline of a recall or a proof in milliseconds. It is read for each call, because the configuration may change. */
+  /**
+   * Deadline of a recall or a proof in milliseconds. It is read for each call, because the configuration may change.
+   */
   readonly recallMs: number;
   /** Stores acknowledgements and captures; undefined for a command that ends soon. */
   readonly state?: Pick<State, 'outboxFor' | 'file' | 'writer'>;
@@ -40,8 +42,8 @@ export interface OpenHostedMemory {
 }
 
 /**
- * Opens the client and returns at once; nothing is sent before the first call. `onTenant` is called with the tenant that
- * the key belongs to, when the service says so.
+ * Opens the client and returns at once; nothing is sent before the first call. `onTenant` is called with the tenant
+ * that the key belongs to, when the service says so.
  */
 export function openHostedMemory(
   options: HostedMemoryOptions,
@@ -114,8 +116,8 @@ export function openHostedMemoryWithOutbox(
 }
 
 /**
- * Returns the name of the acknowledgements, or of the outbox. It differs for each service and key, because captures for one
- * must not go to another.
+ * Returns the name of the acknowledgements, or of the outbox. It differs for each service and key, because captures for
+ * one must not go to another.
  */
 function nameOf(what: string, { baseUrl, serviceKey }: HostedSettings): string {
   const key = parseServiceKey(serviceKey)?.publicId ?? serviceKey;

@@ -3,8 +3,8 @@ import { type Outgoing, outgoingRecord } from '../../core/memory-api/record-item
 import type { MemoryRecord } from '../../ports/memory.ts';
 
 /**
- * Converts records to the items that are sent to a service, in order; undefined for a record that must not be stored. It
- * lets the event loop run before each record, because searching an output of 100 kB for secrets takes 25 ms.
+ * Converts records to the items that are sent to a service, in order; undefined for a record that must not be stored.
+ * It lets the event loop run before each record, because searching an output of 100 kB for secrets takes 25 ms.
  */
 export async function outgoingRecords(
   records: readonly MemoryRecord[],

@@ -75,7 +75,9 @@ export class ServiceLink {
     });
   }
 
-  /** Sends a call. Rejects with MemoryError, which is a ServiceFault if the answer states an error code. */
+  /**
+   * Sends a call. Rejects with MemoryError, which is a ServiceFault if the answer states an error code or a rate limit.
+   */
   async call<Answer>(call: ServiceCall<Answer>, signal: AbortSignal): Promise<Answer> {
     if (signal.aborted) throw late();
     if (this.#isClosed) throw new MemoryError('unavailable', 'The memory is closed.');

@@ -3,8 +3,8 @@ import ipaddr from 'ipaddr.js';
 import { classOfHost } from '../../core/settings/own-machine.ts';
 
 /**
- * Decides which addresses of an upstream svc may connect to. svc sends a key there, so a configured name must never lead
- * it into the machine's own network or to a cloud's metadata service.
+ * Decides which addresses of an upstream svc may connect to. svc sends a key there, so a configured name must never
+ * lead it into the machine's own network or to a cloud's metadata service.
  */
 export interface AddressRule {
   /** True if the user has allowed loopback and private networks for this upstream. */
@@ -24,8 +24,8 @@ const PRIVATE_RANGES: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Addresses at which Azure, Alibaba, AWS and Google give a machine's cloud credentials to any program on it. Others, such
- * as 169.254.169.254, are refused because they are in the link-local range.
+ * Addresses at which Azure, Alibaba, AWS and Google give a machine's cloud credentials to any program on it. Others,
+ * such as 169.254.169.254, are refused because they are in the link-local range.
  */
 const METADATA: ReadonlySet<string> = new Set([
   '168.63.129.16',

@@ -6,9 +6,9 @@ import { mayDial, mayResolve, type AddressRule } from './addresses.ts';
 import type { NetworkProxy } from '../../core/settings/network-proxy.ts';
 
 /**
- * Opens sockets to one upstream, and to nothing else. It checks every address to which the name resolves, connects to one
- * of them, and verifies the certificate for the name. Then it checks the remote address of the socket. If a network proxy
- * is configured, it connects through a tunnel (HTTP CONNECT).
+ * Opens sockets to one upstream, and to nothing else. It checks every address to which the name resolves, connects to
+ * one of them, and verifies the certificate for the name. Then it checks the remote address of the socket. If a network
+ * proxy is configured, it connects through a tunnel (HTTP CONNECT).
  */
 
 /** Thrown for an address that svc must not connect to. Its message names no host, because clients see it. */

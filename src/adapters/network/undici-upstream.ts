@@ -280,7 +280,9 @@ function mergePieces(pieces: readonly Uint8Array[]): Uint8Array[] {
   return merged;
 }
 
-/** Yields the pieces and removes each from the list, so that a body of megabytes is not kept while its answer arrives. */
+/**
+ * Yields the pieces and removes each from the list, so that a body of megabytes is not kept while its answer arrives.
+ */
 function* takePieces(pieces: Uint8Array[]): Generator<Uint8Array> {
   for (let piece = pieces.shift(); piece !== undefined; piece = pieces.shift()) yield piece;
 }

@@ -3,8 +3,8 @@ import { runInNewContext } from 'node:vm';
 
 /**
  * How many percent the heap may grow over its live objects before V8 collects garbage. By default the heap of a busy
- * process grows to four times its live objects and stays so large: 87 MB for 21 MB, measured after 35,000 requests. With
- * this bound V8 collects more often, for a few milliseconds each time and mostly in other threads.
+ * process grows to four times its live objects and stays so large: 87 MB for 21 MB, measured after 35,000 requests.
+ * With this bound V8 collects more often, for a few milliseconds each time and mostly in other threads.
  */
 const GROWTH_PERCENT = 50;
 
@@ -51,7 +51,9 @@ const LASTS_MS = 60_000;
  */
 const FIRST_MS = 3_000;
 
-/** Bounds the growth of this process's heaps, including those of its threads. A change applies from the next collection. */
+/**
+ * Bounds the growth of this process's heaps, including those of its threads. A change applies from the next collection.
+ */
 export class HeapBound {
   readonly #setFlag: (flag: string) => void;
   readonly #idle: IdleCollector;

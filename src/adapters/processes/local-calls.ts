@@ -32,11 +32,11 @@ export interface Probe {
 
 /** Deadline of a probe. A proxy on this machine answers within a millisecond, a busy one within some hundred. */
 const WAIT_MS = 2000;
-/** Deadline of a test call. A model writes its sixteen tokens within seconds, but a provider may queue the request. */
+/** Deadline of a POST. A test call of `svc doctor` waits for a model, and its provider may queue the request. */
 const ANSWER_MS = 60_000;
 /** Longest answer to a probe. svc sends one short line. */
 const HEALTH_CHARS_MAX = 1024;
-/** Longest answer to a test call. Sixteen tokens need far less. */
+/** Longest answer to a POST. The sixteen tokens of a test call or the text of a hook need far less. */
 const BODY_CHARS_MAX = 1024 * 1024;
 /** Longest list of open requests. A row has about 1 kB, and a proxy has fewer than a thousand open requests. */
 const ROWS_CHARS_MAX = 2 * 1024 * 1024;
@@ -81,8 +81,8 @@ function isSvc({ status, headers, body }: Answer): boolean {
 
 /**
  * Returns the status with which the proxy answers a request with the token; undefined without an answer. The proxy
- * refuses the method after it has checked the token, so it forwards and logs nothing. The path is not a model's, because
- * such a path may also need a login. Call it only for a listener that has proven to be svc.
+ * refuses the method after it has checked the token, so it forwards and logs nothing. The path is not a model's,
+ * because such a path may also need a login. Call it only for a listener that has proven to be svc.
  */
 export async function probeToken(
   address: ProxyAddress,

@@ -21,8 +21,8 @@ export interface RunFile {
   /** Milliseconds since 1970. */
   readonly startedAt: number;
   /**
-   * The sha256 of the proxy's local token, with which `svc stop` checks the proof if the configuration cannot be read. It
-   * gives no access. Absent in files of older builds.
+   * The sha256 of the proxy's local token, with which `svc stop` checks the proof if the configuration cannot be read.
+   * It gives no access. Absent in files of older builds.
    */
   readonly tokenDigest?: string;
   /** Names of upstreams that refused the provider key in their last answer. */

@@ -1,6 +1,6 @@
 /**
- * Returns the compiled file of a worker thread, which is in dist/quick for all bundles. If svc runs from source, the file
- * is in the folder `built`, because a worker thread cannot load TypeScript.
+ * Returns the compiled file of a worker thread, which is in dist/quick for all bundles. If svc runs from source, the
+ * file is in the folder `built`, because a worker thread cannot load TypeScript.
  */
 export function workerFile(name: string, built = 'dist'): URL {
   // The bundler recognises `import.meta.url` only in this form.

@@ -20,8 +20,8 @@ import { bytesAt, withFile } from './bounded-read.ts';
 import { readHead, findRepository } from './repository.ts';
 
 /**
- * Reads the present state of a project's files. It calls `lstat` for each part of a path, so that it follows no link, and
- * hashes the content only if the size and time do not show whether the file has changed.
+ * Reads the present state of a project's files. It calls `lstat` for each part of a path, so that it follows no link,
+ * and hashes the content only if the size and time do not show whether the file has changed.
  */
 
 /** Bound on the file names of an exchange that are checked. An exchange with more names is about the whole project. */
@@ -144,7 +144,10 @@ export class CodeFiles implements Code {
     return state;
   }
 
-  /** Runs work with a deadline. Returns undefined if it is late or fails. Late work ends when it next calls `isLate`. */
+  /**
+   * Runs work with a deadline. Returns undefined if it is late or fails, or while earlier late work still runs. Late
+   * work ends when it next calls `isLate`.
+   */
   async #within<T>(ms: number, work: (isLate: () => boolean) => Promise<T>) {
     if (this.#late > 0) return undefined;
     let isLate = false;

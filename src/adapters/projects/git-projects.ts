@@ -589,8 +589,8 @@ const READS_MAX = 256;
 const SKIPPED = /^(?:\..*|node_modules)$/;
 
 /**
- * Lists subfolders of a working tree, upper levels first, within a bound. If a client worked in one of them while svc did
- * not recognise the repository, its memories are in a space of that folder. A folder with its own `.git` is another
+ * Lists subfolders of a working tree, upper levels first, within a bound. If a client worked in one of them while svc
+ * did not recognise the repository, its memories are in a space of that folder. A folder with its own `.git` is another
  * project and left out.
  */
 export async function subfoldersOf(root: string): Promise<readonly string[]> {
@@ -629,9 +629,9 @@ const URL_CHARS_MAX = 2048;
 const DEFAULT_PORTS: ReadonlySet<string> = new Set(['22', '80', '443', '9418']);
 
 /**
- * Returns the identity of an `origin` address: `host/path` in lower case, without credentials. Different spellings of an
- * address have the same identity, on all machines. Undefined for a path on this machine, and for anything else that is
- * no address.
+ * Returns the identity of an `origin` address: `host/path` in lower case, without credentials. Different spellings of
+ * an address have the same identity, on all machines. Undefined for a path on this machine, and for anything else that
+ * is no address.
  */
 function originIdentity(url: string): string | undefined {
   const text = url.trim();

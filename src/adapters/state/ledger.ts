@@ -65,7 +65,9 @@ export class StateLedger implements Ledger {
     row === undefined ? ROW_BYTES + key.length : bytesOf(row),
   );
   readonly #unwritten = new Recent<string, Unwritten>(KNOWN_BYTES_MAX, ({ row }) => bytesOf(row));
-  /** Cached keys of addresses: making a key takes most of a look-up, and later requests use the same address objects. */
+  /**
+   * Cached keys of addresses: making a key takes most of a look-up, and later requests use the same address objects.
+   */
   readonly #keys = new WeakMap<LedgerAddress, string>();
   #last = 0;
   #opens = 0;
@@ -269,8 +271,9 @@ function lastOf(rows: Statements): number {
 }
 
 /**
- * The key of the row that marks the last time at which texts were forgotten. Each forgetting writes it again, so the row
- * gets a new number, and every process that reads new rows notices it. Keys of entries contain a colon, this one none.
+ * The key of the row that marks the last time at which texts were forgotten. Each forgetting writes it again, so the
+ * row gets a new number, and every process that reads new rows notices it. Keys of entries contain a colon, this one
+ * none.
  */
 const FORGOTTEN_KEY = 'forgotten';
 
@@ -320,9 +323,9 @@ export function retireBlocks(rows: Statements, isRetired: IsQuoted): number {
 }
 
 /**
- * Changes all blocks that quote one of these records. The last rows are read in the same transaction that writes the row
- * FORGOTTEN_KEY. So every block before this row is changed here, and a process that records a block later reads this
- * row first.
+ * Changes all blocks that quote one of these records. The last rows are read in the same transaction that writes the
+ * row FORGOTTEN_KEY. So every block before this row is changed here, and a process that records a block later reads
+ * this row first.
  */
 function changeBlocks(
   rows: Statements,

@@ -10,9 +10,9 @@ import type { StateWriter } from './state-writer.ts';
 
 /**
  * The outbox: captures that a memory has not stored yet. Each capture is a row of `state.db` until the memory has
- * confirmed it, so neither a kill of the process nor an unreachable memory loses it. Every process on the folder delivers
- * the rows of all processes, in batches. A capture may be delivered twice, but the memory stores it once, because it
- * knows the digest.
+ * confirmed it, so neither a kill of the process nor an unreachable memory loses it. Every process on the folder
+ * delivers the rows of all processes, in batches. A capture may be delivered twice, but the memory stores it once,
+ * because it knows the digest.
  */
 
 /** The name of the outbox for the memory on this machine. Each memory service has an outbox with another name. */
@@ -174,7 +174,9 @@ export class StateOutbox implements Outbox {
     this.#options.report(line);
   }
 
-  /** Delivers all waiting captures. Never rejects: it tries again after a failure, or drops a capture with a warning. */
+  /**
+   * Delivers all waiting captures. Never rejects: it tries again after a failure, or drops a capture with a warning.
+   */
   async #deliverAll(): Promise<void> {
     const { retryMsMax = RETRY_MS_MAX } = this.#options;
     await this.#pause(GATHER_MS);

@@ -21,8 +21,8 @@ import type { Sighting } from '../../ports/memory-desk.ts';
 import { Conditions, type Statements, sureTime } from '../store/driver.ts';
 
 /**
- * The request log in `state.db`. StateRequestLog adds rows on the event loop, one statement each. RequestTable reads and
- * prunes them in the store's thread.
+ * The request log in `state.db`. StateRequestLog adds rows on the event loop, one statement each. RequestTable reads
+ * and prunes them in the store's thread.
  */
 
 /** How long a list waits for rows that are not written yet. */
@@ -192,7 +192,7 @@ export class RequestTable {
       );
   }
 
-  /** Finds model requests by conversation, project, client, model and time, newest first. */
+  /** Finds model requests by the members of the filter, newest first. */
   find(filter: RequestFilter): RequestRow[] {
     const conditions = new Conditions();
     conditions.require(`coalesce(row ->> '$.kind', '') NOT IN ('relayed', 'count')`);
@@ -227,7 +227,10 @@ export class RequestTable {
     );
   }
 
-  /** Deletes old rows. Their age is relative to the newest row and to sureTime(), not to the clock, which may be wrong. */
+  /**
+   * Deletes old rows, and the oldest of more than ROWS_MAX. Their age is relative to the newest row and to sureTime(),
+   * not to the clock, which may be wrong.
+   */
   prune(): void {
     const newest = this.#rows.get<{ number: number; at: number }>(
       'SELECT number, at FROM requests ORDER BY number DESC LIMIT 1',
@@ -302,8 +305,8 @@ GROUP BY 1, 2, 3, 4, 5 ORDER BY day DESC, requests DESC LIMIT ${SUM_ROWS_MAX}`;
 const TOKENS = ['input', 'cacheRead', 'cacheWrite', 'output']
   .map((name) => `coalesce(row ->> '$.usage.${name}', 0)`)
   .join(' + ');
-// One row for each of the newest conversations. Requests of a session's sub-agents, whose conversation has a slash after
-// the session, count with the session.
+// One row for each of the newest conversations. Requests of a session's sub-agents, whose conversation has a slash
+// after the session, count with the session.
 const TRIAL_SQL = `
 SELECT row ->> '$.trial' AS trial, count(*) AS requests, sum(${TOKENS}) AS tokens,
   coalesce(sum(row ->> '$.isCorrection'), 0) AS corrections,

@@ -14,9 +14,9 @@ import { identityOf, OpenedFile, removeStaleLogs } from '../store/opened-file.ts
 import { SchemaTooNewError } from '../store/schema.ts';
 
 /**
- * A connection to `state.db`, the file with ledger, outbox and request log. The event loop reads and writes it by single
- * statements. The store's thread has a connection of its own, for everything that takes longer. Once the file exists,
- * only `Descriptors` may open it: closing another descriptor would drop SQLite's locks in this process.
+ * A connection to `state.db`, the file with ledger, outbox and request log. The event loop reads and writes it by
+ * single statements. The store's thread has a connection of its own, for everything that takes longer. Once the file
+ * exists, only `Descriptors` may open it: closing another descriptor would drop SQLite's locks in this process.
  */
 
 export const STATE_VERSION = 1;
@@ -82,9 +82,9 @@ CREATE TABLE IF NOT EXISTS outbox_owners (
 `;
 
 /**
- * How long the first attempt to open the file waits, with retries. If two processes start together and both switch a new
- * file to WAL mode, SQLite refuses one of them without waiting. Later attempts do not wait, because that would block all
- * streams.
+ * How long the first attempt to open the file waits, with retries. If two processes start together and both switch a
+ * new file to WAL mode, SQLite refuses one of them without waiting. Later attempts do not wait, because that would
+ * block all streams.
  */
 const OPEN_MS = 1000;
 const OPEN_RETRY_MS = 20;
@@ -184,7 +184,8 @@ export class StateFile {
       if (state === 'same' || state === 'written') return opened;
       file.detachOverwritten(state);
       this.#opened = undefined;
-      // Nothing is carried over from an overwritten file, because only some of its earlier pages are left, in the cache.
+      // Nothing is carried over from an overwritten file, because only some of its earlier pages are left, in the
+      // cache.
       if (state === 'replaced' && !file.isAtPath()) this.#carried = carriedFrom(rows);
       this.#leave(opened);
     }

@@ -19,7 +19,9 @@ const FAILED_RETRY_MS = 1000;
 const WAITING_MAX = 4096;
 /** Shortest time between two warnings, which are logged on a disk that may be full. */
 const WARNING_MS = 60_000;
-/** Time from a write to the next sync. A power cut loses the writes of this time and of the sync; R27 allows a second. */
+/**
+ * Time from a write to the next sync. A power cut loses the writes of this time and of the sync; R27 allows a second.
+ */
 const SYNC_MS = 500;
 /** Size of the write-ahead log from which the store's thread moves it into the file. */
 const LOG_BYTES_MAX = 4 * 1024 * 1024;
@@ -126,7 +128,7 @@ export class StateWriter {
     return (await within(withinMs, idle)) === true;
   }
 
-  /** Runs the waiting writes as far as that is possible now, and then accepts no more. */
+  /** Runs the waiting writes as far as that is possible now. Drops the others, and accepts no more. */
   close(): void {
     this.#writeWaiting();
     this.#isClosed = true;
@@ -209,8 +211,8 @@ export class StateWriter {
   }
 
   /**
-   * Syncs the write-ahead log, because commits do not sync it. The sync runs in the thread pool, where it does not delay
-   * commits. The log may be opened with `node:fs`, because SQLite has no locks on it.
+   * Syncs the write-ahead log, because commits do not sync it. The sync runs in the thread pool, where it does not
+   * delay commits. The log may be opened with `node:fs`, because SQLite has no locks on it.
    */
   #sync(): void {
     const path = `${this.#file.path}-wal`;

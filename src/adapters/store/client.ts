@@ -24,8 +24,8 @@ const STARTS_MAX = 5;
 const STARTS_WINDOW_MS = 60_000;
 
 /**
- * How long the process waits at its end for the call in progress. Most calls take milliseconds. The longest ones wait 5 s
- * for another process's lock, or read gigabytes.
+ * How long the process waits at its end for the call in progress. Most calls take milliseconds. The longest ones wait 5
+ * s for another process's lock, or read gigabytes.
  */
 const EXIT_MS = 15_000;
 
@@ -133,8 +133,8 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
     if (worker !== undefined) {
       await this.#ask({ worker, name: 'close', input: undefined }).catch(() => undefined);
     }
-    // On Node 20 closing a connection does not release the file while prepared statements exist. Ending the thread frees
-    // them, and with them SQLite's locks.
+    // On Node 20 closing a connection does not release the file while prepared statements exist. Ending the thread
+    // frees them, and with them SQLite's locks.
     await worker?.terminate();
     process.off('exit', this.#waitForWorker);
     this.#leaveDescriptors();

@@ -33,7 +33,9 @@ import { isPrivate } from '../files/private-folder.ts';
 const CHECKED_BYTES_MAX = 16 * 1024 * 1024;
 /** How long a connection waits for a lock. On a slow disk another process's transaction may take seconds. */
 const BUSY_MS = 5000;
-/** Attempts to open the file while another process has it locked: one second in all. Creating the tables takes 20 ms. */
+/**
+ * Attempts to open the file while another process has it locked: one second in all. Creating the tables takes 20 ms.
+ */
 const OPEN_ATTEMPTS = 50;
 /** Attempts while another program writes the file: ten seconds in all, enough to copy a backup of some gigabytes. */
 const COPY_ATTEMPTS = 500;
@@ -88,8 +90,8 @@ export class Database {
   }
 
   /**
-   * Says whether the opened files are still those at the path; see OpenedFile.look. After a write to the database file it
-   * makes SQLite drop its cached pages, because SQLite does not notice writes by other programs.
+   * Says whether the opened files are still those at the path; see OpenedFile.look. After a write to the database file
+   * it makes SQLite drop its cached pages, because SQLite does not notice writes by other programs.
    */
   look(): FileState {
     const state = this.#file.look();
@@ -158,8 +160,8 @@ export class Database {
   }
 
   /**
-   * Runs a transaction without a sync: it survives a kill of the process, but a power cut may lose it. A sync would take
-   * milliseconds, in which no recall is answered.
+   * Runs a transaction without a sync: it survives a kill of the process, but a power cut may lose it. A sync would
+   * take milliseconds, in which no recall is answered.
    */
   unsyncedTransaction(work: () => void): void {
     this.#rows.exec('PRAGMA synchronous = NORMAL');

@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module';
 
 /**
- * Loads SQLite with the API of node:sqlite: Node's own driver if its SQLite is new enough, else that of a package. So use
- * only what both drivers have.
+ * Loads SQLite with the API of node:sqlite: Node's own driver if its SQLite is new enough, else that of a package. So
+ * use only what both drivers have.
  */
 
 export type SqlValue = string | number | Uint8Array | null;
@@ -25,8 +25,8 @@ export interface Driver {
 }
 
 /**
- * The first SQLite without the WAL-reset bug: with versions 3.7.0 to 3.51.2, two processes that write and checkpoint the
- * same database in WAL mode can corrupt it.
+ * The first SQLite without the WAL-reset bug: with versions 3.7.0 to 3.51.2, two processes that write and checkpoint
+ * the same database in WAL mode can corrupt it.
  */
 export const SAFE_WAL_VERSION = '3.51.3';
 
@@ -76,8 +76,8 @@ export function sqliteCode(error: unknown): number {
 }
 
 /**
- * SQLite's texts for its codes (sqlite3ErrStr in sqlite3.c). Errors of `all()` in `@photostructure/sqlite` 1.2.1 contain
- * only the text and not the code.
+ * SQLite's texts for its codes (sqlite3ErrStr in sqlite3.c). Errors of `all()` in `@photostructure/sqlite` 1.2.1
+ * contain only the text and not the code.
  */
 const WORDS: readonly (readonly [string, number])[] = [
   ['database is locked', 5],
@@ -169,7 +169,10 @@ export class Statements {
     return Object.values(this.#connection.prepare(sql).get() ?? {})[0];
   }
 
-  /** Runs a transaction. It takes the write lock at once: SQLite may refuse to turn a reading transaction into a writing one. */
+  /**
+   * Runs a transaction. It takes the write lock at once: SQLite may refuse to turn a reading transaction into a writing
+   * one.
+   */
   transaction<Result>(work: () => Result): Result {
     this.#statement('BEGIN IMMEDIATE').run();
     try {
@@ -264,8 +267,9 @@ export function textOf({ text, is_utf16: isUtf16 }: StoredText): string {
 const DAY_MS = 24 * 3600 * 1000;
 
 /**
- * Returns the time from which ages may be counted without the clock: the end of the third newest day (UTC) in a column of
- * times, in milliseconds since 1970; 0 if there are fewer days. A clock that was ahead on two days wrote the later ones.
+ * Returns the time from which ages may be counted without the clock: the end of the third newest day (UTC) in a column
+ * of times, in milliseconds since 1970; 0 if there are fewer days. A clock that was ahead on two days wrote the later
+ * ones.
  */
 export function sureTime(
   rows: Pick<Statements, 'get'>,

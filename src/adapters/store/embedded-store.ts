@@ -196,8 +196,8 @@ const REST_MS = 5;
 const ERASE_ATTEMPTS = 40;
 const ERASE_REST_MS = 250;
 /**
- * The number of calls of endInterrupted() from one failed attempt to the next. A full disk or a long read lasts a while,
- * and each attempt may write the whole file.
+ * The number of calls of endInterrupted() from one failed attempt to the next. A full disk or a long read lasts a
+ * while, and each attempt may write the whole file.
  */
 const LOOKS_BETWEEN = 5;
 const READ_BY_OTHERS =

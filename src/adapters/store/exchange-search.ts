@@ -75,7 +75,9 @@ const RAREST_MAX = 20;
  * it in 44 % of the cases, and 100 tokens in 56 %.
  */
 const QUOTE_TOKENS = [80, 45, 45, 30];
-/** Bound on answers from which lines are looked for, best first: 0.3 ms each. In 787 prompts no later one was quoted. */
+/**
+ * Bound on answers from which lines are looked for, best first: 0.3 ms each. In 787 prompts no later one was quoted.
+ */
 const TRIED_MAX = 12;
 /** Weight of a word of the assistant's last text in the score of a line, relative to one of the prompt. */
 const LINE_AROUND_WEIGHT = 0.35;
@@ -88,7 +90,10 @@ interface AgentQuestion extends RecallQuestion {
 export interface Looked {
   readonly spaces: readonly Space[];
   readonly postings: readonly SpacePostings[];
-  /** Returns ids of passages, those with the most of these terms first, without passages of `excluded` records. */
+  /**
+   * Returns ids of passages, without those of `excluded` records. Passages whose terms have the highest value in all
+   * come first.
+   */
   passagesWith(terms: readonly ExchangeTerm[], most: number): Steps<readonly number[]>;
   /** Ids of the records that the request already contains. */
   readonly excluded: ReadonlySet<number>;
@@ -231,8 +236,8 @@ export class ExchangeSearch {
     const earlier = asked.earlier.slice(-SIGNALS_MAX);
     // A project without memories has no signals, but it can get global memories.
     if (home !== undefined) this.#signals.add(home.id, question.humanText, signal);
-    // A prompt that mentions an earlier session is answered however weak its signal is. Test this last, because V8 needs
-    // 10 ms to compile the pattern at its first use.
+    // A prompt that mentions an earlier session is answered however weak its signal is. Test this last, because V8
+    // needs 10 ms to compile the pattern at its first use.
     return speaks(signal, earlier, question.agent.quietShare) || speaksOfThePast(own);
   }
 
@@ -378,7 +383,10 @@ function* weigh(
   });
 }
 
-/** Returns mean sizes of exchanges. They come from the candidates, because the index has sizes of passages only. */
+/**
+ * Returns the mean sizes of exchanges, from the candidates, because the index has sizes of passages only. For the same
+ * reason `exchanges` is the number of passages.
+ */
 function sizesOf(spaces: readonly Space[], candidates: readonly Exchange[]) {
   const passages = spaces.reduce((sum, space) => sum + space.passages, 0);
   return {

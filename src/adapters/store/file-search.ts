@@ -75,8 +75,8 @@ const NEWEST = `SELECT s.name AS space, p.terms, r.at FROM records r JOIN passag
   JOIN spaces s ON s.id = r.space ORDER BY r.at DESC LIMIT 1`;
 
 /**
- * Reads from an SQLite file for a recall. The full-text index only finds passages by single terms. Every query on it has
- * a range of ids, so that it neither returns nor counts passages of another space.
+ * Reads from an SQLite file for a recall. The full-text index only finds passages by single terms. Every query on it
+ * has a range of ids, so that it neither returns nor counts passages of another space.
  */
 class SqliteSource implements RecallSource {
   readonly #database: Database;
@@ -265,8 +265,8 @@ interface FewRow {
   readonly few: string;
 }
 
-// The list of passage numbers as one text: 10,000 rows would take 10 ms, their text takes 1 ms. The CAST is needed because
-// a driver may bind a number above 2^31 as a real, and the difference would print as "12.0".
+// The list of passage numbers as one text: 10,000 rows would take 10 ms, their text takes 1 ms. The CAST is needed
+// because a driver may bind a number above 2^31 as a real, and the difference would print as "12.0".
 const PLACES_TEXT = "coalesce(group_concat(rowid - CAST(?1 AS INTEGER)), '')";
 
 const FEW = `SELECT e.key, (SELECT count(*) || ':' || ${PLACES_TEXT} FROM

@@ -1,10 +1,10 @@
 import type { Database } from './database.ts';
 
 /**
- * Records which parts of a forgetting are not done yet. After a text is deleted from `memory.db`, blocks in `state.db` may
- * still quote it, and both files may have copies of deleted rows in unused bytes. No transaction covers both files. So the
- * transaction that deletes texts also writes notes with their references, which are hashes. They stay until no block and
- * no file has the texts. If a kill interrupts a forgetting, any process with an open store finishes it.
+ * Records which parts of a forgetting are not done yet. After a text is deleted from `memory.db`, blocks in `state.db`
+ * may still quote it, and both files may have copies of deleted rows in unused bytes. No transaction covers both files.
+ * So the transaction that deletes texts also writes notes with their references, which are hashes. They stay until no
+ * block and no file has the texts. If a kill interrupts a forgetting, any process with an open store finishes it.
  */
 
 /** Writes notes; call it in the transaction that deletes texts. `refs`: the references with which blocks quote them. */

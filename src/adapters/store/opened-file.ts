@@ -5,7 +5,8 @@ import type { Descriptors } from './descriptors.ts';
 
 /**
  * Checks whether the files of an open connection are still those at their paths. A process can read a deleted file as
- * long as it is open, but a proof made from such a file would be worthless. A check takes three stat calls, 8 us in all.
+ * long as it is open, but a proof made from such a file would be worthless. A check takes three stat calls, 8 us in
+ * all.
  */
 
 /**
@@ -32,7 +33,9 @@ const SCHEMA_AT = 40;
 const TIME_STEP_MS = 50;
 /** Time without a write after which a copy of a file counts as finished. A program that copies writes continuously. */
 const COPIED_MS = 1000;
-/** Age from which the temporary file of #detach() is deleted, because the process that made it must have been killed. */
+/**
+ * Age from which the temporary file of #detach() is deleted, because the process that made it must have been killed.
+ */
 const RESTORED_MS = 10_000;
 /** Tolerated difference between the clock of the file system and the clock of this process. */
 const CLOCK_AHEAD_MS = 2000;
@@ -56,8 +59,8 @@ export class OpenedFile {
   #header: Header;
 
   /**
-   * Call it after the connection's first read, which creates the write-ahead log. `identity`: that of the file before the
-   * connection was opened, so that a file that was replaced meanwhile is noticed.
+   * Call it after the connection's first read, which creates the write-ahead log. `identity`: that of the file before
+   * the connection was opened, so that a file that was replaced meanwhile is noticed.
    */
   constructor(path: string, descriptors: Descriptors, identity = identityOf(path)) {
     this.#path = path;
@@ -101,8 +104,8 @@ export class OpenedFile {
   }
 
   /**
-   * Detaches the file if it was overwritten, after which the connection must be closed. Throws MemoryError while another
-   * program writes it. `state`: what look() has returned.
+   * Detaches the file if it was overwritten, after which the connection must be closed. Throws MemoryError while
+   * another program writes it. `state`: what look() has returned.
    */
   detachOverwritten(state: FileState): void {
     const isUnfinished = state === 'overwriting' || (state === 'overwritten' && !this.#detach());
@@ -180,8 +183,8 @@ function birthOf(path: string): string | undefined {
 
 /**
  * Says whether the header `now` is older than `before`. SQLite's counters never decrease. The size counts too, because
- * several writes may have the same change counter. Only VACUUM makes a database of svc smaller, and it changes the schema
- * cookie.
+ * several writes may have the same change counter. Only VACUUM makes a database of svc smaller, and it changes the
+ * schema cookie.
  */
 function isEarlier(now: Header, before: Header): boolean {
   if (!before.isDatabase) return false;
@@ -201,7 +204,9 @@ export function isBeingWritten(path: string): boolean {
   return stat !== undefined && !isOlder(stat.ctimeNs, COPIED_MS);
 }
 
-/** Says whether a file's change is older than `ms`. A time far in the future comes from a wrong clock and counts as old. */
+/**
+ * Says whether a file's change is older than `ms`. A time far in the future comes from a wrong clock and counts as old.
+ */
 function isOlder(changedAt: bigint, ms: number): boolean {
   const ageMs = Date.now() - Number(changedAt / 1_000_000n);
   return ageMs > ms || ageMs < -CLOCK_AHEAD_MS;

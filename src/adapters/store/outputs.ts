@@ -16,8 +16,8 @@ import { listTerms, spaceId } from './records.ts';
 import { sureTime, textOf } from './driver.ts';
 
 /**
- * Stores the exact tool outputs that svc may leave out of a prompt. If a row is missing, svc sends the output whole: the
- * client has the text too.
+ * Stores the exact tool outputs that svc may leave out of a prompt. If a row is missing, svc sends the output whole:
+ * the client has the text too.
  */
 
 /** How long an output is stored after its last use. If an older session continues, its outputs are sent whole again. */
@@ -60,7 +60,7 @@ export class Outputs implements Holder {
     });
   }
 
-  /** Returns the bytes of outputs, and counts that as their use. */
+  /** Returns the bytes of outputs. The next write records this as their use. */
   bytesOf(space: string, digests: readonly string[], now: number): StoredBytes[] {
     const rows = this.#database.all<OutputRow>(
       `SELECT o.id, o.digest, o.text, o.used FROM outputs o JOIN spaces s ON s.id = o.space

@@ -3,10 +3,10 @@ import { databaseFile } from '../files/database-file.ts';
 import { type Driver, loadDriver, Statements } from './driver.ts';
 
 /**
- * Says on the event loop whether a proof of an earlier request is still valid. The table `removals` of `memory.db` counts
- * the texts that any process has deleted or changed; a read-only connection reads its row in 10 us. A backup that is
- * copied or renamed over the file may have the same count. So the identity of the file and of its log, and the file's
- * time of change, must be the same too.
+ * Says on the event loop whether a proof of an earlier request is still valid. The table `removals` of `memory.db`
+ * counts the texts that any process has deleted or changed; a read-only connection reads its row in 10 us. A backup
+ * that is copied or renamed over the file may have the same count. So the identity of the file and of its log, and the
+ * file's time of change, must be the same too.
  */
 
 /** File systems record times in steps of up to 10 ms, so a second write in the same step changes no time. */

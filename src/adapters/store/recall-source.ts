@@ -4,7 +4,8 @@ import type { Steps } from './steps.ts';
 
 /**
  * Reads from a database for a recall. A database only finds texts and counts words. The core ranks them, so the same
- * memories give the same answer with any database. Every method takes a space, or ids that an earlier call has returned.
+ * memories give the same answer with any database. Every method takes a space, or ids that an earlier call has
+ * returned.
  */
 export interface RecallSource {
   /**
@@ -19,7 +20,10 @@ export interface RecallSource {
   expectTerms(terms: () => Iterable<string>): void;
   /** Returns the spaces that exist, in any order. */
   spaces(names: readonly string[]): Steps<readonly Space[]>;
-  /** Returns for each term, in order, the number of its passages, at most `most`; if there are fewer, also their numbers. */
+  /**
+   * Returns for each term, in order, the number of its passages, at most `most`; if there are fewer, also their
+   * numbers.
+   */
   countTerms(space: Space, terms: readonly string[], most: number): Steps<readonly TermCount[]>;
   /** Returns how many passages have a term, at most `most`. */
   countTerm(space: Space, term: string, most: number): Steps<number>;

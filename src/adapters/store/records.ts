@@ -172,8 +172,8 @@ export class Records implements Holder {
   }
 
   /**
-   * Deletes some of the marked records, and leaves tombstones and notes (forgetting.ts). Returns their number; 0 if none
-   * is left. Unused bytes of the files contain the texts until `eraseForgotten`.
+   * Deletes some of the marked records, and leaves tombstones and notes (forgetting.ts). Returns their number; 0 if
+   * none is left. Unused bytes of the files contain the texts until `eraseForgotten`.
    */
   forgetSome(at: number): number {
     return this.#database.transaction(() => {
@@ -350,7 +350,10 @@ export function referencesIn(database: Database, start: string): string[] {
     .map(({ ref }) => ref);
 }
 
-/** Returns the conditions of a filter. Lists and forgetting share them: forgetting deletes exactly what a list shows. */
+/**
+ * Returns the conditions of a filter. Lists and forgetting share them, so forgetting deletes exactly the records that a
+ * list shows.
+ */
 export function whereOf(filter: Omit<ListFilter, 'limit'>): Conditions {
   const conditions = new Conditions();
   conditions.add('s.name = ?', filter.space);
@@ -457,8 +460,9 @@ interface SaidAgain extends Pick<MemoryRecord, 'digest' | 'at'> {
 }
 
 /**
- * Updates a stored record whose text was captured again. It gets the new time, so that a statement which is repeated
- * after its opposite is the newest again. If the new text is verified, the record counts as verified.
+ * Updates a stored record whose text was captured again. With `isTimed`, a newer time replaces the stored one, so that
+ * a statement which is repeated after its opposite is the newest again. If the new text is verified, the record counts
+ * as verified.
  */
 export function sayAgain(
   database: Database,

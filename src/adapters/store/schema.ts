@@ -3,8 +3,9 @@ import type { Connection } from './driver.ts';
 /** The tables of `memory.db`. A file of another version is converted by `svc memory export` and `import`. */
 
 /**
- * Ids of passages in a space. The id of a passage is the id of its space times this number, plus the passage's number in
- * the space. So a full-text query for one space is a range of ids: FTS5 seeks it, and it cannot include another space.
+ * Ids of passages in a space. The id of a passage is the id of its space times this number, plus the passage's number
+ * in the space. So a full-text query for one space is a range of ids: FTS5 seeks it, and it cannot include another
+ * space.
  */
 export const PASSAGES_PER_SPACE = 2 ** 32;
 /** Bound on spaces. With 2^20 spaces of 2^32 passages all ids are below 2^53, so JavaScript's numbers are exact. */
@@ -21,8 +22,8 @@ export const POSITIONS_PER_EXCHANGE = 2 ** 17;
 // surrogate pair. `source` is 'unverified', or NULL for a text that certainly is the user's or the assistant's own.
 // `last_from`: see `lastFrom` in core/memory/record.ts.
 //
-// `records_by_conversation` contains the exchange, so that a query for one exchange does not read the whole conversation.
-// With `records_by_space_time` recall finds the newest records of a space, from which it lists sessions.
+// `records_by_conversation` contains the exchange, so that a query for one exchange does not read the whole
+// conversation. With `records_by_space_time` recall finds the newest records of a space, from which it lists sessions.
 const RECORDS = `
 CREATE TABLE spaces (
   id INTEGER PRIMARY KEY,
@@ -55,9 +56,9 @@ CREATE INDEX records_by_conversation ON records(space, conversation, exchange);
 CREATE INDEX records_by_space_time ON records(space, at);
 `;
 
-// `passage_terms` has the terms of `passages` as its content. Without content (contentless FTS5) a delete that lacks the
-// old terms would leave the words in the index. It stores no positions and no sizes: only bm25() needs them, which takes
-// 5 us per row, ten times as long as listing a row. Instead the ranking reads the terms of the few best passages.
+// `passage_terms` has the terms of `passages` as its content. Without content (contentless FTS5) a delete that lacks
+// the old terms would leave the words in the index. It stores no positions and no sizes: only bm25() needs them, which
+// takes 5 us per row, ten times as long as listing a row. Instead the ranking reads the terms of the few best passages.
 //
 // The ascii tokenizer splits only at spaces, so it keeps the terms of core/recall/terms.ts as they are.
 //
@@ -114,8 +115,8 @@ CREATE INDEX outputs_by_use ON outputs(used);
 // `provenance` has the commit and the files that a record is about (provenance.ts). A row has some 200 bytes with one
 // file, 400 with three and 1.4 kB with twelve.
 //
-// `marks` says whether a record is always or never recalled (`pin`), and when it was edited or imported. `rule_marks` has
-// the user's marks of rules, 'retired' or 'pinned'; `rule` is a hash of the rule's sentence.
+// `marks` says whether a record is always or never recalled (`pin`), and when it was edited or imported. `rule_marks`
+// has the user's marks of rules, 'retired' or 'pinned'; `rule` is a hash of the rule's sentence.
 const ABOUT_RECORDS = `
 CREATE TABLE provenance (
   record INTEGER PRIMARY KEY REFERENCES records(id) ON DELETE CASCADE,
@@ -145,9 +146,9 @@ CREATE TABLE rule_marks (
 // `removals` counts the deletions and changes of texts, which make earlier proofs invalid. Its random id tells the file
 // apart from another one.
 //
-// `to_forget` has the records that the user has forgotten and that are not deleted yet. `forgetting` has the notes of that
-// work (forgetting.ts). AUTOINCREMENT never reuses a number, so a process that deletes the notes up to a number cannot
-// delete one that another process has written later.
+// `to_forget` has the records that the user has forgotten and that are not deleted yet. `forgetting` has the notes of
+// that work (forgetting.ts). AUTOINCREMENT never reuses a number, so a process that deletes the notes up to a number
+// cannot delete one that another process has written later.
 const FORGETTING = `
 CREATE TABLE tombstones (
   space INTEGER NOT NULL REFERENCES spaces(id),

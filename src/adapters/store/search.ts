@@ -218,7 +218,10 @@ export class Search {
     };
   }
 
-  /** Returns the memories and rules that the user has pinned, and the rules that apply to the situation. */
+  /**
+   * Returns the rules that apply to the situation. At a prompt it also returns the memories and rules that the user has
+   * pinned.
+   */
   *#rules({ question, spaces }: Context, situation: Situation): Steps<RecalledPassage[]> {
     const { excludeDigests } = question;
     const pinned =
@@ -236,7 +239,10 @@ export class Search {
     return [...pinned, ...always, ...rulesFor(others, situation, RULES_TOKENS_MAX - tokens)];
   }
 
-  /** Returns ids of passages, those with the most terms first, without the passages with the numbers `places`. */
+  /**
+   * Returns ids of passages, without those with the numbers `places`. Passages whose terms have the highest value in
+   * all come first.
+   */
   *#best(
     postings: SpacePostings,
     terms: readonly QuestionTerm[],
@@ -622,8 +628,8 @@ interface Range {
 }
 
 /**
- * Returns the range of a passage's unit: the passage alone, or with the following one, or else the preceding one, that
- * belongs to it.
+ * Returns the range of a passage's unit: the passage with the following one if that belongs to it, or else with the
+ * preceding one if that does, or else alone.
  */
 function rangeAt(said: readonly Passage[], at: number): Range {
   const [previous, passage, next] = [said[at - 1], said[at], said[at + 1]];

@@ -18,7 +18,7 @@ const SPACES_MAX = 1000;
  */
 export class Signals {
   readonly #database: Database;
-  /** Signals by the id of the space, oldest first. */
+  /** By space id, the last prompt whose signal was added. A repeated prompt adds no signal. */
   readonly #known = new Recent<number, number[]>(SPACES_MAX);
   readonly #waiting: NewSignal[] = [];
   /** The last prompt of each space whose signal was added, by space id. A repeated prompt adds no signal. */

@@ -39,7 +39,9 @@ export class SpaceMover {
     this.#index = new PassageIndex(database);
   }
 
-  /** Moves a part. Returns 0 for both counts at the end. Memories that were forgotten in the target space are not moved. */
+  /**
+   * Moves a part. Returns 0 for both counts at the end. Memories that were forgotten in the target space are not moved.
+   */
   moveSome({ from: fromName, to: toName, refs }: SpaceMove): SpaceMoved {
     const from = spaceId(this.#database, fromName);
     const to = spaceId(this.#database, toName);

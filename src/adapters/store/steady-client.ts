@@ -18,7 +18,7 @@ const READS: ReadonlySet<StoreCallName> = new Set<StoreCallName>([
   'retrieve',
   'list',
 ]);
-/** Time after which a read counts as late if it has not begun: longer than most calls, and a tenth of its deadline. */
+/** Time after which an unanswered read counts as late: longer than most calls, and a tenth of its deadline. */
 const LATE_MS = 30;
 const UNUSED_MS = 60_000;
 

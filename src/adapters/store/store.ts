@@ -43,8 +43,8 @@ import { referenceOf } from '../../core/memory/reference.ts';
 import { STORE_TARGET } from '../state/outbox.ts';
 
 /**
- * Runs the calls of StoreCalls on the files of the data folder, in the store's thread. Every error becomes a MemoryError,
- * whose message never contains a record's text or SQLite's own message.
+ * Runs the calls of StoreCalls on the files of the data folder, in the store's thread. Every error becomes a
+ * MemoryError, whose message never contains a record's text or SQLite's own message.
  */
 
 const REOPEN_MS = 1000;
@@ -296,8 +296,8 @@ export class Store {
   }
 
   /**
-   * Renames a file that turned out to be damaged; the next call creates a new one. Throws MemoryError if another program
-   * may be writing the file: then the damage may be that of an unfinished copy.
+   * Renames a file that turned out to be damaged; the next call creates a new one. Throws MemoryError if another
+   * program may be writing the file: then the damage may be that of an unfinished copy.
    */
   #abandon(database: Database): void {
     if (this.#driver === undefined) return;
@@ -415,7 +415,9 @@ function waitingRecords(
     });
 }
 
-/** Returns a function that says whether a filter selects a record, as whereOf() in records.ts does for stored records. */
+/**
+ * Returns a function that says whether a filter selects a record, as whereOf() in records.ts does for stored records.
+ */
 function matcherOf(filter: ForgetFilter): (record: MemoryRecord) => boolean {
   const isInSpace = ({ space }: MemoryRecord): boolean => space === (filter.space ?? space);
   if ('refs' in filter) {

@@ -220,7 +220,7 @@ function hasSettings(
   return outcomes.some((outcome) => outcome !== 'absent' && outcome !== 'lost');
 }
 
-/** Returns the text without svc's settings; '' if there is no file. */
+/** Returns the text without svc's settings; '' if there is no file. Throws CliError if svc cannot restore the text. */
 async function baseOf({ form, file, record, records, name }: Opened): Promise<string> {
   const { path, text } = file;
   if (record === undefined) {

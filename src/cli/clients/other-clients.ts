@@ -480,7 +480,10 @@ function withOpencode(environment: Environment, provider: object): string {
   return JSON.stringify({ ...own, provider: { ...others, ...provider } });
 }
 
-/** Returns the settings of pi's providers. pi takes a key as it is, from a variable after a dollar, or from a command after `!`. */
+/**
+ * Returns the settings of pi's providers. pi takes a key as it is, from a variable after a dollar, or from a command
+ * after `!`.
+ */
 function piOf(facts: ClientFacts, apiKey: string) {
   const { url, model } = facts;
   return providersOf('pi', facts, (dialect) => {

@@ -28,7 +28,7 @@ import type { Call } from '../context.ts';
 const FACT = 'The staging database of our shop listens on port 6431 of the host walrus-seven.';
 /** A word of the fact that no model can guess. */
 const GIST = 'walrus-seven';
-/** Questions about the fact. They have different words, so that no earlier answer is recalled instead of the fact. */
+/** Questions about the fact. One dialect after the other asks the next one. */
 const QUESTIONS = [
   'On which host and port does the staging database of our shop listen?',
   'Which host and port does our shop use for the staging database?',

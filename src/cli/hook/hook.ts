@@ -21,7 +21,10 @@ import { type HookCall, type HookEnd, type HookParts, IN_BACKGROUND } from './ho
  * runs.
  */
 
-/** Deadline of a hook while the user waits. The process starts in 50 to 150 ms, so both take less than a second. */
+/**
+ * Deadline of a hook while the user waits. The process starts in 50 to 150 ms, so start and hook together take less
+ * than a second.
+ */
 const WHOLE_MS = 800;
 /**
  * Deadlines of a hook at the end of an answer: for storing the new exchanges, and for starting a background process
@@ -122,7 +125,10 @@ function folderOf({ client, environment }: HookCall): string {
   return project !== undefined && isAbsolute(project) ? project : '';
 }
 
-/** Asks the running proxy, and returns its answer; '' if it has nothing to say. Undefined if the store must answer. */
+/**
+ * Asks the running proxy, and returns its answer; '' if it has nothing to say, or fails. Undefined if the store must
+ * answer.
+ */
 async function askProxy(
   request: HookRequest,
   kind: HookKind,

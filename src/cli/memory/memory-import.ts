@@ -176,7 +176,7 @@ export interface SessionSurvey {
 /** Bound on the records of `sample`: some months of work in one project. */
 const SAMPLE_MAX = 2000;
 
-/** Counts the sessions of all clients, newest first. It writes nothing. */
+/** Counts the sessions of all clients, newest first, until the deadline. It writes nothing. */
 export async function surveySessions(
   context: CommandContext,
   deadlineMs: number,

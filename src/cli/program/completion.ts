@@ -13,9 +13,9 @@ import { CliError } from '../cli-error.ts';
 import type { Terminal } from '../terminal.ts';
 
 /**
- * Runs `svc completion`: prints a script with which a shell completes command lines of svc. At each completion the script
- * asks svc which words may follow, with `svc completion --after -- WORDS`, and chooses those with the right beginning. So
- * a script that was stored is never outdated.
+ * Runs `svc completion`: prints a script with which a shell completes command lines of svc. At each completion the
+ * script asks svc which words may follow, with `svc completion --after -- WORDS`, and chooses those with the right
+ * beginning. So a script that was stored is never outdated.
  */
 
 type Script = (names: {
@@ -40,8 +40,8 @@ if [ "$funcstack[1]" = ${id} ]; then ${id} "$@"; else
   (( $+functions[compdef] )) || { autoload -Uz compinit && compinit -i -D; }
   compdef ${id} ${names}
 fi`,
-  // fish calls the function of `-n` before it proposes the words of `-a`. It proposes files if that function fails, which
-  // it does if svc prints no word.
+  // fish calls the function of `-n` before it proposes the words of `-a`. It proposes files if that function fails,
+  // which it does if svc prints no word.
   fish: ({ name, id }) => `function ${id}
   set -g ${id}_words (${name} completion --after -- (commandline -opc)[2..-1] 2>/dev/null)
   set -q ${id}_words[1]

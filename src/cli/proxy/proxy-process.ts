@@ -30,7 +30,7 @@ export interface EnsuredProxy {
 const START_MS = 20_000;
 const POLL_MS = 20;
 /**
- * Time without a run file after which the configured address is tried: in a folder that svc cannot write there is none.
+ * Time without a run file after which the configured address is tried: a folder that svc cannot write has no run file.
  */
 const RUN_FILE_MS = 1000;
 

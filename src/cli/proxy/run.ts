@@ -27,7 +27,9 @@ import { wasKilled } from '../../adapters/processes/run-files.ts';
 /** Time that a proxy of another build gets to finish its answers, before this build replaces it. */
 const PATIENCE_MS = 10_000;
 
-/** How often svc checks that the proxy of a running client was not killed. Clients repeat a failed request for minutes. */
+/**
+ * How often svc checks that the proxy of a running client was not killed. Clients repeat a failed request for minutes.
+ */
 const LOOK_MS = 1000;
 
 /** The clients of `svc run`, by the names that users type. */
@@ -89,8 +91,8 @@ export async function runClient({ args: [name = '', ...given], context }: Call):
 
 /**
  * Starts the proxy again at the same address if it is killed or crashes, because the client knows no other address. A
- * proxy that a person stopped stays stopped. Prints nothing, because the client owns the screen. Returns a function that
- * ends these checks.
+ * proxy that a person stopped stays stopped. Prints nothing, because the client owns the screen. Returns a function
+ * that ends these checks.
  */
 function keepProxy({ pid, port, flags }: OwnProxy, context: CommandContext): () => void {
   const folder = dataFolder(context.environment);

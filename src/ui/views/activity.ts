@@ -7,7 +7,9 @@ import type { NewsEvent, NowAnswer } from '../../ports/ui-api.ts';
 
 export type Conversation = ReturnType<typeof summed>;
 
-/** Returns the rows after an event. A request that the page has loaded before the event's arrival is not added again. */
+/**
+ * Returns the rows after an event. A request that the page has loaded before the event's arrival is not added again.
+ */
 export function withNews({ recent }: NowAnswer, { open, finished }: NewsEvent): NowAnswer {
   const known = new Set(recent.map(({ id }) => id));
   return { open, recent: [...finished.filter(({ id }) => !known.has(id)).toReversed(), ...recent] };

@@ -15,7 +15,7 @@ import { MEMORY as WORDS } from '../texts/memory.ts';
 
 /** Shows what recall finds for a prompt: all candidates, best first, and which of them are good enough to be added. */
 
-/** Characters of the longest prompt that the proxy accepts for this. */
+/** Characters of the longest prompt for which the proxy shows candidates. */
 export const PROMPT_CHARS_MAX = 8000;
 
 function useLook(space: string, prompt: string, version: number) {

@@ -25,8 +25,8 @@ import type { MasterKeyRow, SealedSecret, SigningKeyRow } from '../../ports/vaul
 export type Row = Readonly<Record<string, unknown>>;
 
 /**
- * Makes a function that converts a row to a fact. `names`: the members, by column, whose name is not the column's in
- * camel case. `json`: columns with JSON.
+ * Makes a function that converts a row to a fact. The name of a member is its column's name in camel case, except for
+ * the columns in `names`. `json`: columns with JSON.
  */
 export function readerOf<Fact>(
   names: Readonly<Record<string, string>> = {},

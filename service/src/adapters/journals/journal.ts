@@ -20,12 +20,14 @@ import {
 } from '../../../../src/adapters/files/private-files.ts';
 
 /**
- * An append-only file that survives a kill of the process. append() makes one synchronous write (4 us). Syncs run in the
- * background, because they take 4 to 16 ms. Each process writes a file of its own. The next one, which holds the lock of
- * the folder, reads it, and drops a line that does not match its length and checksum.
+ * An append-only file that survives a kill of the process. append() makes one synchronous write (4 us). Syncs run in
+ * the background, because they take 4 to 16 ms. Each process writes a file of its own. The next one, which holds the
+ * lock of the folder, reads it, and drops a line that does not match its length and checksum.
  */
 
-/** Time from a write to the next sync. A power cut loses the writes of this time and of the sync; R27 allows a second. */
+/**
+ * Time from a write to the next sync. A power cut loses the writes of this time and of the sync; R27 allows a second.
+ */
 const SYNC_MS = 500;
 /** Bytes of a line's head: the payload's length and its CRC-32, each as eight hex digits and a space. */
 const HEAD_BYTES = 18;
@@ -56,7 +58,9 @@ export class Journal {
     return this.#bytes;
   }
 
-  /** Appends JSON values, all or none. Throws errors of the file system, and RangeError if the file would be too long. */
+  /**
+   * Appends JSON values, all or none. Throws errors of the file system, and RangeError if the file would be too long.
+   */
   append(values: readonly string[]): void {
     let lines = '';
     let bytes = 0;

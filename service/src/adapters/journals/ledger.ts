@@ -25,7 +25,10 @@ import { entryOf, rowFrom, rowOf } from '../../../../src/adapters/state/ledger-r
 const ROWS_BYTES_MAX = 4 * 1024 * 1024;
 /** Bytes that a row takes in memory in addition to its key and block. */
 const ROW_BYTES = 200;
-/** Bound on cached keys without an entry, 200 bytes each. A long conversation looks up two or three of each prompt. */
+/**
+ * Bound on cached keys without an entry, 200 bytes each. A long conversation looks up two or three keys for each
+ * prompt.
+ */
 const ABSENT_MAX = 20_000;
 const JOURNAL_BYTES_MAX = 16 * 1024 * 1024;
 /**

@@ -42,7 +42,9 @@ interface ReceiptJournalOptions extends Storing {
 }
 
 const BYTES_MAX = 512 << 20;
-/** Bound on the lines of receipts that are not stored yet. They are in memory too: some 100,000 receipts. */
+/**
+ * Bound on the bytes of the lines of receipts that are not stored yet, some 100,000 receipts. They are in memory too.
+ */
 const KEPT_BYTES_MAX = 128 << 20;
 /** Bytes reserved for the line that closes an open receipt. */
 const CLOSING_BYTES = 4096;

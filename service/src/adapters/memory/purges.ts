@@ -79,7 +79,7 @@ export class Purges {
   }
 
   /**
-   * Begins a purge. If the purge exists already, it only returns it: the transaction runs again if the result of its
+   * Begins a purge. If the purge exists already, it only returns it: the transaction may run again if the result of its
    * commit was lost.
    */
   async begin(order: PurgeOrder): Promise<PurgeReceipt> {

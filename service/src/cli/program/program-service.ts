@@ -235,8 +235,8 @@ const GROUPS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns the commands that manage a service, from the table of the console's operations. A group comes before its first
- * command.
+ * Returns the commands that manage a service, from the table of the console's operations. A group comes before its
+ * first command.
  */
 function consoleCommands(): readonly CliCommand[] {
   const groups = new Map(Object.entries(GROUPS));

@@ -69,7 +69,9 @@ const customValues = listOf(
 
 export const credentialShape = text({ min: 1, max: 8192, pattern: /^[\u0021-\u007e]*$/ });
 
-/** The parts of a provider that can be changed. The address cannot, so a credential goes to no other host. */
+/**
+ * The parts of a provider that can be changed. The address cannot, so that a credential is never sent to another host.
+ */
 const providerMembers = {
   credential: credentialShape,
   custom_headers: customValues,

@@ -36,8 +36,8 @@ import type { ProviderChoice } from './provider-choice.ts';
  */
 
 /**
- * The share of the thread's time for background work of all keys together. Requests lose a twentieth of the time, and a
- * node that is never idle still does this work.
+ * The share of the thread's time for background work of all keys together. Requests lose at most a twentieth of the
+ * time, and a node that is never idle still does this work.
  */
 const BACKGROUND = { paceMs: 20, share: 0.05 };
 

@@ -180,7 +180,9 @@ function requestIdIn(headers: readonly string[]): string | undefined {
   return headerOf(headers, 'request-id') ?? headerOf(headers, 'x-request-id');
 }
 
-/** The rate of these receipts for each tenant: more than a user needs who tries things; at most 200 MB a day. */
+/**
+ * The rate of receipts of such requests for each tenant: more than a user needs who tries things; at most 200 MB a day.
+ */
 const RATE = { perMinute: 60, burst: 120 };
 
 /**

@@ -58,7 +58,9 @@ export const capture: Operation = async (call, service) => {
   return once({ call, service, idempotencyKey }, () => take(call, asked));
 };
 
-/** Does the work of a call with an Idempotency-Key, or repeats the answer of an earlier call with key and body. */
+/**
+ * Does the work of a call with an Idempotency-Key, or repeats the answer of an earlier call with the same key and body.
+ */
 async function once(
   { call, service, idempotencyKey }: { call: Call; service: ServiceState; idempotencyKey: string },
   work: () => Promise<CaptureAnswer>,
@@ -106,7 +108,10 @@ async function take(call: Call, asked: CaptureRequest): Promise<CaptureAnswer> {
   };
 }
 
-/** Stores all records and fills `results`. Throws STALE_GENERATION if nothing was written. */
+/**
+ * Stores all records and fills `results`. Throws ServiceFault STALE_GENERATION if the generation changed before
+ * anything was stored.
+ */
 async function storeAll(
   { call, asked, during }: { call: Call; asked: CaptureRequest; during: StateOfCall },
   taken: readonly Taken[],
