@@ -105,7 +105,7 @@ export interface AskingCall {
 
 /** The interval of heartbeats. A lease lasts for three of them, so one late heartbeat ends no lease. */
 const HEARTBEAT_MS = LEASE_MS / 3;
-/** Deadline of summing receipts. */
+/** Deadline of reading from the receipts how much of a budget is spent. */
 const STORE_MS = 1000;
 /** Deadline of booking the end of a call, so that the calls of a silent limiter do not fill the memory. */
 const SETTLE_MS = 5000;

@@ -152,7 +152,7 @@ export interface ConfirmedOptions<Value> {
 interface Known<Value> {
   readonly name: string;
   readonly value: Value;
-  /** When the store was asked for the value. */
+  /** When the store was asked for the value, by the monotonic clock. */
   readonly at: number;
 }
 

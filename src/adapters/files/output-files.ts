@@ -23,7 +23,6 @@ const FILE_BYTES_MAX = 2 * 1024 * 1024;
 const NAME = new RegExp(`^(${REFERENCES.source})\\.txt$`);
 const TEMPORARY = /^\.[0-9a-f]{16}\.tmp$/;
 
-/** Returns the folder of the files. */
 export function outputFolder(dataFolder: string): string {
   return join(dataFolder, 'outputs');
 }

@@ -44,7 +44,7 @@ interface SpaceState {
  */
 export type SpaceChange = 'same' | 'moved' | 'behind';
 
-/** The database with the tables. */
+/** Reads and writes the tables of the acknowledgements. */
 export interface AcknowledgedTables {
   /** Throws errors of SQLite and the file system. */
   read<Result>(work: (rows: Statements) => Result): Result;

@@ -80,7 +80,7 @@ export class HeapBound {
     }, FIRST_MS).unref();
   }
 
-  /** Gives V8 its default flag again. */
+  /** Sets V8's flag back to its default. */
   close(): void {
     clearTimeout(this.#first);
     if (this.#isBounding) {

@@ -61,7 +61,6 @@ interface Thread extends Pick<Worker, 'postMessage' | 'ref' | 'terminate' | 'unr
   on(event: 'error' | 'exit', listener: () => void): unknown;
 }
 
-/** Starts a worker thread. */
 export function startThread(file: URL, workerData: WorkerInput): Thread {
   // Load this module only here. Hooks start no worker, and Node 24 needs 4 ms to load it.
   const threads = process.getBuiltinModule('node:worker_threads');

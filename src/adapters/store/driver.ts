@@ -268,8 +268,8 @@ const DAY_MS = 24 * 3600 * 1000;
 
 /**
  * Returns the time from which ages may be counted without the clock: the end of the third newest day (UTC) in a column
- * of times, in milliseconds since 1970; 0 if there are fewer days. A clock that was ahead on two days wrote the later
- * ones.
+ * of times, in milliseconds since 1970; 0 if there are fewer days. So the age stays right even if the clock was ahead
+ * on two later days.
  */
 export function sureTime(
   rows: Pick<Statements, 'get'>,

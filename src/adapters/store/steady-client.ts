@@ -4,8 +4,8 @@ import { HELPER, type StoreCallName, type StoreCalls } from './protocol.ts';
 import { MemoryError } from '../../core/errors.ts';
 
 /**
- * Calls the store's worker, and a second worker for reads while the first is held up by another call: that may wait for
- * another process's lock (up to 5 s) or for a slow disk. SQLite lets a connection read while another one writes, so
+ * Calls the store's worker, and a second worker for reads while the first is held up by another call, which may wait
+ * for another process's lock (up to 5 s) or for a slow disk. SQLite lets a connection read while another one writes, so
  * recalls and proofs need not wait for that. The second worker takes about 9 MB, so it is started when it is needed and
  * ended after a while.
  */

@@ -8,7 +8,7 @@ import { asRecord, asText, parseJson } from '../../core/bytes/json-fields.ts';
 
 const ROOT = '/svc/ui/api/';
 const SECRET_HEADER = 'x-svc-ui-secret';
-/** Deadline of a call. */
+/** Default deadline of a call. */
 const CALL_MS = 20_000;
 const RECONNECT_MS = 2_000;
 

@@ -13,9 +13,9 @@ import { Journal, type JournalOptions, type LeftJournal, takeJournals } from './
 import { entryOf, rowFrom, rowOf } from '../../../../src/adapters/state/ledger-row.ts';
 
 /**
- * The ledger of a service. A table has all entries; the newest ones are in a journal until the table has them, so that
- * a kill loses none; a cache saves queries. A failure never reaches the request: without an entry it costs a little
- * more.
+ * The ledger of a service: a table, a journal of the entries that the table does not have yet, so that a kill loses
+ * none, and a cache, which saves queries. A failure never reaches the request, which costs a little more without its
+ * entries.
  */
 
 /**

@@ -36,7 +36,7 @@ export class Statistics {
   readonly #timer: NodeJS.Timeout;
   #isLooking = false;
 
-  /** Looks every `periodMs` until it is stopped. */
+  /** Checks the tables every `periodMs` until stop() is called. */
   constructor(open: () => Promise<Transactions>, periodMs = PERIOD_MS) {
     this.#open = open;
     this.#timer = setInterval(() => void this.#look(), periodMs).unref();
