@@ -186,7 +186,7 @@ function marking(folder: string, store: ServiceStore): ServiceStore {
   }));
 }
 
-// Writes the settings, for commands, which import no adapters.
+// Re-exported for the commands, which import no adapters.
 export { backUpService, checkService, restoreService } from '../adapters/service-store/backup.ts';
 export { lockServiceFolder } from '../adapters/service-store/database.ts';
 

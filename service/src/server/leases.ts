@@ -101,7 +101,7 @@ export async function joinNodes(facts: NodeFacts): Promise<JoinedNode> {
     const others = nodes.filter(({ holder }) => holder !== id);
     other = others.find((one) => limiterPlace === undefined || one.note !== note)?.note;
   };
-  // Takes the lease before it reads the others: of two nodes that start at once, at least one sees the other.
+  // Take the lease before reading the others: of two nodes that start at once, at least one then sees the other.
   await own.takeLease(lease);
   // A node whose lease expired takes it again.
   const stop = keepLease(async () => {

@@ -256,9 +256,9 @@ export const OTHER_CLIENTS: readonly OtherClient[] = [
     },
     print({ urlWithToken, model }) {
       if (model === undefined) throw needsModel('Cline', 'svc print-config cline --model MODEL');
-      // The token is in the address, but the client requires a key too.
       const name = shellQuote(model, 'sh');
       return {
+        // The token is in the address, but the client requires a key too.
         text: `cline auth -p ${CLINE_PROVIDER} -k svc -b ${urlWithToken}/v1 -m ${name}`,
         notes: [`Run this once, then: cline -P ${CLINE_PROVIDER}, or svc run cline`],
       };

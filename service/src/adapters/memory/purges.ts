@@ -138,7 +138,7 @@ export class Purges {
     const placed = await this.#placed(purgeId);
     if (placed?.purge.state !== 'tombstoned') return 'over';
     const { purge, spaceId, upto } = placed;
-    // Locks the space: if two nodes erase at once, the second one waits here.
+    // Lock the space: if two nodes erase at once, the second one waits here.
     await this.#rows.get(MEMORY.lockSpaceById, this.#tenant, spaceId);
     const doomed = await this.#rows.all<DoomedRow>(
       MEMORY.doomed,
