@@ -103,7 +103,7 @@ export const RECORD_CHARS_MAX = 512 * 1024;
 const NAME_CHARS_MAX = 1024;
 const EXCHANGES_MAX = 2 ** 32;
 
-/** Returns a key for a record that is on its way to the memory. If its time is known, equal words elsewhere differ. */
+/** Returns a key for a record on its way to the memory. Equal texts share it; timed ones only in the same exchange. */
 export function captureKeyOf({ digest, space, isTimed, fingerprint }: MemoryRecord): string {
   return `${digest} ${space} ${isTimed === true ? fingerprint : ''}`;
 }

@@ -47,7 +47,7 @@ export class TranscriptReader {
   readonly #client: TranscriptClient;
   readonly #own: OwnBlocks;
   #entries: Entry[] = [];
-  /** Conversations that the user left by returning to an earlier prompt. Their entries from `from` on were left. */
+  /** Conversations that the user left by returning to an earlier prompt. Others share their entries before `from`. */
   #abandoned: { readonly entries: readonly Entry[]; readonly from: number }[] = [];
   /** For each line's id, the number of entries up to and including that line. */
   readonly #entriesAt = new Map([['', 0]]);

@@ -472,7 +472,7 @@ function pinsOf(
   ];
 }
 
-/** Copies a fact with its date. With its old date, a copy is removed too if the user forgets a record meanwhile. */
+/** Copies a fact with its date. The old date lets the copy be removed too if the user forgets a record meanwhile. */
 function factOf({ block, form, space, quoted, at }: DatedFact): DatedFact {
   return { block, form, space, ...(quoted && { quoted }), at };
 }

@@ -84,7 +84,7 @@ const STATUS_WORDS = new Set(
   todas las pruebas pasan todo listo hecho sin errores compila correctamente está ahora y el los os testes passam tudo pronto
   tutti i test passano fatto senza errori compila tutto è`.split(/\s+/),
 );
-/** Matches the words of which every status in STATUS_WORDS has at least one. */
+/** Matches words of which each sentence that STATUS_WORDS recognises has at least one. */
 const STATUS =
   /\b(?:tests?|build\w*|lint\w*|ci|pass(?:es|ed|ing)?|commit(?:s|ted)?|push(?:ed)?|merged|done|compil\w+|green|verified|finished|complete[d]?|ready|type ?checks?|fertig|erfolgreich|terminé|réussi|pruebas|pasan|compila|listo|testes|passano|fatto|work(?:s|ing)?)\b/iu;
 const WITHOUT_BLANKS = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;

@@ -576,7 +576,7 @@ function readSentence(named: Named): Stretch | undefined {
   if (start !== given) return isSecret ? bare : undefined;
   // "changed from … to …": both are secrets, and one mask covers them.
   const former = FORMER.exec(lead);
-  // If another word follows the name, not the password has changed: "the password check from client to server".
+  // If another word follows the name, something else has changed: "the password check from client to server".
   if (former?.groups === undefined) return isSecret && !/ from /.test(lead) ? bare : undefined;
   const { join = '', secret = '' } = former.groups;
   const formerStart = nameEnd + join.length;
