@@ -164,8 +164,8 @@ function facetsOf(text: string): Facets {
 }
 
 const REFUSED =
-  /\b(?:not|instead of|rather than|no longer(?: use)?|stop using|forget about|no more)\s+((?:[\w@./-]+\s?){1,3})/gi;
-const NEGATIVE = /\b(?:never|don'?t|do not|stop|avoid|no longer|no need|not)\b/i;
+  /\b(?:not|instead of|rather than|no longer(?: use)?|stop using|forget about|said about|no more)\s+((?:[\w@./-]+\s?){1,3})/gi;
+const NEGATIVE = /\b(?:never(?! ?mind)|don'?t|do not|stop|avoid|no longer|no need|not)\b/i;
 
 /** Removes short quoted values ("_c"): they say nothing about the rule's subject. */
 function withoutValues(text: string): string {
@@ -206,7 +206,7 @@ function namingIn(text: string): Set<string> {
     for (const [aspect, pattern] of ASPECTS) {
       if (!pattern.test(clause)) continue;
       if (
-        /\b(?:start|begin)\w*\b(?! (?:all|your|the|every|each|with|\w+ names?|function|method|variable|attribute|argument|class|them|it))/i.test(
+        /\b(?:start|begin)\w*\b(?! (?:all|any|each|every|my|new|our|the|your|with|\w+ names?|function|method|variable|attribute|argument|class|them|it))/i.test(
           clause,
         ) &&
         aspect === 'start' &&

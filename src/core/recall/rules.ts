@@ -51,8 +51,8 @@ const FOR_GOOD =
 
 // Matches the opening of a sentence, which says nothing about the demand.
 const OPENING = new RegExp(
-  '^(?:(?:ok(?:ay)?|great|good|excellent|perfect|now|so|and|but|also|then|no|yes|hey|well|first(?:ly)?|second(?:ly)?|' +
-    `third(?:ly)?|${FOR_GOOD}|similarly|likewise|in addition|on top of that|as you know|always(?=, and i mean)|and i mean always|even if [^,;]{1,80}|finally|[^:.!?,;]{1,80}(?=:\\s)|` +
+  '^(?:(?:and i mean always|ok(?:ay)?|great|good|excellent|perfect|now|so|and|but|also|then|no|yes|hey|well|first(?:ly)?|second(?:ly)?|' +
+    `third(?:ly)?|${FOR_GOOD}|similarly|likewise|in addition|on top of that|as you know|always(?=, and i mean)|even if [^,;]{1,80}|finally|[^:.!?,;]{1,80}(?=:\\s)|` +
     'lastly|last|next|additionally|furthermore|moreover|again|oh|actually|important|note|remember|' +
     "please|as i(?:'ve)? said(?: \\w+){0,2}(?=,)|like i said|i(?:'ve| have)? (?:already )?(?:told|asked) you(?: \\w+){0,3}(?=[,:])|" +
     'just|one more thing|another thing|for (?:this|our|the|all) [\\w ]{1,30}|in (?:this|our|the|all|your) [\\w ]{1,30}?(?=[,:;]| (?:always|never|please|we|use)\\b)|' +
@@ -67,7 +67,7 @@ const STRONG = new RegExp(
 );
 /** Matches a remark that the user has asked for it before. */
 const TOLD =
-  /\b(?:i(?:'ve| have)? (?:already )?(?:told|asked) you|how many times|as i(?:'ve)? said|like i said|again and again)\b/i;
+  /\b(?:i(?:'ve| have)? (?:already )?(?:told|asked) you|how many times|how often (?:did|do|must) i|as i(?:'ve)? said|like i said|again and again)\b/i;
 /** Matches a demand about something that is yet to be written. */
 const LASTING = new RegExp(
   `\\b(?:remember to|don't forget to|(?:every|each|any) (?:[\\w-]+ )?(?:${THING}) (?:that )?you(?:'ll)? (?:write|create|make|add|define)|in your future)\\b`,
@@ -94,8 +94,8 @@ const ALL_OF = new RegExp(
 const ALL_WORD = /\b(?:all|every|each|any|no|your)\b/i;
 /** Matches a kind of things, named without an article: "in functions". */
 const KIND = new RegExp(
-  `(?:^|\\b(?:in|to|for|of|with|on|from|use|using|include|including|add|adding|end|ending|start|starting|begin|prefix|suffix|name|naming|write|writing|touch|edit|import|importing|commit|and|or|no))\\s+` +
-    `(?:[\\w-]+\\s+){0,2}(?:names|functions|methods|classes|variables|attributes|arguments|parameters|comments|docstrings|annotations|hints|tests|commits|files|imports|types|statements|assertions|asserts|decorators|modules|strings|messages|branches|dependencies|code|exceptions|constants|packages|scripts|mocks|prs|pull requests|todos)\\b`,
+  `(?:^|\\b(?:in|to|for|of|with|on|from|use|using|include|including|add|adding|end|ending|start|starting|begin|prefix|suffix|name|naming|write|writing|touch|edit|import|importing|commit|declaring|defining|and|or|no))\\s+` +
+    `(?:[\\w-]+\\s+){0,2}(?:names|functions|methods|classes|variables|attributes|arguments|parameters|comments|docstrings|annotations|hints|tests|commits|files|imports|exports|types|statements|assertions|asserts|decorators|modules|strings|messages|branches|dependencies|code|exceptions|constants|packages|scripts|mocks|prs|pull requests|todos)\\b`,
   'i',
 );
 /** Matches an announcement that rules follow. */
@@ -112,12 +112,12 @@ const DEMAND = new RegExp(
     "|\\b(?:i|we|i'd|we'd|they)(?:'d|'ll| would| do| also| will| really| just)* (?:want|need|like|expect|ask|prefer|require|encourage|urge|insist|recommend|suggest|appreciate)\\b" +
     "|\\byou(?:'ll| will| should| must| need to| have to| are to| shall| can(?:'t|not)| may not| ought to|'re to)\\b" +
     "|\\b(?:let's|let us) (?:always|never|only|not ever|from now on)\\b" +
-    '|\\b(?:emphasi[sz]e|stress|highlight|reiterate) the (?:importance|use|need|value)\\b' +
+    '|\\b(?:emphasi[sz]e|stress|highlight|reiterate) the (?:importance|use|need|value)\\b|\\bplace (?:an? )?(?:\\w+ )?emphasis on (?:\\w+ing|the use of)\\b' +
     `|${IMPORTANT}`,
   'i',
 );
 const EMPHASISED = new RegExp(
-  `\\b(?:emphasi[sz]e|stress|highlight|reiterate) the (?:importance|use|need|value) of\\b|${IMPORTANT}`,
+  `\\b(?:(?:emphasi[sz]e|stress|highlight|reiterate) the (?:importance|use|need|value) of|place (?:an? )?(?:\\w+ )?emphasis on (?:\\w+ing|the use of))\\b|${IMPORTANT}`,
   'i',
 );
 /** Matches a wish about the agent or the whole team: "I want you to …". */
@@ -128,7 +128,7 @@ const OUR_WAY =
   /\bwe(?:'re| are|'ll| will)? (?:(?:always|never|only|don'?t|do not|now|all|also|strictly|should|going to|consistently) )*(?:prefer(?:ring)?|requiring|calling|using|ending|starting|use|including|adding|standardizing|standardising|include|add|maintain|write|run|follow|adhere|prefer|require|expect|commit|name|start|end|avoid|put|keep|switched to|moved to|agreed|decided|insist)\b/i;
 /** Matches "One of our conventions is to …", "another practice is the use of …". */
 const PRACTICE_IS =
-  /^(?:(?:one|two|three|another|other|some|the|our|my|a|an|key|important|essential|crucial|specific|new|general|of|first|second|next|last|thing|things|coding|naming|style|team|more)\s+)*(?:convention|practice|rule|standard|guideline|policy|preference|requirement|habit|aspect|point|instruction|thing|conventions|practices|rules|standards|guidelines|requirements)\b[^.:;]{0,60}?\b(?:is|are)\s+(?:that|to|(?:the )?(?:\w+ )?(?:use|inclusion|addition|importance) of|about|regarding|using|adding|including|always|never|add|use|put|start|end)\b/i;
+  /^(?:(?:one|two|three|another|other|some|the|our|my|a|an|key|important|essential|crucial|specific|new|general|of|first|second|next|last|thing|things|coding|naming|style|team|more)\s+)*(?:convention|practice|rule|standard|guideline|policy|preference|requirement|habit|aspect|point|instruction|thing|conventions|practices|rules|standards|guidelines|requirements|things (?:that )?(?:i|we) (?:expect|insist on|require|value))\b[^.:;]{0,60}?\b(?:is|are)\s+(?:that|to|(?:the )?(?:\w+ )?(?:use|inclusion|addition|importance) of|about|regarding|using|adding|including|always|never|add|use|put|start|end)\b/i;
 /** Matches a sentence that announces a rule and states none. */
 const ONLY_ANNOUNCES =
   /\b(?:follow|focus on|adopt(?:ing)?|implement(?:ing)?|incorporat(?:e|ing)|give|share|apply|adhere to|discuss|talk (?:to you )?about|touch (?:base )?(?:with you )?on|update (?:you )?on|use|using|emphasi[sz]e|reinforce|keep|remember|pay attention to|go over|mention|review|introduce)\b(?: (?:the|our|a|an|some|these|those|this|your|you|importance|of|in|mind|few|couple|two|three|four|specific|particular|certain|new|important|key|consistent|on|with|following|general|updated?|additional|coding|naming|style|code|best|team|small|simple|company|standard|programming))* (?:conventions?|guidelines?|practices?|rules?|standards?|instructions?|changes?|updates?|things|points|requirements?|aspects?|polic(?:y|ies)|style)\b/i;
@@ -156,13 +156,13 @@ const PRODUCT = new RegExp(
 );
 /** Matches a report of what somebody does or did. */
 const ABOUT_SELF =
-  /^(?!it's|it is)(?:i|i've|i'm|we've|we had|he|she|they|it)\b(?!(?:'d|'ll| would| do| also| will| really| just| can| must)* (?:want|need|like|expect|ask|prefer|require|encourage|urge|insist|recommend|suggest|told|already|have told|asked))|^(?:each|every) time (?:i|we) [^.]{1,60}? you (?!(?:are to|can|have to|must|need to|shall|should|will)\b)/i;
+  /^(?!it's|it is)(?:i|i've|i'm|we've|we had|he|she|they|it)\b(?!(?:'d|'ll| would| do| also| will| really| just| can| must)* (?:want|need|like|expect|ask|prefer|require|encourage|urge|insist|recommend|suggest|told|already|have told|asked)| (?:migrated|moved|switched) (?:from|to)|(?:'d| would)? rather| (?:really )?(?:don't|do not|dislike|hate))|^(?:each|every) time (?:i|we) [^.]{1,60}? you (?!(?:are to|can|have to|must|need to|shall|should|will)\b)/i;
 /** Matches what somebody will see of the product: "you should see the list". */
 const YOU_SEE =
   /\byou(?:'ll| will| should| must| can)? (?:always |never )?(?:see|get|receive|notice|find|hear|be able)\b/i;
 /** Matches an order to end a habit. */
 const HABIT =
-  /^(?:please )?(?:stop|quit|no more) (?:adding|apologi[sz]ing|asking|assuming|committing|creating|guessing|importing|leaving|making|mocking|putting|repeating|saying|suggesting|using|wrapping|writing)\b/i;
+  /^(?:please )?(?:stop|quit|no more) (?:adding|apologi[sz]ing|asking|assuming|committing|creating|explaining|guessing|importing|leaving|making|mocking|putting|reformatting|repeating|saying|skipping|suggesting|touching|using|wrapping|writing)\b/i;
 /** Matches "We don't mock the database", "no more inline styles". Together with HERE it is a rule. */
 const NEVER_OURS =
   /\bwe (?:never|don'?t|do not) (?!care|get|had|have|knew|know|need|see|support|think|want)\w+|^no more \w+/i;
@@ -179,6 +179,69 @@ const COMES_WITH = new RegExp(
 const FOR_EACH = /^(?:every|each|all) /i;
 /** Matches "Tabs, not spaces": a custom without a verb. */
 const NOT_BUT_HERE = /^(?:(?:no|nope|nah)[,.: ]+)?[\w@.+-]+(?: \w+)?,? not [\w@.+-]+\b/i;
+/** What code has besides THING. With THING it is what a taste or a ban in code is about. */
+const CODE_THING = `${THING}|abbreviations?|any|calls?|callbacks?|casts?|emojis?|globals?|hacks?|ifs?|lambdas?|loops?|macros?|mutations?|numbers|one-liners?|prints?|pushes|returns?|semicolons?|singletons?|styles?|ternar(?:y|ies)`;
+/** Matches a taste about things of a kind: "I prefer early returns over nested ifs". One design or option is no kind. */
+const PREFERS = new RegExp(
+  "^i(?:'d| would| do)?(?: (?:always|generally|much|really|strongly|usually))* (?:prefer|rather (?:have|see|use)|don't (?:like|want)|do not (?:like|want)|dislike|hate) " +
+    '(?!(?:an?|another|how|it|its|my|one|option|our|that|the|these|this|those|to|what|when|your)\\b|\\d)[\\w-]+(?: [\\w-]+){0,3}? ?\\b(?:' +
+    `${CODE_THING})\\b`,
+  'i',
+);
+/** Matches a ban: "no inline styles", "no network calls in unit tests". */
+const BANS = new RegExp(
+  `^no (?!exceptions?\\b)(?:more )?(?:[\\w.-]+ ){0,2}(?:${CODE_THING}|console\\.log)\\b`,
+  'i',
+);
+/** Matches a sentence that is called a rule: "House rule: …". */
+const IS_LABELLED =
+  /^(?:(?:a|another|general|golden|hard|house|my|new|one|our|simple|team|the) )*(?:convention|guideline|policy|rule)s?: /i;
+/** Matches an order that needs the user's consent each time: "don't commit unless I ask", "ask before you delete anything". */
+const CONSENT = new RegExp(
+  `^(?:please )?(?:don'?t|do not|only) \\w+\\b[^.;]*\\b(?:unless|when|if) i(?:'ve| have)? (?:agree|approve|ask|confirm|say|tell|told)` +
+    `|^(?:please )?(?:ask|check with|confirm with)(?: me)?(?: first)?,? before (?:you \\w+|\\w+ing)\\b(?!.*\\b(?:it|that|these|this|those)\\b)`,
+  'i',
+);
+const OCCASION =
+  '(?:before|after|with) (?:every|each|any) (?:single )?(?:change|commit|edit|feature|fix|merge|pr|pull request|push|refactoring|release|task)';
+/** Matches work for each commit or change: "before every commit run make check". */
+const EACH_TIME = new RegExp(
+  `^(?:${OCCASION},? )?(?:please )?(?:ask|build|check|commit|format|lint|pull|push|rebase|regenerate|run|show|summari[sz]e|test|update|verify|write)\\b`,
+  'i',
+);
+const ON_OCCASION = new RegExp(`\\b${OCCASION}\\b`, 'i');
+/** Matches a custom that is told by its contrast: "tests live next to the source, not in a folder". */
+const THINGS_NOT = new RegExp(
+  `^(?:[\\w-]+ ){0,2}(?:${CODE_THING}|fixtures?) (?!are|is|was|were)[a-z]+ [^.;]*, not\\b`,
+  'i',
+);
+/** Matches "Function names are snake_case". */
+const NAMES_ARE = /^(?:[\w-]+ ){0,2}names are (?:\w+[-_ ]?case|upper|lower|plural|singular)/i;
+/** Matches "all new components are function components". */
+const ALL_ARE = new RegExp(
+  `^(?:all|every|each) (?:[\\w-]+ ){0,2}(?:${THING}) (?:are|is|live|go|use|have)\\b`,
+  'i',
+);
+/** Matches "migrations are never edited". */
+const ARE_NEVER = new RegExp(
+  `^(?:[\\w-]+ ){0,2}(?:${THING}) (?:are|get) (?:always|never|only)\\b`,
+  'i',
+);
+/** Matches "we moved to biome, so no more prettier". */
+const MOVED =
+  /\bwe(?:'ve| have)? (?:migrated|moved|switched) (?:from \S+ )?to \S+.*\b(?:no more|stick (?:to|with)|(?:do not|don't|not) \w+ any ?more)\b/i;
+/** Matches "use uv instead of pip in this project". "Here" alone may be a place in a file. */
+const USE_IN_PROJECT =
+  /^(?:please )?(?:prefer|run|use|write)\b.*\b(?:instead of|not|rather than)\b.*\bin (?:this|our) (?:codebase|monorepo|project|repo|repository|workspace)\b/i;
+/** Matches the return of a tool that an earlier rule refused: "never mind what I said about jest, do use it again". */
+const AGAIN = /\bdo use [\w@.+-]+ again\b/i;
+const YOU_MAY_NOT = /^you (?:may|must|shall|should)(?: not|n't) /i;
+/** Matches an occasion that the sentence itself names, so that "it" points to nothing outside. */
+const NAMES_OCCASION = /^(?:(?:each|every) time|when|whenever) you\b[^,]*,/i;
+/** Matches our convention in a word: "our convention is kebab-case for file names". */
+const CONVENTION_IS =
+  /^(?:our|my|the) (?:[\w-]+ )?(?:convention|policy|rule|standard|style)(?: here)? is \w/i;
+
 /** Matches an order for one task. The part after a comma describes its result, even if it sounds permanent. */
 const STRONG_IN_A_TASK = new RegExp(
   "^(?:(?:ok(?:ay)?|now|so|and|then|also|please|let's|can you|could you)[, ]+)*" +
@@ -198,17 +261,17 @@ const IS_EVENT =
 /** Rules in other languages: words that make a demand permanent, with the demand's verb if needed. */
 const OTHER_LANGUAGES = [
   // German
-  /(?:^|[,;:]\s*)(?:bitte |und |also |nein,? )*(?:ab jetzt|ab sofort|von nun an|künftig|in zukunft|immer|niemals|nie)\b|\b(?:verwende|benutze|nutze|schreib\w*|mach\w*|antworte|committe|teste|nimm|fass\w*)\b[^.]{0,60}\b(?:immer|nie|niemals|nie wieder|nicht mehr|stets)\b|\bwir (?:verwenden|benutzen|nutzen|nehmen|schreiben)\b[^.]{0,60}\b(?:hier|immer|nie|nicht)\b|^(?:bitte )?keine?n? [^.]{1,60}\b(?:mehr|im code|hier|in diesem (?:projekt|repo))\b/iu,
+  /(?:^|[,;:]\s*)(?:bitte |und |also |nein,? )*(?:ab jetzt|ab sofort|von nun an|künftig|in zukunft|immer|niemals|nie)\b|\b(?:verwende|benutze|nutze|schreib\w*|mach\w*|antworte|committe|teste|nimm|fass\w*)\b[^.]{0,60}\b(?:immer|nie|niemals|nie wieder|nicht mehr|stets)\b|\bwir (?:verwenden|benutzen|nutzen|nehmen|schreiben)\b[^.]{0,60}\b(?:hier|immer|nie|nicht)\b|^hör(?:t|en sie)? (?:bitte )?auf\b|^(?:bitte )?keine?n? [^.]{1,60}\b(?:mehr|im code|hier|in diesem (?:projekt|repo))\b/iu,
   // French
   /(?:à partir de maintenant|désormais|dorénavant|à l[’']avenir)|(?:^|[,;:]\s*)(?:s[’']il (?:te|vous) pla[iî]t,? )?(?:toujours\b|ne\s+\w+\s+jamais\b|n[’']\w+\s+jamais\b|\w+ez?\s+toujours\b)|\b(?:ici|dans ce (?:projet|dépôt)),? (?:on|nous) (?:utilis|écri)\w+/iu,
   // Spanish
-  /(?:de ahora en adelante|a partir de ahora|en adelante|en el futuro)|(?:^|[,;:]\s*)(?:por favor,? )?(?:siempre|nunca|jamás)\b|\b(?:usa|utiliza|escribe|añade|ejecuta|responde)\b[^.]{0,60}\b(?:siempre|nunca)\b|\baquí (?:usamos|utilizamos)\b/iu,
+  /(?:de ahora en adelante|a partir de ahora|en adelante|en el futuro)|(?:^|[,;:]\s*)(?:por favor,? )?(?:siempre|nunca|jamás|no \w+ (?:nunca|jamás))\b|\b(?:usa|utiliza|escribe|añade|ejecuta|responde)\b[^.]{0,60}\b(?:siempre|nunca)\b|\baquí (?:usamos|utilizamos)\b/iu,
   // Portuguese
   /(?:a partir de agora|de agora em diante|daqui para a frente|daqui pra frente)|(?:^|[,;:]\s*)(?:por favor,? )?(?:sempre|nunca|jamais)\b|\b(?:use|usa|escreva|adicione|execute|responda)\b[^.]{0,60}\b(?:sempre|nunca)\b|\baqui (?:usamos|utilizamos)\b/iu,
   // Italian
   /(?:d[’']ora in poi|da ora in poi|d[’']ora in avanti|in futuro)|(?:^|[,;:]\s*)(?:per favore,? )?(?:sempre|mai|non \w+ mai)\b|\b(?:usa|scrivi|aggiungi|esegui|rispondi)\b[^.]{0,60}\b(?:sempre|mai)\b|\bqui usiamo\b/iu,
   // Russian
-  /(?:отныне|впредь|с этого момента|в дальнейшем)|(?:^|[,;:]\s*)(?:пожалуйста,? )?(?:всегда|никогда не) [а-яё]+(?:йте|й|ите|и|ьте|ь)(?![а-яё])|(?:здесь|у нас|в этом проекте) (?:мы )?(?:используем|пишем)/iu,
+  /(?:отныне|впредь|с этого момента|в дальнейшем)|(?:^|[,;:]\s*)(?:пожалуйста,? )?(?:всегда|никогда не|больше (?:никогда )?не) [а-яё]+(?:йте|й|ите|и|ьте|ь)(?![а-яё])|(?:здесь|у нас|в этом проекте) (?:мы )?(?:используем|пишем)/iu,
   // Chinese
   /(?:从现在开始|从现在起|今后|以后(?:都|请|不要|必须|一律)|始终|总是要|一律|永远不要|绝不要|绝对不要|不要再|每次都|请始终|务必)|(?:这里|本项目|这个项目)[^。]{0,4}(?:用|使用)[^。]*(?:不用|不要|不是|别用)/u,
   // Japanese
@@ -278,7 +341,7 @@ export function withdrawalsIn(text: string): string[] {
 }
 
 const WITHDRAWS =
-  /\b(?:(?:forget|ignore|drop|disregard|scrap|cancel|lift|remove) (?:about )?(?:the|that|my|our|what i said)\b[^.]{0,40}\b(?:rule|convention|instruction|about|guideline|policy|practice|requirement)\b|(?:no need to|don'?t (?:have|need) to|do not (?:have|need) to|needn'?t|not necessary to|no longer (?:need|have|required?|necessary|want|use))\b[^.]{0,80}(?:any ?more|from now on|going forward)?|you (?:can|may) (?:stop|skip|now|again)\b)/i;
+  /\b(?:(?:forget|ignore|drop|disregard|scrap|cancel|lift|never ?mind|remove) (?:about )?(?:the|that|my|our|what i said)\b[^.]{0,40}\b(?:rule|convention|instruction|about|guideline|policy|practice|requirement)\b|(?:no need to|don'?t (?:have|need) to|do not (?:have|need) to|needn'?t|not necessary to|no longer (?:need|have|required?|necessary|want|use))\b[^.]{0,80}(?:any ?more|from now on|going forward)?|you (?:can|may) (?:stop|skip|now|again)\b)/i;
 
 /**
  * Says whether a sentence states a rule. It looks for a demand first, because the patterns of the exceptions take 50 ms
@@ -296,6 +359,7 @@ function isRule(sentence: string, isAnnounced: boolean): boolean {
     return !STRONG_IN_A_TASK.test(plain);
   const said = plain
     .replace(OPENING, '')
+    .replace(/^let(?:'s| us) not /i, "don't ")
     .replace(/^(?:to|(?:can|could|would|will) you(?: please)?) (?=\w)/i, '');
   const isHabit = HABIT.test(said) && !ONE_OFF.test(plain);
   return (
@@ -310,6 +374,7 @@ function isRule(sentence: string, isAnnounced: boolean): boolean {
 function isDemand({ plain, said, isAsked, isAnnounced }: Sentence): boolean {
   if (PRACTICE_IS.test(said)) return isForGoodIn(plain) || VALUE.test(plain) || isGeneral(plain);
   if (!isAsked && FOR_EACH.test(said) && COMES_WITH.test(said)) return true;
+  if (!isAsked && !ONE_OFF.test(plain) && isCustom(plain, said)) return true;
   if (!isAsked && HERE.test(plain)) {
     const isOrder = NEVER_DO.test(said);
     if (isOrder || NOT_BUT_HERE.test(plain) || NEVER_OURS.test(said)) {
@@ -322,6 +387,10 @@ function isDemand({ plain, said, isAsked, isAnnounced }: Sentence): boolean {
   if (ONE_OFF.test(plain) || isAsked) return false;
   if (isOurs && (HERE.test(plain) || NOT_BUT.test(plain) || /^no[,.: ]/i.test(plain)))
     return !PAST.test(plain);
+  if (isAnnounced && YOU_TO.test(said) && VALUE.test(withoutApostrophes(plain)))
+    return !PAST.test(plain);
+  const isAvoided = /^(?:please )?avoid /i;
+  if (isAvoided.test(said) && KIND.test(said.replace(isAvoided, ' '))) return true;
   if (!isGeneral(plain)) return false;
   if (MUST.test(said) && THINGS_MUST.test(said)) return !PAST.test(plain) && !IS_TASK.test(plain);
   if (isOurs && (isAnnounced || NAMING.test(plain)) && CONVENTION.test(said))
@@ -329,9 +398,31 @@ function isDemand({ plain, said, isAsked, isAnnounced }: Sentence): boolean {
   if (/^(?:please )?(?:remember|make sure|be sure|ensure)\b/i.test(said) && CONVENTION.test(said))
     return true;
   if (/^(?:please )?(?:do not|don'?t|dont|stop|avoid)\b/i.test(said)) return KIND.test(said);
+  if (YOU_MAY_NOT.test(said)) return KIND.test(said);
   const isStressed = isAnnounced || YOU_TO.test(said) || EMPHASISED.test(said);
   if (isStressed && (isOurs || DEMAND.test(said))) return !PAST.test(plain);
   return ORDERS_CONVENTION.test(said) && /\b(?:names?|naming)\b/i.test(plain);
+}
+
+/** Says whether a sentence states a custom, a taste or a ban in a form that is permanent by itself. */
+function isCustom(plain: string, said: string): boolean {
+  const isCalledRule = IS_LABELLED.test(plain) || TOLD.test(plain);
+  // The opening of a sentence includes "no", so a ban is looked for before it is removed.
+  const ban = plain.replace(/^[^:.!?,;]{1,80}:\s+/, '');
+  if (/^no /i.test(ban) && BANS.test(ban))
+    return isCalledRule || STRONG.test(plain) || HERE.test(plain);
+  if (isCalledRule && (DEMAND.test(said) || ARE_NEVER.test(said))) return true;
+  return (
+    (/^i\b/i.test(said) && PREFERS.test(said)) ||
+    CONSENT.test(said) ||
+    (ON_OCCASION.test(plain) && EACH_TIME.test(plain)) ||
+    (HERE.test(plain) && (THINGS_NOT.test(said) || NAMES_ARE.test(said))) ||
+    (STRONG.test(plain) && ALL_ARE.test(said)) ||
+    (CONVENTION_IS.test(plain) && isGeneral(plain)) ||
+    MOVED.test(plain) ||
+    USE_IN_PROJECT.test(said) ||
+    AGAIN.test(plain)
+  );
 }
 
 interface Sentence {
@@ -357,7 +448,7 @@ function isAboutOthers(plain: string, said: string): boolean {
 /** Says whether a sentence only refers to rules that another one states. */
 function isAboutRules(plain: string, said: string): boolean {
   const isAnnouncement = ONLY_ANNOUNCES.test(plain) && !VALUE.test(withoutApostrophes(plain));
-  return isAnnouncement || REFERS_BACK.test(said);
+  return isAnnouncement || (REFERS_BACK.test(said) && !NAMES_OCCASION.test(plain));
 }
 
 /** Removes text in brackets: it is a remark and no demand. */
