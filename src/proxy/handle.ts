@@ -4,7 +4,6 @@ import type { Answer } from '../core/dialects/answer.ts';
 import { apiOf } from '../core/dialects/apis.ts';
 import { type CompressionMode, decideModes, type Modes, modesToTell } from '../core/http/modes.ts';
 import { applyEdits, type Edit } from '../core/plan/item-edits.ts';
-import type { Leaving } from '../core/shortening/omissions.ts';
 import { modesWithout, trialOf } from '../core/meter/hold-out.ts';
 import { CLEARING_BETA } from '../core/shortening/provider-clearing.ts';
 import {
@@ -25,7 +24,7 @@ import { Bonds, type Relayed } from './bonds.ts';
 import type { Bond, Placement } from '../core/recall/injections.ts';
 import type { ClientRequest, ConfiguredUpstream, ProxyDependencies } from './dependencies.ts';
 import { placeReading, readSteps, settleProject } from './read-request.ts';
-import { type Recalled, Recaller, silenceOfModes } from './recall.ts';
+import { NOTHING_LEAVES, type Recalled, Recaller, silenceOfModes } from './recall.ts';
 import { Deadline, Slices } from './deadline.ts';
 import { AnswerWatch, goneSignal, type HoldBack, relay } from './relay.ts';
 import { RequestRecord } from './request-record.ts';
@@ -579,7 +578,6 @@ function holdBackOf({ holdBack }: ProxyDependencies, record: RequestRecord): Hol
 }
 
 const NO_BYTES = Buffer.alloc(0);
-const NOTHING_LEAVES: Leaving = { gone: [], going: [] };
 
 /** Says whether the body of a relayed request is a conversation, as for count_tokens, input_tokens and compact. */
 function carriesHistory(target: string, dialect: Dialect): boolean {

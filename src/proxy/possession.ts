@@ -68,8 +68,8 @@ export class PossessionCheck {
   readonly #memory: RequestMemory;
   readonly #clock: Clock;
   /**
-   * The digests that earlier requests have proven, by space. They count as long as the memory's version is the same,
-   * because no text was deleted or changed since.
+   * The digests that earlier requests have proven, by space. They count as long as the memory's version is the same:
+   * no text was deleted or changed since.
    */
   readonly #proven = new Map<string, Set<string>>();
   #version: number | undefined;

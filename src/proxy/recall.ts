@@ -97,9 +97,9 @@ const NOTHING: readonly Placement[] = [];
 const BY_HOOK = 'recalled_by_hook';
 const UNREADABLE: Recalled = { placements: NOTHING, state: 'degraded_unavailable' };
 const DENIED = { state: 'degraded_denied' } as const;
-/** Members of the result of #askLedger() for a result that counts only for this request. */
+/** The members with which #askLedger() says that its result counts only for this request. */
 const PASSING = { isLasting: false, mayLook: false } as const;
-const NOTHING_LEAVES: Leaving = { gone: [], going: [] };
+export const NOTHING_LEAVES: Leaving = { gone: [], going: [] };
 
 export interface RecallCall {
   readonly reading: Reading;
@@ -661,8 +661,8 @@ function silenceOf({ reading, modes }: RecallCall): MemoryState | undefined {
 
 /**
  * Says whether this request carries the blocks of earlier requests again. It never does in shadow mode, or if the
- * provider stores the history. Otherwise it always does if its thinking is bound (see Bond): the provider checks the
- * prefix in requests of every kind.
+ * provider stores the history. Otherwise it always does if its thinking is bound (see Bond), or if svc does not know
+ * that: the provider checks the prefix in requests of every kind.
  */
 function mayRepeat(
   { reading, modes, bond }: RecallCall,
@@ -814,7 +814,7 @@ export async function checkAnswer(
 }
 
 // Cost of looking for secrets in a text, as a multiple of reading it; see Pace.
-const MASKING = 10;
+export const MASKING = 10;
 
 /**
  * Computes the digests of the texts that a request has, which recall must not quote. It caches them by exchange: for a

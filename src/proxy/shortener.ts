@@ -64,7 +64,7 @@ import { replacementsOf } from '../core/shortening/replacements.ts';
 import type { Deadline, Slices } from './deadline.ts';
 import type { ProxyDependencies } from './dependencies.ts';
 import { PossessionCheck, type Proof, provenUnasked, textsOf } from './possession.ts';
-import { BOUND_MS, type Recalled } from './recall.ts';
+import { BOUND_MS, MASKING, type Recalled } from './recall.ts';
 import { Pace, type Steps } from '../core/bytes/steps.ts';
 import type { Reading } from './conversations.ts';
 import { Recent } from '../core/bytes/recent.ts';
@@ -408,8 +408,8 @@ export class Shortener {
       value['max_tokens'] ?? value['max_completion_tokens'] ?? value['max_output_tokens'];
     const room = inputRoom({ model, facts, isLong: reading.asksForLongWindow, answerTokens });
     const isBound = bond?.isBound === true;
-    // Shadow mode, and a bound conversation, are measured as if everything were stored. On a cold cache another process
-    // may have stored it.
+    // Shadow mode, and a bound conversation, are measured as if everything were stored. If the cache is cold,
+    // another process may have stored it.
     const isAssumed = modes.compression === 'shadow' || isCacheCold || isBound;
     return readFacts({
       ...known,
@@ -499,9 +499,6 @@ function ledgerMs({ bond, deadline: { msLeft } }: ShorteningCall): number {
 function kindOf({ compression }: Modes): ElisionKind {
   return compression === 'shadow' ? 'shadow' : 'real';
 }
-
-// Cost of looking for secrets in a text, as a multiple of reading it; see Pace.
-const MASKING = 10;
 
 // Deadline of a capture, in milliseconds.
 const KEEP_MS = 10_000;

@@ -134,7 +134,7 @@ function readFrameHeader(body: Uint8Array, start: number): FrameHeader {
   };
 }
 
-/** Reads the header of the block at `at`. Throws if the block ends outside the body. */
+/** Reads the header of the block at `at`. Throws if it is malformed, or if the block ends outside the body. */
 function readBlock(body: Uint8Array, at: number, blockBytesMax: number): ZstdBlock {
   const header = readInteger(body, at, 3);
   const kind = (['raw', 'repeated', 'compressed'] as const)[(header >> 1) & 3];

@@ -20,8 +20,8 @@ import { apiOf, type DialectApi } from '../dialects/apis.ts';
 /**
  * The gate of the proxy's listener. It checks a request's head before svc reads any byte of the body. Its error texts
  * never repeat what the client sent.
- * The order matters: first it refuses a web page (by Host and Origin), then a caller without a token. Only a caller with
- * the token learns which paths and methods exist.
+ * The order matters: first it refuses a web page (by Host and Origin), then a caller without a token. So apart from the
+ * paths that need no token, only a caller with the token learns which paths and methods exist.
  */
 export interface GatePolicy extends BodyPolicy {
   readonly port: number;

@@ -90,7 +90,7 @@ export function errorDialect(path: string, isAnthropic: boolean): Dialect | unde
 }
 
 /**
- * Says whether a path is for telemetry, which Claude Code sends to its base URL. svc refuses it before it checks the token,
+ * Says whether a path is for telemetry, which Claude Code sends to its base URL. svc refuses it without checking the token,
  * so that it reaches neither the provider nor a log.
  */
 export function isTelemetry(path: string): boolean {

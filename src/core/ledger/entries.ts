@@ -213,7 +213,7 @@ export type LedgerAddress = AddressOf<LedgerKind>;
 /** `at`: milliseconds since 1970. */
 export type LedgerEntry = EntryOf<LedgerKind>;
 
-/** Kinds of entries that never change, because they say what was sent, and other conversations read them too. */
+/** Kinds of which the first entry stays (see `replaces`): they say what was sent, and other conversations read them too. */
 const WRITTEN_ONCE: ReadonlySet<LedgerKind> = new Set([
   'shared-block',
   'answered-block',

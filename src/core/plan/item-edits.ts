@@ -79,7 +79,10 @@ export function takesBlock(view: RequestView, item: Item): boolean {
 /** Matches JSON, and lines of JSON. No block is added, because a program that parses the text would fail. */
 const JSON_TEXT = /^\s*[[{"][^]*[\]}"]\s*$/;
 
-/** Returns the text of the item's last tool result: its string, or its last text part. Undefined if it has none. */
+/**
+ * Returns the text of the item's last tool result: its string, or its last text part. Undefined if it has none, or if one
+ * of its parts is not plain; see isPlainPart.
+ */
 function resultText({ bytes, dialect }: RequestView, item: Item): Span | undefined {
   if (item.role === 'assistant' || item.toolResultIds.length === 0) return undefined;
   const place = dialectOf(dialect).resultPlaces(bytes, item).at(-1);

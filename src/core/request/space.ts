@@ -30,8 +30,9 @@ interface StatedPlace {
 }
 
 /**
- * Returns the space of a request's memories: the header x-svc-memory-space, else the client's project folder, else
- * 'default'. Throws MODE_INVALID on an invalid header.
+ * Returns the space of a request's memories: that of the header x-svc-memory-space, else that of the client's project
+ * folder. Without both it returns an unplaced space for a client that otherwise states its folder, and 'default' for any
+ * other client. Throws MODE_INVALID for an invalid header.
  */
 export function spaceOf(
   headers: RawHeaders,

@@ -12,7 +12,7 @@ const FINISHED_MAX = 100;
 /** Interval at which pages get the states of open requests, which change without an event. */
 const LOOK_MS = 1000;
 
-/** Returns a row for a list: without its items, which are most of its size. Only the view of one request needs them. */
+/** Returns a row for a list: without items and references, most of its size. Only the view of one request needs them. */
 export function listed(row: RequestRow): RequestRow {
   const { items: _, elidedRefs: __, ...rest } = row;
   return rest;
