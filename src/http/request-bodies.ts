@@ -21,8 +21,8 @@ export class RequestBodies {
   #bytesMax: number;
 
   /**
-   * `bytesMax`: returns the bound on a body; called for each body. `budget`: the least bytes for all decoded bodies
-   * together, which three of the largest may exceed, and the limits of both queues.
+   * `bytesMax`: returns the bound on a body; called for each body. `budget`: the bytes for all decoded bodies
+   * together, which become more if three of the largest bodies need more; and the limits of both queues.
    */
   constructor(decode: BodyDecoder, bytesMax: () => number, budget: BudgetLimits = BODIES) {
     this.#decode = decode;

@@ -3,8 +3,9 @@ import { withinDeadline } from './deadline.ts';
 
 /**
  * Runs work that no request waits for, one piece at a time. It stores the history of sessions that began before svc
- * started, and outputs that a later request may leave out. If work is lost, a later request adds it again. But a session
- * may send no further request, so a shutdown runs the rest of the work.
+ * started, outputs that a later request may leave out, and the state of the files that an exchange is about. If work of
+ * the first two kinds is lost, a later request adds it again. But a session may send no further request, so a shutdown
+ * runs the rest of the work.
  */
 
 /** Factor in the bounds: most conversations have two kinds of work at once, outputs and history. */

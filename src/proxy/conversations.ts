@@ -229,7 +229,7 @@ const CHARACTER_BYTES = 2;
 const PROMPTS_MAX = 8;
 // Bound on beginnings with remembered batches. A conversation gets another one by a compaction or a rewind.
 const OPENINGS_MAX = 4;
-// Bound on stored exchanges. A history that is just being stored may have some thousand. Then they are cleared.
+// Bound on stored exchanges. A history may have some thousand; when all are stored, they are cleared.
 const EXCHANGES_MAX = 10_000;
 // Bound on stored histories. If the user goes back further than these, svc stores the exchanges once more.
 const HISTORIES_MAX = 64;

@@ -80,7 +80,7 @@ export function effectiveMode(mode: CompressionMode, outcome: Outcome): Compress
 /** The facts from which obstacleOf() decides. They are known before the history is read. */
 export interface Obstacles {
   readonly modes: Modes;
-  /** True if the provider binds thinking to its prefix. Then texts that left earlier stay out, except in shadow mode. */
+  /** True if the provider binds thinking to its prefix. Then texts left out earlier stay out, except in shadow mode. */
   readonly isBound: boolean;
   readonly isOverBudget: boolean;
   readonly hasProviderState: boolean;
