@@ -24,8 +24,8 @@ const STARTS_MAX = 5;
 const STARTS_WINDOW_MS = 60_000;
 
 /**
- * How long the process waits at its end for the call in progress. Most calls take milliseconds. The longest ones wait 5
- * s for another process's lock, or read gigabytes.
+ * How long the process waits at its end for the call in progress. Most calls take milliseconds. The longest ones wait
+ * five seconds for another process's lock, or read gigabytes.
  */
 const EXIT_MS = 15_000;
 

@@ -18,10 +18,10 @@ const SPACES_MAX = 1000;
  */
 export class Signals {
   readonly #database: Database;
-  /** By space id, the last prompt whose signal was added. A repeated prompt adds no signal. */
+  /** Signals by the id of the space, oldest first. */
   readonly #known = new Recent<number, number[]>(SPACES_MAX);
   readonly #waiting: NewSignal[] = [];
-  /** The last prompt of each space whose signal was added, by space id. A repeated prompt adds no signal. */
+  /** By space id, the last prompt whose signal was added. A repeated prompt adds no signal. */
   readonly #lastPrompts = new Recent<number, string>(SPACES_MAX);
 
   constructor(database: Database) {

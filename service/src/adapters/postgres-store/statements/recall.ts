@@ -69,7 +69,7 @@ const IS_FIRST = `row_number() OVER (PARTITION BY e.space_id, near.n) = 1`;
 
 const QUARTER = POSITIONS_PER_EXCHANGE / 4;
 
-/** Selects passages of a part of exchange x: of the positions between two quarters of it. */
+/** Selects the passages of a part of exchange x: those at positions between two quarters of the exchange. */
 function partOf(place: number, from: number, to: number): string {
   return `(SELECT ${place} AS part, p.text_n, p.n, p.position, p.end_at - p.start_at AS chars,
       array_send(p.keys) AS keys
