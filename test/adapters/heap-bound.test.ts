@@ -3,7 +3,11 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
-import { HeapBound, IdleCollector } from '../../src/adapters/processes/heap-bound.ts';
+import {
+  collectGarbage,
+  HeapBound,
+  IdleCollector,
+} from '../../src/adapters/processes/heap-bound.ts';
 
 /**
  * A queue in which each entry lives until it reaches the old generation, and the mean megabytes of that generation.
@@ -202,4 +206,10 @@ test('the end of a process leaves V8 with its own flags', () => {
   bound.close();
   vi.advanceTimersByTime(120_000);
   expect(flags.at(-1)).toBe('--heap-growing-percent=0');
+});
+
+test('another thread may take the flag back before it is used: nothing is collected, and svc goes on', () => {
+  const flags: string[] = [];
+  collectGarbage((flag) => flags.push(flag));
+  expect(flags).toEqual(['--expose-gc', '--no-expose-gc']);
 });

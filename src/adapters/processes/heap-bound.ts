@@ -144,7 +144,7 @@ const MOVES_ALL = 'compact-on-every-full-gc';
 export class IdleCollector {
   readonly #busy: Spell;
 
-  constructor(collect: () => void = collectGarbage) {
+  constructor(collect: () => void = () => collectGarbage()) {
     this.#busy = new Spell(IDLE_MS, (isBusy) => {
       if (!isBusy) collect();
     });
@@ -156,17 +156,19 @@ export class IdleCollector {
 }
 
 /**
- * Collects all garbage. `gc()` exists only with a flag; a context that is created after setting the flag has it. The
- * first collection compacts live objects, the second one releases the emptied pages.
+ * Collects all garbage. `gc()` exists only with a flag; a context that is created after setting the flag has it. Flags are
+ * those of the process, and the store's thread collects too: if it takes the flag back in between, nothing is collected
+ * this time. The first collection compacts live objects, the second one releases the emptied pages.
  */
-function collectGarbage(): void {
-  setFlagsFromString('--expose-gc');
-  const collect: unknown = runInNewContext('gc');
-  setFlagsFromString('--no-expose-gc');
+export function collectGarbage(setFlag: (flag: string) => void = setFlagsFromString): void {
+  setFlag('--expose-gc');
+  // The name alone would throw where it does not exist, and an error of another context is no `Error` of this one.
+  const collect: unknown = runInNewContext('globalThis.gc');
+  setFlag('--no-expose-gc');
   if (typeof collect !== 'function') return;
-  setFlagsFromString(`--${MOVES_ALL}`);
+  setFlag(`--${MOVES_ALL}`);
   for (const _ of [1, 2]) collect();
-  setFlagsFromString(`--no-${MOVES_ALL}`);
+  setFlag(`--no-${MOVES_ALL}`);
 }
 
 /** A period that begins with the first call of note() and ends when no call has come for `lastsMs`. */
