@@ -194,6 +194,77 @@ function piecesOf(value: string): readonly string[] {
   return Array.from({ length: Math.max(1, value.length - 4) }, (_, at) => value.slice(at, at + 5));
 }
 
+/** Keys of vendors in the forms of 2026: `B` and a number are so many characters of base62, `H` of hexadecimal digits. */
+const KEYS_OF_2026 = [
+  'here is the new one cfut_B40H8 please use it',
+  'wrangler wants cfat_B40H8',
+  'publish with hex_H40',
+  'composer uses packagist_out_H68',
+  'paddle: pdl_live_apikey_B26_B22_B3',
+  'asaas $aact_prod_000B100',
+  'use sktsec_B44_api',
+  'try csk-H48',
+  'together tgp_v1_B43',
+  'index with pcsk_B6_B63',
+  'sandbox e2b_H40 and dtn_H64',
+  'browserbase bb_live_B27',
+  'hny hcaik_01H56',
+  'ph phx_B43',
+  'statsig secret-B43',
+  'stytch secret-live-B36',
+  'unkey unkey_B24',
+  'inngest signkey-prod-H64',
+  'trigger tr_prod_B20',
+  'cursor key_H64',
+  'polar polar_oat_B43',
+  'apify apify_api_B36',
+  'azdo B76AZDOB4',
+  'gemini AQ.Ab8RN6B44',
+  'square EAAAB60',
+  'AKIAIOSFODNN7QRSTUVW / B40',
+  'Here is the API key:\n\nB36\n\nuse it for staging',
+  'API key:\n```\nB36\n```',
+  '**Token:**\n- B36',
+  'H40 is the token for the staging API',
+  '`B36` is my api key',
+  'Tr0ub4dor&3 is the password for the jump host',
+];
+const BASE62 = 'q7RtA2VxeL9mK4pZw8Ny3BcD1fGh6JsU5bXoT0vIgQaMdErSzYiWkCuHlOjPnF';
+const HEX = '3f9a1c7e05b8d2464ea0f17b9c32d58e61a7';
+
+test.each(KEYS_OF_2026)(
+  'a key is masked by its own form, or by the words around it: %s',
+  (form) => {
+    const values: string[] = [];
+    const drawn = (chars: string, count: number) => {
+      const from = values.length * 7;
+      values.push(
+        Array.from({ length: count }, (_, at) => chars[(from + at) % chars.length]).join(''),
+      );
+      return values.at(-1) ?? '';
+    };
+    const line = form.replaceAll(/(?<![a-z])([BH])(\d+)/g, (_, kind: string, count: string) =>
+      drawn(kind === 'B' ? BASE62 : HEX, Number(count)),
+    );
+    const { text } = maskSecrets(line);
+    const long = [...values.filter((value) => value.length >= 20), 'Tr0ub4dor'];
+    expect(long.filter((value) => text.includes(value))).toEqual([]);
+  },
+);
+
+test.each([
+  'see msg_01q7RtA2VxeL9mK4pZw8Ny3BcD, toolu_01q7RtA2VxeL9mK4pZw8Ny3B and req_q7RtA2VxeL9mK4pZw8Ny',
+  'task_q7RtA2VxeL9mK4pZw8Ny3BcD and disk-3f9a1c7e05b8d2464ea0f17b9c32d58e61a7 failed',
+  'test_api_returns_the_newest_rows_of_page_2 and get_api_user_profile_by_id_v2',
+  'cache-key-3f9a1c7e05b8d2464ea0f17b9c32d58e61a73f9a',
+  'registry.example.com/app:prod-3f9a1c7e05b8d2464ea0f17b9c32d58e61a73f9a',
+  'Keys:\n  first\nThe tokens:\n- expire after an hour',
+  '3f9a1c7e05b8d2464ea0f17b9c32d58e61a73f9a is the commit that mends the token check',
+  'argon2id is the password hash, and OAuth2.1 is the token service',
+])('an identifier in the form of a key stays: %s', (line) => {
+  expect(maskSecrets(line)).toEqual({ text: line, masked: 0 });
+});
+
 test.each(BLIND_NEGATIVES)('a line of the blind tables that holds no secret stays: %s', (line) => {
   expect(maskSecrets(line)).toEqual({ text: line, masked: 0 });
 });

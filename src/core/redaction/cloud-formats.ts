@@ -9,7 +9,7 @@ export const CLOUD_FORMATS: readonly SecretRule[] = [
     kind: 'aws-secret-key',
     keywords: ['akia', 'asia'],
     pattern:
-      /(?<keep>(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z2-7]{16}(?:["',;:|\s]|\\[nrt]){1,8}(?:aws_)?(?:secret\w{0,16}["' ]{0,2}[:=]["' ]{0,3})?)[A-Za-z0-9+/]{40}/gi,
+      /(?<keep>(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z2-7]{16}(?:["',;:|/\s]|\\[nrt]){1,8}(?:aws_)?(?:secret\w{0,16}["' ]{0,2}[:=]["' ]{0,3})?)[A-Za-z0-9+/]{40}/gi,
     rest: BASE64_REST,
     source: 'AWS: 40 base64 characters that follow their key id, as in a credentials CSV',
   },
@@ -47,6 +47,9 @@ export const CLOUD_FORMATS: readonly SecretRule[] = [
     accepts: ({ secret }) => !isMadeUp(secret) && !isPublicExample(secret),
   }),
   format('google-oauth', ['ya29.', 'GOCSPX-'], /(?:ya29\.|GOCSPX-)[\w-]{20}/g),
+  format('google-key', 'AQ.Ab', /(?<![\w.])AQ\.Ab[\w-]{40}/g, {
+    source: 'Google AI Studio since 2026: a key that is bound to a service account',
+  }),
   format('google-oauth', ['1//0', '4/0A'], /(?<![\w/.])(?:1\/\/0|4\/0A)[\w-]{30}/g, {
     source: 'Google OAuth: refresh tokens and authorization codes',
   }),
@@ -55,6 +58,12 @@ export const CLOUD_FORMATS: readonly SecretRule[] = [
     isRun: false,
     source: 'Microsoft Entra client secrets',
   }),
+  format(
+    'azure-key',
+    ['JQQJ9', 'AZDO'],
+    /(?<![A-Za-z0-9])[A-Za-z0-9]{52}(?:JQQJ9[A-Za-z0-9]{27}|[A-Za-z0-9]{24}AZDO[A-Za-z0-9]{4})(?![A-Za-z0-9])/g,
+    { rest: NO_REST, source: 'Microsoft: 84 characters with a signature at a known place' },
+  ),
   format('alibaba-key-id', 'LTAI', /(?<![A-Za-z0-9])LTAI[A-Za-z0-9]{16}(?:[A-Za-z0-9]{4})?(?!\w)/g),
   format('tencent-key-id', 'AKID', /(?<![A-Za-z0-9])AKID[A-Za-z0-9]{28}/g, {
     accepts: isRandomAfter(4),
@@ -75,6 +84,9 @@ export const CLOUD_FORMATS: readonly SecretRule[] = [
     accepts: isRandomAfter(3),
   }),
   format('cloudflare-key', 'v1.0-', /(?<!\w)v1\.0-[a-f0-9]{24}-[a-f0-9]{100}/g),
+  format('cloudflare-token', ['cfk_', 'cfut_', 'cfat_'], /(?<!\w)cf(?:k|ut|at)_[A-Za-z0-9]{40}/g, {
+    source: 'Cloudflare since 2026: 40 characters and a checksum',
+  }),
   format('heroku-key', 'HRKU-', /HRKU-[A-Za-z0-9_-]{36}/g),
   format(
     'fly-token',
@@ -108,6 +120,8 @@ export const CODE_FORMATS: readonly SecretRule[] = [
   format('npm-token', 'npm_', /npm_[A-Za-z0-9]{30}/g),
   format('pypi-token', 'pypi-', /pypi-[\w-]{50}/g),
   format('rubygems-key', 'rubygems_', /rubygems_[a-f0-9]{48}/g),
+  format('hex-key', 'hex_', /(?<!\w)hex_[0-9a-f]{40}(?!\w)/g),
+  format('packagist-token', 'packagist_', /(?<!\w)packagist_[a-z]{2,4}_[0-9a-f]{60}/g),
   format('clojars-token', ['CLOJARS_', 'clojars_'], /clojars_[a-z0-9]{60}/gi),
   format('cargo-token', 'cio', /(?<!\w)cio[A-Za-z0-9]{32}(?!\w)/g, { accepts: isRandomAfter(3) }),
   format('nuget-key', 'oy2', /(?<!\w)oy2[a-z0-9]{43}(?!\w)/g, { accepts: isRandomAfter(3) }),

@@ -407,6 +407,22 @@ export const NAME_RULES: readonly SecretRule[] = [
           !/^[([{]$/.test(next)
         : isSimplePassword(secret) || looksMade(secret)),
   }),
+  named(
+    'On a line of its own, also of a code block: "Here is the API key:", an empty line, the key',
+    {
+      pattern: after(
+        `(?:${NAMES})s?(?:[ \\w-]{0,32}?|${OF_PLACE})(?: is| are)?[ ]?[:：](?:\\*\\*)?[ \\t]{0,4}(?:\\r?\\n[ \\t>]{0,8}){1,2}(?:\`{3}\\w{0,12}\\r?\\n[ \\t]{0,8}|[-*] )?["'\`]?`,
+        '"\'`(),;',
+        14,
+      ),
+      rest: QUOTED_REST,
+      accepts: ({ context, secret, next }) =>
+        /^[\s"'`]?$/.test(next) &&
+        !isDescription(context) &&
+        looksRandom(secret) &&
+        !isPlaceholder(secret),
+    },
+  ),
   named('Notes and YAML: "password for the database: …". In code a variable may stand there', {
     pattern: after(`(?:${PASSWORDS})[ \\w-]{0,32}${COLON}`, '"\'`(),;&|', 6),
     rest: BARE_REST,

@@ -13,6 +13,7 @@ import {
   isSimplePassword,
   isTechnical,
   looksMade,
+  looksRandom,
 } from './secret-likeness.ts';
 import { findInsertedValues } from './secret-regions.ts';
 import { type Candidate, type FoundAll, NO_REST, type SecretRule } from './secret-rule.ts';
@@ -104,6 +105,18 @@ export const PAIR_RULES: readonly SecretRule[] = [
       / (?:for|as|to|für) (?:(?:the|a|den|basic|http) ){0,2}(?:basic|auth\w{0,12}|log ?in|sign ?in|credentials)\b/iy,
     findAll: findPairBefore,
     source: 'The login in front of its word: "use ops:… for basic auth"',
+  },
+  {
+    kind: 'secret',
+    isAtKeyword: true,
+    keywords:
+      ' is the ; is my ; is our ; is a ; is an ; ist der ; ist das ; ist mein; ist unser'.split(
+        ';',
+      ),
+    pattern:
+      / (?:is|ist) (?:the|my|our|an?|der|das|mein|unser)\w{0,2} (?:[\w-]{1,16} ){0,3}?(?:passw(?:ord|ort)|passphrase|token|(?:api|access|deploy|license|licence|secret)[ -]?key|secret)(?=["'`*]{0,3}(?:[.,;:!?)]|\s{0,2}(?:\n|$)| (?:for|of|on|to|from|in|at|that|which|we|you|i|and|but|für|vom|von|zum|zur)\b))/iy,
+    findAll: findValueBefore,
+    source: 'The secret in front of its name: "… is the token for the staging API"',
   },
   {
     kind: 'url-password',
@@ -265,3 +278,20 @@ function findPairBefore(headEnd: number, text: string): FoundAll {
 }
 
 const PAIR_WORDS_CHARS = 48;
+
+const BEFORE_NAME =
+  /(?:^|[\s"'`*(])([^\s"'`\\<>[\](){},;]{8,128})["'`*]{0,3} (?:is|ist) [\w -]{1,80}$/i;
+const BEFORE_NAME_CHARS = 224;
+
+/** Finds the secret of "… is the token"; the name ends at `headEnd`. */
+function findValueBefore(headEnd: number, text: string): FoundAll {
+  const before = text.slice(Math.max(0, headEnd - BEFORE_NAME_CHARS), headEnd);
+  const found = BEFORE_NAME.exec(before);
+  const secret = found?.[1] ?? '';
+  const isPassword = /passw\w{3}$/i.test(before) && isSimplePassword(secret) && isArgument(secret);
+  if (found === null || isPlaceholder(secret) || !(looksRandom(secret) || isPassword)) {
+    return { secrets: [], end: headEnd };
+  }
+  const start = headEnd - before.length + found.index + found[0].indexOf(secret);
+  return { secrets: [{ start, end: start + secret.length }], end: headEnd };
+}

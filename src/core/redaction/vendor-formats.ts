@@ -1,7 +1,7 @@
 /** Formats of vendors' keys, precise ones first. */
 
 import { CLOUD_FORMATS, CODE_FORMATS } from './cloud-formats.ts';
-import { looksRandom } from './secret-likeness.ts';
+import { isMadeUp, looksRandom } from './secret-likeness.ts';
 import { BASE64_REST, NO_REST, type SecretRule } from './secret-rule.ts';
 import { DOTTED_REST, exact, format, isRandomAfter } from './vendor-format.ts';
 
@@ -36,13 +36,21 @@ const AI_FORMATS: readonly SecretRule[] = [
   format('xai-key', 'xai-', /xai-[A-Za-z0-9]{40}/g),
   format('perplexity-key', 'pplx-', /pplx-[A-Za-z0-9]{32}/g),
   format('replicate-token', 'r8_', /r8_(?<![A-Za-z0-9]r8_)[A-Za-z0-9]{32}/g),
-  format('fireworks-key', 'fw_', /(?<![A-Za-z0-9])fw_[A-Za-z0-9]{22}(?!\w)/g, {
+  format('fireworks-key', 'fw_', /(?<![A-Za-z0-9])fw_[A-Za-z0-9]{22,24}(?!\w)/g, {
     accepts: isRandomAfter(3),
   }),
   format('nvidia-key', 'nvapi-', /nvapi-[\w-]{40}/g),
   format('tavily-key', 'tvly-', /tvly-(?:dev-|prod-)?[A-Za-z0-9]{20}/g),
   format('langsmith-key', 'lsv2_', /lsv2_(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10}/g),
   format('wandb-key', 'wandb_v1_', /wandb_v1_[\w-]{30}/g),
+  format('cerebras-key', 'csk-', /(?<![\w-])csk-[a-z0-9]{40}/g, { accepts: isRandomAfter(4) }),
+  format('together-key', 'tgp_v1_', /(?<!\w)tgp_v1_[\w-]{40}/g),
+  format('pinecone-key', 'pcsk_', /(?<!\w)pcsk_[A-Za-z0-9]{4,8}_[A-Za-z0-9]{40}/g),
+  format('sandbox-key', ['e2b_', 'dtn_'], /(?<!\w)(?:e2b_[0-9a-f]{40}|dtn_[0-9a-f]{64})(?!\w)/g, {
+    source: 'E2B and Daytona',
+  }),
+  format('context7-key', 'ctx7sk-', /(?<![\w-])ctx7sk-[\w-]{20}/g),
+  format('cursor-key', ['key_', 'crsr_'], /(?<!\w)(?:key|crsr)_[0-9a-f]{64}(?!\w)/g),
 ];
 
 const CHAT_FORMATS: readonly SecretRule[] = [
@@ -82,7 +90,7 @@ const CHAT_FORMATS: readonly SecretRule[] = [
     isRun: false,
     accepts: isRandomAfter(3),
   }),
-  format('mailgun-key', 'key-', /(?:pub)?key-(?<![A-Za-z0-9](?:pub)?key-)[0-9a-f]{32}/g),
+  format('mailgun-key', 'key-', /(?:pub)?key-(?<![\w-](?:pub)?key-)[0-9a-f]{32}/g),
   format('mailchimp-key', '-us', /(?<![\w-])[0-9a-f]{32}-us\d{1,2}(?!\w)/g, { rest: NO_REST }),
   format('brevo-key', ['xkeysib-', 'xsmtpsib-'], /x(?:key|smtp)sib-[a-f0-9]{64}-[A-Za-z0-9]{16}/g),
   format('twilio-key', ['SK', 'AC'], /(?<![A-Za-z0-9])(?:SK|AC)[0-9a-fA-F]{32}(?![0-9A-Za-z])/g),
@@ -100,7 +108,7 @@ const MONEY_FORMATS: readonly SecretRule[] = [
     isRun: false,
     rest: /[^\s"'`;<>[\]]*/y,
   }),
-  format('square-token', 'EAAA', /(?<![A-Za-z0-9])EAAA[\w-]{56}(?![\w-])/g),
+  format('square-token', 'EAAA', /(?<![A-Za-z0-9])EAAA[\w-]{56,60}(?![\w-])/g),
   format('facebook-token', 'EAA', /(?<![A-Za-z0-9])EAA[A-Z][A-Za-z0-9]{100}/g),
   format('facebook-token', '|', /(?<!\w)\d{15,16}[|%][0-9A-Za-z_-]{27,40}(?![\w-])/g, {
     rest: NO_REST,
@@ -188,9 +196,70 @@ const OTHER_FORMATS: readonly SecretRule[] = [
     /(?<keep>\bprivate[ _-]?key\b[^\n[\]]{0,24}?)\b0x[\da-f]{64}(?!\w)/gi,
     { keywords: ['private key', 'private-key', 'private_key'], isRun: false },
   ),
+  format('honeycomb-key', ['hca', 'hcb', 'hcx'], /(?<!\w)hc[abx](?:ik|mk|lk)_[a-z0-9]{50}/g),
+  format('posthog-key', ['phx_', 'phs_'], /(?<!\w)ph[xs]_[A-Za-z0-9]{40}/g, {
+    source: 'PostHog: personal and secure keys; a project key (phc_) is public',
+  }),
+  format(
+    'launchdarkly-key',
+    ['sdk-', 'api-'],
+    /(?<![\w-])(?:sdk|api)-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(?![\w-])/g,
+  ),
+  format('unkey-key', 'unkey_', /(?<!\w)unkey_[A-Za-z0-9_]{20}/g, { accepts: isRandomAfter(6) }),
+  format('browserbase-key', 'bb_', /(?<!\w)bb_(?:live|test)_[\w-]{24}/g, {
+    accepts: isRandomAfter(8),
+  }),
   format('deepgram-key', 'dg_', /(?<!\w)dg_[A-Za-z0-9]{36}/g),
   format('elevenlabs-key', 'sk_', /(?<!\w)sk_[a-f0-9]{48}(?!\w)/g),
 ];
+
+/** Words that a vendor puts between its own name and the random part of a key: `polar_oat_…`, `apify_api_…`. */
+const KEY_WORDS = [
+  'sk',
+  'pat',
+  'oat',
+  'sat',
+  'tkn',
+  'token',
+  'secret',
+  'apikey',
+  'api',
+  'live',
+  'prod',
+];
+/** The same at the beginning: `secret-…`, `signkey-prod-…`. */
+const FIRST_WORDS = ['secret', 'signkey', 'apikey', 'authkey', 'seckey', 'privkey', 'sktsec'];
+
+/**
+ * Keys of vendors that no rule names: a vendor's name, a word for a key and at least 20 random characters. Identifiers
+ * have the same form without such a word: `msg_…`, `toolu_…`, `user_…`.
+ */
+const WORDED_FORMATS: readonly SecretRule[] = [
+  format(
+    'api-key',
+    KEY_WORDS.map((word) => `_${word}_`),
+    new RegExp(
+      `(?<![\\w-])(?:[a-z][a-z0-9]{0,11}_){1,2}(?:${KEY_WORDS.join('|')})_(?=[A-Za-z0-9]{12})[\\w-]{20}`,
+      'g',
+    ),
+    { accepts: ({ secret }) => isRandomTail(secret, '_') },
+  ),
+  format(
+    'api-key',
+    FIRST_WORDS.flatMap((word) => [`${word}-`, `${word}_`]),
+    new RegExp(
+      `(?<![\\w.-])(?:${FIRST_WORDS.join('|')})[_-](?:(?:live|prod|test|dev|branch)[_-])?(?=[A-Za-z0-9]{12})[\\w-]{20}`,
+      'g',
+    ),
+    { accepts: ({ secret }) => isRandomTail(secret, '-') || isRandomTail(secret, '_') },
+  ),
+];
+
+/** Says whether the part behind a key's last word is random. */
+function isRandomTail(secret: string, joint: string): boolean {
+  const tail = secret.split(joint).findLast((part) => part.length >= 12) ?? '';
+  return looksRandom(tail) && !isMadeUp(secret);
+}
 
 export const VENDOR_FORMATS: readonly SecretRule[] = [
   ...AI_FORMATS,
@@ -199,4 +268,5 @@ export const VENDOR_FORMATS: readonly SecretRule[] = [
   ...CHAT_FORMATS,
   ...MONEY_FORMATS,
   ...OTHER_FORMATS,
+  ...WORDED_FORMATS,
 ];
