@@ -1,4 +1,6 @@
-import { expect, test, vi } from 'vitest';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { join } from 'node:path';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import type { RequestRow } from '../../src/ports/request-log.ts';
@@ -148,4 +150,15 @@ test('where there is no request log, status makes none and has no bad news', asy
   const home = homeWith({ ...validConfig(), proxy: { port: 0 } });
   const { stderr } = await runHere(['status'], { home });
   expect(stderr).toBe('svc: svc is not running. Start it with: svc start\n'.replace('svc: ', ''));
+});
+
+test('where another program has the port, status says so and not to start svc', async () => {
+  const stranger = createServer((_, response) => response.end('hello'));
+  await new Promise<void>((done) => stranger.listen(0, '127.0.0.1', done));
+  onTestFinished(() => void stranger.close());
+  const { port } = stranger.address() as AddressInfo;
+  const home = homeWith({ ...validConfig(), proxy: { port } });
+  const { code, stderr } = await runHere(['status'], { home });
+  const said = `svc does not run for this configuration: the program on 127.0.0.1:${port} is not svc. Stop that program, or: svc setup --yes --port ${port + 1}\n`;
+  expect([code, stderr]).toEqual([1, said]);
 });

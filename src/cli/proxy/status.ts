@@ -1,6 +1,8 @@
 import { dataFolder } from '../../adapters/files/own-folders.ts';
 import { FileError } from '../../adapters/files/file-error.ts';
 import { parseProxySetting } from '../../core/settings/config-proxy.ts';
+import type { Access } from '../../core/settings/config-schema.ts';
+import { checkPort } from '../doctor/checks.ts';
 import { urlOf, timeText } from '../listing.ts';
 import { CliError, type ExitCode, reportError } from '../cli-error.ts';
 import type { CommandContext, Call } from '../context.ts';
@@ -36,13 +38,14 @@ export async function status({
   context,
 }: Call<{ readonly json?: boolean }>): Promise<ExitCode> {
   const { terminal } = context;
-  const { own, unproven } = await (await OwnProxies.of(context.environment)).find();
+  const proxies = await OwnProxies.of(context.environment);
+  const { own, unproven } = await proxies.find();
   if (options.json === true) {
     // Only svc needs the digest of the token. JSON leaves out undefined members.
     terminal.json(own.map((proxy) => ({ url: urlOf(proxy), ...proxy, tokenDigest: undefined })));
   } else {
     for (const proxy of own) terminal.row(proxyText(proxy), '  ');
-    if (own.length === 0) terminal.note(await stoppedText(context));
+    if (own.length === 0) terminal.note(await stoppedText(context, proxies.access));
   }
   for (const run of unproven) terminal.warn(`${unprovenText(run)}.`);
   for (const proxy of own.filter(isOtherBuild)) {
@@ -81,8 +84,11 @@ export async function status({
   return own.length > 0 ? 0 : 1;
 }
 
-/** Returns a line that says that no proxy runs. Clients that start it themselves need none. */
-async function stoppedText({ environment }: CommandContext): Promise<string> {
+/** Returns a line that says that no proxy runs, and how to start one. Clients that start it themselves need no command. */
+async function stoppedText({ environment }: CommandContext, access: Access): Promise<string> {
+  // A start would fail while another program has the port.
+  const { level, found, fix } = await checkPort(access);
+  if (level === 'problem') return `svc does not run for this configuration: ${found}. ${fix}`;
   const { startingClients } = await import('../clients/connect.ts');
   const names = await startingClients(environment);
   if (names.length === 0) return 'svc is not running. Start it with: svc start';
