@@ -1,7 +1,14 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { installUnit, uninstallUnit, launchdPlist, systemdUnit } from '../../src/cli/proxy/unit.ts';
+import {
+  installUnit,
+  uninstallUnit,
+  launchdPlist,
+  systemdUnit,
+  unitPrograms,
+} from '../../src/cli/proxy/unit.ts';
+import { runHere } from '../support/cli.ts';
 import { LOCAL_TOKEN, PROVIDER_KEY, validConfig } from '../support/config.ts';
 import { homeWith } from '../support/home.ts';
 import { screen } from '../support/screen.ts';
@@ -93,4 +100,38 @@ test('R41: the unit keeps the network’s proxy and certificates, never a passwo
   vi.unstubAllEnvs();
   expect(installed.stderr()).toMatch(/HTTPS_PROXY contains a user name and password.*chmod 600/s);
   expect(installed.stderr()).not.toContain('SECRET');
+});
+
+test('doctor names a service whose Node is gone, as after a change of the version', async () => {
+  const home = homeWith({ ...validConfig(), proxy: { port: 0 } });
+  const files = {
+    linux: join(home, '.config/systemd/user/svc-local-proxy.service'),
+    darwin: join(home, 'Library/LaunchAgents/svc-local-proxy.plist'),
+  };
+  const node = join(home, 'n 1 "100%" $x\\y <&>', 'node');
+  const known = { node, script: process.execPath, environment: [] };
+  for (const [platform, text] of [
+    ['linux', systemdUnit(known)],
+    ['darwin', launchdPlist(known)],
+  ] as const) {
+    mkdirSync(dirname(files[platform]), { recursive: true });
+    writeFileSync(files[platform], text);
+    const found = await unitPrograms({ HOME: home }, { ...parts, platform });
+    expect(found).toEqual({ file: files[platform], programs: [node, process.execPath] });
+  }
+  const doctor = async () => (await runHere(['doctor', '--offline', '--json'], { home })).stdout;
+  const isHere = process.platform === 'linux' || process.platform === 'darwin';
+  const service = async () =>
+    (JSON.parse(await doctor()) as { checks: { subject: string; level: string }[] }).checks.find(
+      ({ subject }) => subject === 'Service',
+    );
+  if (!isHere) return;
+  expect(await service()).toMatchObject({
+    level: 'problem',
+    found: expect.stringContaining(node),
+    fix: expect.stringContaining('svc start --at-login'),
+  });
+  mkdirSync(dirname(node));
+  writeFileSync(node, '');
+  expect(await service()).toMatchObject({ level: 'ok' });
 });

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { configPath } from '../../adapters/files/config-file.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
 import { storedUpstreams } from '../setup/load-config.ts';
@@ -15,6 +16,7 @@ import { FileError } from '../../adapters/files/file-error.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { lateCaptures } from '../proxy/late-captures.ts';
 import { recentMemoryTrouble } from '../proxy/recent-trouble.ts';
+import { unitPrograms } from '../proxy/unit.ts';
 
 /** Runs `svc doctor`: prints what is right, what is wrong, and the command that fixes it. It never shows a secret. */
 
@@ -73,6 +75,7 @@ async function runChecks(
     ...checkRecent(environment, isRunning),
     ...(access === undefined ? [] : [await checkPort(access)]),
     ...proxies,
+    ...(await checkService(environment)),
     ...providers,
     ...(live === true && access !== undefined
       ? await checkModelCalls({
@@ -93,6 +96,20 @@ async function runChecks(
     }),
     ...checkHooks(environment, process.cwd()),
   ];
+}
+
+/** Checks the user service of `svc start --at-login`, which names Node and svc by their paths. */
+async function checkService(environment: Environment): Promise<readonly Check[]> {
+  const unit = await unitPrograms(environment);
+  if (unit === undefined) return [];
+  const subject = 'Service';
+  const gone = unit.programs.find((program) => !existsSync(program));
+  if (gone === undefined) {
+    return [{ level: 'ok', subject, found: `${unit.file} starts svc at every login` }];
+  }
+  const found = `${unit.file} starts ${gone}, which does not exist any more`;
+  const fix = 'svc start --at-login, which writes the file again';
+  return [{ level: 'problem', subject, found, fix }];
 }
 
 /** Reports the same as `svc status`: captures that no memory accepted in time, and requests without memory. */

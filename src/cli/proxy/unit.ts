@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { lstat, mkdir, rm, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -78,6 +78,36 @@ export async function unitFileIn(
     () => false,
   );
   return isThere ? file : undefined;
+}
+
+/**
+ * Returns the programs that the service's file starts, Node and svc; undefined if there is no file. The service fails at
+ * the next login if one of them has moved since, as with another version of Node.
+ */
+export async function unitPrograms(
+  environment: Environment,
+  parts = OWN,
+): Promise<{ readonly file: string; readonly programs: readonly string[] } | undefined> {
+  const file = await unitFileIn(environment, parts);
+  if (file === undefined) return undefined;
+  const text = await readFile(file, 'utf8').catch(() => '');
+  return { file, programs: parts.platform === 'linux' ? systemdWords(text) : plistWords(text) };
+}
+
+function systemdWords(text: string): readonly string[] {
+  const line = /^ExecStart=(.*)$/m.exec(text)?.[1] ?? '';
+  const words = [...line.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, word = '']) =>
+    word.replaceAll(/\\(.)|%%|\$\$/g, (pair, character?: string) => character ?? pair.charAt(0)),
+  );
+  return words.filter((word) => isAbsolute(word));
+}
+
+function plistWords(text: string): readonly string[] {
+  const list = /<key>ProgramArguments<\/key>\s*<array>([^]*?)<\/array>/.exec(text)?.[1] ?? '';
+  const words = [...list.matchAll(/<string>([^<]*)<\/string>/g)].map(([, word = '']) =>
+    word.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&'),
+  );
+  return words.filter((word) => isAbsolute(word));
 }
 
 export async function uninstallUnit(context: CommandContext, parts = OWN): Promise<ExitCode> {
