@@ -33,9 +33,16 @@ function asker(isDefault = false): Confirm | undefined {
   if (!input.isTTY || !output.isTTY) return undefined;
   return async (message) => {
     const { Prompts } = await import('./setup/wizard-prompts.ts');
+    // The question is on stderr.
     const prompts = new Prompts({ input, output });
-    // Ctrl-C means no. The question is on stderr.
-    return prompts.confirm({ message, default: isDefault }).catch(() => false);
+    // Ctrl-C and Ctrl-D mean no. At Ctrl-D inquirer answers nothing, and svc would end in silence with exit code 0.
+    const ended = new AbortController();
+    const onKey = (_: unknown, key?: { readonly ctrl?: boolean; readonly name?: string }): void => {
+      if (key?.ctrl === true && key.name === 'd') ended.abort();
+    };
+    input.on('keypress', onKey);
+    const answer = prompts.confirm({ message, default: isDefault }, ended.signal);
+    return answer.catch(() => false).finally(() => input.off('keypress', onKey));
   };
 }
 

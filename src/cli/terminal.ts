@@ -49,12 +49,12 @@ export class Terminal {
 
   /** Characters in a line of stderr; `fallback` without a screen. */
   noteColumns(fallback: number): number {
-    return this.#stderr.columns ?? fallback;
+    return widthOf(this.#stderr) ?? fallback;
   }
 
   /** Characters in a line of stdout; `fallback` without a screen. */
   columns(fallback: number): number {
-    return this.#stdout.columns ?? fallback;
+    return widthOf(this.#stdout) ?? fallback;
   }
 
   /** Lines of stdout's screen; `fallback` without a screen. */
@@ -131,9 +131,15 @@ export class Terminal {
   }
 }
 
+/** Returns the characters in a line. A terminal that does not know its size, as a serial one, says 0. */
+function widthOf({ columns }: Output): number | undefined {
+  return columns === 0 ? undefined : columns;
+}
+
 /** Wraps a text between words, because a screen would break a line inside a word. */
-function broken(text: string, { isTTY, columns }: Output, before = 0): string {
-  if (isTTY !== true || columns === undefined) return text;
+function broken(text: string, output: Output, before = 0): string {
+  const columns = widthOf(output);
+  if (output.isTTY !== true || columns === undefined) return text;
   // Reserve columns for the label that precedes the first line; remove them afterwards.
   const label = '-'.repeat(before);
   const lines = text.split('\n').flatMap((line) => {

@@ -16,6 +16,9 @@ import {
 import { writeCatalogCache } from '../../src/adapters/catalog/catalog.ts';
 import { parseEntries } from '../../src/core/settings/catalog-entries.ts';
 import { BIN, runCli, tempFolder } from '../support/cli.ts';
+import { validConfig } from '../support/config.ts';
+import { homeWith } from '../support/home.ts';
+import { screen } from '../support/screen.ts';
 import { missingTmux, openTmux, type TmuxSession } from '../support/tmux.ts';
 import { treeOf, usedHome } from '../support/used-home.ts';
 
@@ -28,6 +31,13 @@ const missing = missingTmux();
 
 beforeAll(() => {
   if (missing !== undefined) process.stderr.write(`SKIPPED ALOUD: ${missing}\n`);
+});
+
+test('a terminal that does not know its size has no narrow lines', () => {
+  const { terminal, stderr } = screen(0);
+  terminal.note('svc is not running. Start it with: svc start');
+  expect(stderr()).toBe('svc is not running. Start it with: svc start\n');
+  expect([terminal.columns(80), terminal.noteColumns(80)]).toEqual([80, 80]);
 });
 
 describe('on a real terminal', () => {
@@ -84,6 +94,19 @@ describe('on a real terminal', () => {
     const config = readFileSync(join(home, '.config/svc/config.json'), 'utf8');
     expect(config).toBe(before.replace('"port": 0', '"port": 18765'));
   });
+
+  test.each(['C-c', 'C-d'])(
+    'a question that is left with %s means no, and svc says so',
+    async (key) => {
+      const home = homeWith(validConfig());
+      const forget = 'memory forget --search walrus';
+      const tmux = openTmux({ command: `${SVC} ${forget}; echo "ended with $?"; sleep 60`, home });
+      await tmux.shows('matches these words?');
+      tmux.press(key);
+      await tmux.shows('Nothing was forgotten.');
+      await tmux.shows('ended with 130');
+    },
+  );
 
   test.each([60, 120])(
     'at %i columns: from nothing to a wired client in seven answers, and Ctrl-C at each writes nothing',

@@ -39,9 +39,12 @@ export class Prompts {
     this.#streams = streams;
   }
 
-  confirm(question: { readonly message: string; readonly default?: boolean }): Promise<boolean> {
+  confirm(
+    question: { readonly message: string; readonly default?: boolean },
+    signal?: AbortSignal,
+  ): Promise<boolean> {
     const message = this.#fitted(question.message, YES_NO.length);
-    return confirmPrompt({ ...question, message }, this.#streams);
+    return confirmPrompt({ ...question, message }, { ...this.#streams, ...(signal && { signal }) });
   }
 
   input(question: Typed): Promise<string> {
@@ -96,6 +99,8 @@ export class Prompts {
   }
 
   get #columns(): number {
-    return this.#streams.output?.columns ?? Infinity;
+    const { columns } = this.#streams.output ?? {};
+    // A terminal that does not know its size says 0.
+    return columns === undefined || columns === 0 ? Infinity : columns;
   }
 }
