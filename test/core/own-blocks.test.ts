@@ -24,6 +24,19 @@ test('what svc recalled never comes back as a memory', () => {
   expect(captureAssistant(block, { ...own, question: '' })).toBeUndefined();
 });
 
+test('a block of the largest size that the settings allow is known by its mark', () => {
+  const passages = Array.from({ length: 400 }, (_, at) => ({
+    role: 'user' as const,
+    text: `Deployment ${at} of the billing service starts ${'on Tuesdays at noon and '.repeat(14)}ends.`,
+    at: 0,
+    client: 'codex',
+    space: 'default',
+  }));
+  const large = markBlock(writeRecallBlock(passages, 32_768).text, key);
+  expect(large.length).toBeGreaterThan(100_000);
+  expect(withoutOwnBlocks(`When?\n\n${large}`, own).trim()).toBe('When?');
+});
+
 test('a person who writes about the fence loses no word', () => {
   for (const typed of [
     'Why does svc write <svc-memory into my prompt, and where is that documented?',
