@@ -7,7 +7,7 @@ import { drawTable } from '../lib/statistics.mjs';
 import { buildProduct } from '../lib/product.mjs';
 import { measureChats, prepareChats } from './chats.mjs';
 import { measureCoding } from './coding.mjs';
-import { CHANGES, NEVER_LATE, plain } from './changes.mjs';
+import { CHANGES, plain } from './changes.mjs';
 
 /** `only`: changes whose name holds it. `half`: of LoCoMo; numbers are fitted on dev alone. */
 export async function measureAblations(entries, { only = '', kind: asked, ...options }) {
@@ -55,10 +55,8 @@ const BENCHES = {
 };
 
 async function measureOne(entries, { settings = {}, ...change }, { measure }) {
-  const { modules, remove } = await buildProduct(entries, [
-    NEVER_LATE,
-    ...(change.file === undefined ? [] : [change]),
-  ]);
+  const changes = change.file === undefined ? [] : [change];
+  const { modules, remove } = await buildProduct(entries, changes);
   try {
     return await measure(modules, settings);
   } finally {

@@ -5,15 +5,6 @@
 
 const WEIGHTS = 'src/core/recall/ranking-weights.ts';
 const FLOORS = 'src/core/recall/relevance.ts';
-/**
- * On a busy machine the store's second worker would answer now and then. It has heard other prompts, so a
- * prompt at the edge of the share would change sides.
- */
-export const NEVER_LATE = {
-  file: 'src/adapters/store/steady-client.ts',
-  from: 'const LATE_MS = 30;',
-  to: 'const LATE_MS = 600_000;',
-};
 const EXCHANGES = 'src/core/recall/exchange-ranking.ts';
 const LINES = 'src/core/recall/conclusions.ts';
 

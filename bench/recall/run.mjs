@@ -5,7 +5,6 @@ import { basename } from 'node:path';
 import { exitCodeOf } from '../lib/input.mjs';
 import { drawTable } from '../lib/statistics.mjs';
 import { measureAblations } from './ablations.mjs';
-import { NEVER_LATE } from './changes.mjs';
 import { defaultsOf, measureCoding } from './coding.mjs';
 import { measureEvidence } from './evidence.mjs';
 import { DATA_FILE, readConversations } from './locomo.mjs';
@@ -48,7 +47,7 @@ async function run(options) {
   }
   const { suites } = options;
   if (options.isAblations) return runAblations(options);
-  const { modules, remove } = await buildProduct(MODULES, [NEVER_LATE]);
+  const { modules, remove } = await buildProduct(MODULES);
   const results = {};
   try {
     if (suites.includes('coding')) results.coding = await runCoding(modules, options);

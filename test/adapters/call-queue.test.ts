@@ -28,6 +28,14 @@ test('a store that is asked without a pause still captures: one call after sixte
   expect(served.indexOf('capture')).toBe(BOUND);
 });
 
+test('a call that is put back stays in front of the other ones, and behind recalls', () => {
+  const queue = new CallQueue(URGENT);
+  for (const [at, name] of ['capture', 'capture'].entries()) queue.add(call(name, at));
+  queue.putBack(queue.next() ?? call('none', -1));
+  queue.add(call('recall', 2));
+  expect([queue.next(), queue.next(), queue.next()].map((it) => it?.number)).toEqual([2, 0, 1]);
+});
+
 test('closing waits for every recall that was asked before it', () => {
   const queue = new CallQueue(URGENT);
   for (let at = 0; at < 40; at += 1) queue.add(call('recall', at));

@@ -1,8 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { expect, onTestFinished, test } from 'vitest';
 import { StoreClient } from '../../src/adapters/store/client.ts';
-import { HELPER, URGENT } from '../../src/adapters/store/protocol.ts';
-import { SteadyClient } from '../../src/adapters/store/steady-client.ts';
 import { recordOf } from '../support/records.ts';
 
 /** A worker that answers 'list' and dies of everything else, as a fault in native code would. */
@@ -19,19 +17,6 @@ const MUTE = `
   import { parentPort } from 'node:worker_threads';
   parentPort.on('message', ({ number, name }) => {
     if (name === 'close') parentPort.postMessage({ kind: 'answer', number });
-  });`;
-
-/** Workers of which the first begins the call 'list' as an urgent one, and takes long for it and for no other. */
-const SLOW = `
-  import { parentPort, workerData } from 'node:worker_threads';
-  const isFirst = workerData.extra !== '${HELPER}';
-  parentPort.on('message', ({ number, name }) => {
-    if (isFirst && name === 'list') Atomics.store(workerData.control, ${URGENT}, 1);
-    const answer = () => parentPort.postMessage({ kind: 'answer', number, value: isFirst });
-    if (isFirst && name === 'retrieve') return;
-    if (isFirst && name === 'list') setTimeout(answer, 400);
-    else answer();
-    if (name === 'close') parentPort.close();
   });`;
 
 const NOTHING = { records: [], ownSecrets: [] };
@@ -86,17 +71,4 @@ test('what is asked while it closes is refused, and what was asked before is ans
   await expect(behind).rejects.toMatchObject({ message: 'The memory is closed.' });
   expect(await before).toEqual([]);
   await Promise.all([closing, client.close()]);
-});
-
-test('a read that the first worker has begun is left to it, and any other late read goes to the second', async () => {
-  const worker = new URL(`data:text/javascript,${encodeURIComponent(SLOW)}`);
-  const client = new SteadyClient({ folder: '', report: () => undefined, worker });
-  onTestFinished(() => client.close());
-  expect(await client.call('isWhole', undefined)).toBe(true);
-  expect(await client.call('list', { limit: 1 })).toBe(true);
-  expect(await client.call('isWhole', undefined)).toBe(true);
-  const other = new SteadyClient({ folder: '', report: () => undefined, worker });
-  onTestFinished(() => other.close());
-  await other.call('isWhole', undefined);
-  expect(await other.call('retrieve', { ref: 'm_a' })).toBe(false);
 });

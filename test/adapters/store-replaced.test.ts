@@ -86,7 +86,6 @@ async function grow({ memory }: Opened, folder: string, how = 'once'): Promise<v
   connection.close();
 }
 
-/** The second worker may answer from the new file before the first one finds that it was replaced. */
 async function expectToldOnce(store: Opened, folder: string): Promise<void> {
   const { lines } = store;
   await expect
@@ -98,7 +97,6 @@ async function expectToldOnce(store: Opened, folder: string): Promise<void> {
   expect(replacedAt(folder)).toBeGreaterThan(0);
 }
 
-/** On a busy machine the second worker may have read the new file already. */
 async function expectNotProven(store: Opened): Promise<void> {
   expect(await store.held().catch(() => [])).not.toContain(LATER.digest);
 }

@@ -1,12 +1,4 @@
-import {
-  existsSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-  statfsSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, readdirSync, readlinkSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
@@ -14,10 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { loadDriver } from '../../src/adapters/store/driver.ts';
 import { type EmbeddedStore, openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
-import { SteadyClient } from '../../src/adapters/store/steady-client.ts';
 import { collectGarbage } from '../support/collect-garbage.ts';
 import { blockEntry, foundBlock, foundBlocks } from '../support/ledger-entries.ts';
-import { FACTS, outputRecordOf, questionOf, recordOf } from '../support/records.ts';
+import { outputRecordOf, questionOf, recordOf } from '../support/records.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { keepThreads } from '../support/same-thread.ts';
 
@@ -69,27 +60,6 @@ async function holdWrites(folder: string): Promise<{ release(): void }> {
   return { release };
 }
 
-test('a prompt that both workers answer is counted once', async () => {
-  const folder = tempFolder();
-  const store = await openFilled(folder);
-  await store.memory.capture(
-    FACTS.map((text, exchange) => recordOf(text, { exchange })),
-    patience(),
-  );
-  const other = await holdWrites(folder);
-  const captured = store.memory.capture([recordOf('The kiosk is in hall B.')], patience());
-  const agent = { conversation: 'now', branch: '', quietShare: 0, briefTokensMax: 0 };
-  await store.memory.recall(questionOf('is the Grafana board of Marta up', { agent }), patience());
-  other.release();
-  await captured;
-  // The first worker's own answer to the recall is in front of it.
-  await store.memory.recall(questionOf('marmalade'), patience());
-  await store.close();
-  const connection = loadDriver().open(join(folder, 'memory.db'));
-  expect(connection.prepare('SELECT number FROM signals').all()).toHaveLength(1);
-  connection.close();
-});
-
 test('blocks, proofs, recalls and rows are read while a write waits for another process', async () => {
   const folder = tempFolder();
   const store = await openFilled(folder);
@@ -104,6 +74,23 @@ test('blocks, proofs, recalls and rows are read while a write waits for another 
   other.release();
   expect(await capture).toEqual(['stored']);
   expect(await askAll(store, 'other:3')).toEqual(ALL);
+});
+
+test('a capture that meets a lock is stored once the lock is free, before the captures behind it', async () => {
+  const folder = tempFolder();
+  const store = await openFilled(folder);
+  const other = await holdWrites(folder);
+  const captured: string[] = [];
+  const capture = async (text: string): Promise<void> => {
+    captured.push(...(await store.memory.capture([recordOf(text)], patience())), text);
+  };
+  const both = [capture('The kiosk is in hall B.'), capture('It sells maps.')];
+  // Longer than one attempt takes.
+  await sleep(500);
+  expect(captured).toEqual([]);
+  other.release();
+  await Promise.all(both);
+  expect(captured).toEqual(['stored', 'The kiosk is in hall B.', 'stored', 'It sells maps.']);
 });
 
 test('R34: a database that is locked for longer than any wait loses nothing that was kept meanwhile', async () => {
@@ -158,44 +145,6 @@ test('R34: on a full disk blocks and proofs go on, and what is kept later is kep
   expect(store.outbox.keep([long])).toBe(true);
   await store.outbox.flush(30_000);
   expect((await store.memory.list({ limit: 9, words: 'kiosk' }, patience())).length).toBe(1);
-});
-
-/** Of two workers on a folder the first answers one read, then no more; the second answers all. */
-const FIRST_HANGS = `
-  import { appendFileSync, writeFileSync } from 'node:fs';
-  import { parentPort, workerData } from 'node:worker_threads';
-  let isFirst = true;
-  try {
-    writeFileSync(workerData.folder + '/first', '', { flag: 'wx' });
-  } catch {
-    isFirst = false;
-  }
-  let isAwake = true;
-  parentPort.on('message', ({ number, name, input }) => {
-    if (name === 'health') isAwake = true;
-    if (!isFirst && name !== 'close') appendFileSync(workerData.folder + '/asked', name + '\\n');
-    if (name === 'close' || isAwake || !isFirst) {
-      parentPort.postMessage({ kind: 'answer', number, value: isFirst ? ['first'] : ['second'] });
-    }
-    isAwake = name === 'health';
-  });`;
-
-test('the second worker answers reads alone, and only while the first is late', async () => {
-  const worker = new URL(`data:text/javascript,${encodeURIComponent(FIRST_HANGS)}`);
-  const folder = tempFolder();
-  const client = new SteadyClient({ folder, report: () => undefined, worker });
-  onTestFinished(() => client.close());
-  expect(await client.call('health', undefined)).toEqual(['first']);
-  expect(await client.call('list', { limit: 1 })).toEqual(['first']);
-  expect(await client.call('list', { limit: 1 })).toEqual(['second']);
-  expect(await client.call('retrieve', { ref: 'a' })).toEqual(['second']);
-  // A write waits for the first one alone.
-  const write = client.call('capture', { records: [], ownSecrets: [] }, AbortSignal.timeout(300));
-  await expect(write).rejects.toMatchObject({ reason: 'timeout' });
-  expect(await client.call('health', undefined)).toEqual(['first']);
-  expect(await client.call('list', { limit: 1 })).toEqual(['first']);
-  await client.close();
-  expect(readFileSync(join(folder, 'asked'), 'utf8')).toBe('list\nretrieve\n');
 });
 
 /** Opens the database in another process, reads, and closes it: the last one deletes the log. */

@@ -2,7 +2,6 @@
 
 const OPENED_FILE = 'src/adapters/store/opened-file.ts';
 const STORE_FILE = 'src/adapters/store/store.ts';
-const STEADY_CLIENT = 'src/adapters/store/steady-client.ts';
 const FORGETS = 'test/adapters/store-forget.test.ts';
 const REPLACED = 'test/adapters/store-replaced.test.ts';
 const STEADY = 'test/adapters/store-steady.test.ts';
@@ -71,8 +70,8 @@ export const STORE = [
   {
     name: 'a log that another program reads counts as emptied',
     file: 'src/adapters/store/driver.ts',
-    from: "return this.value('PRAGMA wal_checkpoint(TRUNCATE)') === 0;",
-    to: "return this.value('PRAGMA wal_checkpoint(TRUNCATE)') !== undefined;",
+    from: "this.value('PRAGMA wal_checkpoint(TRUNCATE)') === 0",
+    to: "this.value('PRAGMA wal_checkpoint(TRUNCATE)') !== undefined",
     test: FORGETS,
     only: 'a program that reads',
   },
@@ -164,24 +163,24 @@ export const STORE = [
     test: 'service/test/adapters/service-store.test.ts',
   },
   {
-    name: 'reads wait for writes',
-    file: STEADY_CLIENT,
-    from: 'const isHelped = this.#isOpen && READS.has(name);',
-    to: 'const isHelped = false;',
+    name: 'rows of requests wait for writes',
+    file: STORE_FILE,
+    from: "'conversationRequests', ",
+    to: '',
     test: STEADY,
   },
   {
     name: 'proofs wait for writes',
-    file: STEADY_CLIENT,
-    from: "  'hold',\n",
-    to: '',
+    file: STORE_FILE,
+    from: "'recall', 'hold', ",
+    to: "'recall', ",
     test: STEADY,
   },
   {
-    name: 'the second worker is asked for ever',
-    file: STEADY_CLIENT,
-    from: '      this.#isLate = false;\n',
-    to: '',
+    name: 'a capture that meets a lock loses its place',
+    file: 'src/adapters/store/call-loop.ts',
+    from: 'return now - this.#locked.since < LOCKED_MS;',
+    to: 'return now < 0;',
     test: STEADY,
   },
   {

@@ -13,7 +13,7 @@ import {
   type TrialConversation,
 } from '../../core/meter/trial-report.ts';
 import { type QuotaReport, type QuotaRow, reportQuota } from '../../core/meter/quota.ts';
-import type { StoreCaller } from '../store/steady-client.ts';
+import type { StoreCaller } from '../store/client.ts';
 import type { StateWriter } from './state-writer.ts';
 import { shortReference } from '../../core/memory/reference.ts';
 import { PROBE_SPACE } from '../../core/request/space.ts';

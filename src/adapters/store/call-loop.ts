@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type MessagePort,
   parentPort,
@@ -7,21 +8,26 @@ import {
 import { IdleCollector } from '../processes/heap-bound.ts';
 import { CallQueue } from './call-queue.ts';
 import { Descriptors } from './descriptors.ts';
-import { FileReplacedError } from './database.ts';
+import { FileReplacedError, LockedError } from './database.ts';
 import {
   BUSY,
   STOPPING,
   type StoreRequest,
   type StoreResponse,
-  URGENT,
   type WorkerInput,
 } from './protocol.ts';
 import { MemoryError } from '../../core/errors.ts';
 
 /**
  * Answers the calls of a database worker one after the other. Urgent calls come first, so that a recall waits only for
- * the call that is running, and on a busy store for one more. The other calls keep their order. 'close' comes last.
+ * the call that is running, and on a busy store for one more. The other calls keep their order. 'close' comes last. A
+ * call that meets another process's lock is tried again, and urgent calls are answered meanwhile.
  */
+
+/** How long a call that meets a lock is tried again. On a slow disk another process's transaction may take seconds. */
+const LOCKED_MS = 5000;
+/** Pause before that. Other processes of svc hold the lock for some milliseconds. */
+const PAUSE_MS = 20;
 
 export interface ServedStore {
   /** Opens the store in advance. Never rejects: the first call reports a failure. */
@@ -81,14 +87,14 @@ function ownThread(): Place {
 class CallLoop {
   readonly #store: ServedStore;
   readonly #place: Place;
-  readonly #urgent: ReadonlySet<string>;
   readonly #queue: CallQueue;
+  /** The call that met a lock last, and when it did so first, on a clock that never jumps. */
+  #locked: { readonly number: number; readonly since: number } | undefined;
   #isWorking = true;
 
   constructor(store: ServedStore, place: Place, urgent: ReadonlySet<string>) {
     this.#store = store;
     this.#place = place;
-    this.#urgent = urgent;
     this.#queue = new CallQueue(urgent);
   }
 
@@ -134,17 +140,19 @@ class CallLoop {
     }
   }
 
-  async #answer({ number, name, input }: StoreRequest): Promise<void> {
-    const {
-      input: { aborted, control },
-      port,
-    } = this.#place;
-    const isAborted = Atomics.load(aborted, number % aborted.length) === number;
+  async #answer(request: StoreRequest): Promise<void> {
+    const { number, name, input } = request;
+    const { input: shared, port } = this.#place;
+    const isAborted = Atomics.load(shared.aborted, number % shared.aborted.length) === number;
     if (isAborted) return;
-    Atomics.store(control, URGENT, this.#urgent.has(name) ? 1 : 0);
     try {
       send(port, { kind: 'answer', number, value: await this.#store.call(name, input) });
     } catch (error) {
+      if (error instanceof LockedError && this.#mayTryAgain(number)) {
+        this.#queue.putBack(request);
+        await sleep(PAUSE_MS);
+        return;
+      }
       if (error instanceof FileReplacedError) {
         // The client sends unanswered calls to the next worker.
         send(port, { kind: 'replaced' });
@@ -155,6 +163,12 @@ class CallLoop {
       send(port, { kind: 'failure', number, reason, message });
     }
     if (name === 'close') port.close();
+  }
+
+  #mayTryAgain(number: number): boolean {
+    const now = performance.now();
+    if (this.#locked?.number !== number) this.#locked = { number, since: now };
+    return now - this.#locked.since < LOCKED_MS;
   }
 }
 

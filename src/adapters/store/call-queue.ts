@@ -22,6 +22,11 @@ export class CallQueue {
     (this.#isUrgent.has(request.name) ? this.#urgent : this.#others).push(request);
   }
 
+  /** Puts a call back in front of the other ones of its kind, because it must be tried again. */
+  putBack(request: StoreRequest): void {
+    this.#others.unshift(request);
+  }
+
   next(): StoreRequest | undefined {
     const [other] = this.#others;
     // 'close' must wait for all earlier calls, because no call is answered after it.

@@ -7,7 +7,6 @@ import {
   type StoreCalls,
   type StoreRequest,
   type StoreResponse,
-  URGENT,
   type WorkerInput,
 } from './protocol.ts';
 import { MemoryError } from '../../core/errors.ts';
@@ -78,11 +77,14 @@ export function startThread(file: URL, workerData: WorkerInput): Thread {
 /** Starts the threads of stores. Tests replace it where the thread is not the subject: it takes 70 ms to start. */
 export const THREADS = { start: startThread };
 
+/** Runs the store's calls. */
+export type StoreCaller = Pick<StoreClient, 'call' | 'close'>;
+
 export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
   readonly #options: StoreClientOptions;
   readonly #waiting = new Map<number, Waiting>();
   readonly #aborted = new Int32Array(new SharedArrayBuffer(WAITING_MAX * 4));
-  readonly #control = new Int32Array(new SharedArrayBuffer(12));
+  readonly #control = new Int32Array(new SharedArrayBuffer(8));
   #worker: Thread | undefined;
   #starts: number[] = [];
   #last = 0;
@@ -112,11 +114,6 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
     const value = await this.#ask({ worker, name, input }, signal);
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The worker answers what its table says; both are one build.
     return value as ReturnType<Calls[Name]>;
-  }
-
-  /** Says whether the call that the worker began last is urgent. */
-  get isUrgent(): boolean {
-    return Atomics.load(this.#control, URGENT) === 1;
   }
 
   /** Waits for all earlier calls, then ends the worker. */
@@ -194,7 +191,6 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
     const workerData: WorkerInput = { folder, extra, aborted, control, descriptors };
     // Mark the worker as busy already now, because loading the driver is a native call too.
     Atomics.store(this.#control, BUSY, 1);
-    Atomics.store(this.#control, URGENT, 0);
     const worker = THREADS.start(this.#options.worker ?? workerFile('store-worker'), workerData);
     worker.unref();
     worker.on('message', (response: StoreResponse) => this.#take(response));

@@ -114,6 +114,11 @@ export class Database {
     return this.#rows.emptyLog();
   }
 
+  /** See Statements.waitingAtMost. */
+  waitingAtMost<Result>(ms: number, work: () => Result): Result {
+    return this.#rows.waitingAtMost(ms, work);
+  }
+
   /** Leaves a file that was moved or deleted: moves its write-ahead log into it, and removes the log at the path. */
   leaveMoved(): void {
     try {
@@ -292,6 +297,13 @@ export function abandon(given: Abandoned, options: OpenOptions): void {
     options.report(`The memory's file was damaged. svc kept it as ${aside} and created a new one.`);
   } finally {
     given.close();
+  }
+}
+
+/** Thrown by a call that met another connection's lock, and that may be run again from its beginning. */
+export class LockedError extends MemoryError {
+  constructor(cause: unknown) {
+    super('unavailable', "The memory's file is locked by another program.", { cause });
   }
 }
 

@@ -192,10 +192,15 @@ export class Statements {
   emptyLog(): boolean {
     // Do most of the checkpoint first, in a mode in which other connections may write.
     this.value('PRAGMA wal_checkpoint(PASSIVE)');
+    return this.waitingAtMost(READER_MS, () => this.value('PRAGMA wal_checkpoint(TRUNCATE)') === 0);
+  }
+
+  /** Runs `work`, whose statements wait for a lock for at most `ms` milliseconds. */
+  waitingAtMost<Result>(ms: number, work: () => Result): Result {
     const usualMs = Number(this.value('PRAGMA busy_timeout'));
-    this.exec(`PRAGMA busy_timeout = ${READER_MS}`);
+    this.exec(`PRAGMA busy_timeout = ${ms}`);
     try {
-      return this.value('PRAGMA wal_checkpoint(TRUNCATE)') === 0;
+      return work();
     } finally {
       this.exec(`PRAGMA busy_timeout = ${usualMs}`);
     }

@@ -6,8 +6,7 @@ import { type StateOutbox, STORE_TARGET } from '../state/outbox.ts';
 import { StateRequestLog } from '../state/request-log.ts';
 import { openState, type State } from '../state/state.ts';
 import { ProofState } from './proof-state.ts';
-import type { StoreClientOptions } from './client.ts';
-import { SteadyClient, type StoreCaller } from './steady-client.ts';
+import { type StoreCaller, StoreClient, type StoreClientOptions } from './client.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { batchesOf } from '../../core/bytes/batches.ts';
 import type {
@@ -87,7 +86,7 @@ export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore 
   const { folder } = options;
   const report = options.report.bind(options);
   const proofs = new ProofState(folder);
-  const { openClient = (parts) => new SteadyClient(parts) } = options;
+  const { openClient = (parts) => new StoreClient(parts) } = options;
   const client = openClient({
     folder,
     report,

@@ -99,16 +99,13 @@ export type StoreResponse =
   | { readonly kind: 'report'; readonly line: string }
   | { readonly kind: 'replaced' };
 
-/** The `extra` of the second worker, which answers reads while the first one is late; see SteadyClient. */
-export const HELPER = 'helper';
-
 export interface WorkerInput {
   readonly folder: string;
   /** Options for the worker's store, as plain data. */
   readonly extra?: unknown;
   /** Shared numbers of calls whose callers no longer wait. The number of a call is at the index `number % length`. */
   readonly aborted: Int32Array;
-  /** Shared flags, at the indexes BUSY, STOPPING and URGENT. */
+  /** Shared flags, at the indexes BUSY and STOPPING. */
   readonly control: Int32Array;
   readonly descriptors: Int32Array<SharedArrayBuffer>;
 }
@@ -123,5 +120,3 @@ export interface ForgottenElsewhere {
 export const BUSY = 0;
 /** Index of the flag that is 1 when the process ends: then the worker begins no further call. */
 export const STOPPING = 1;
-/** Index of the flag that is 1 if the call that the worker began last is urgent. */
-export const URGENT = 2;

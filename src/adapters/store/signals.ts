@@ -69,7 +69,7 @@ export class Signals {
   }
 }
 
-/** Returns signals to which nothing is added, for recalls that the user inspects, or that another worker runs too. */
+/** Returns signals to which nothing is added, for recalls that the user inspects. */
 export function silent(signals: Signals): Pick<Signals, 'of' | 'add'> {
   return { of: (space) => signals.of(space), add: () => undefined };
 }

@@ -4,22 +4,18 @@ import {
   type Database,
   isCorruption,
   isWhole,
+  LockedError,
   openDatabase,
   type OpenOptions,
   leaveReplaced,
 } from './database.ts';
-import { type Driver, failureText, loadDriver, type Statements } from './driver.ts';
+import { type Driver, failureText, isBusy, loadDriver, type Statements } from './driver.ts';
 import { beingWritten, isBeingWritten } from './opened-file.ts';
 import { isSpoken, readRecord } from '../../core/memory/record.ts';
 import { rememberOwnSecrets } from '../../core/redaction/own-secrets.ts';
 import type { StoreHealth } from '../../ports/local-store.ts';
 import type { LoopOptions } from './call-loop.ts';
-import {
-  type ForgottenElsewhere,
-  HELPER,
-  type StoreCallName,
-  type StoreCalls,
-} from './protocol.ts';
+import { type ForgottenElsewhere, type StoreCallName, type StoreCalls } from './protocol.ts';
 import { pruneAcknowledged } from '../memory-client/acknowledgements.ts';
 import { emptyBlocks, placedRecords, pruneLedger, retireBlocks } from '../state/ledger.ts';
 import { RequestTable } from '../state/request-log.ts';
@@ -35,7 +31,7 @@ import { Records, referencesIn, listTerms } from './records.ts';
 import { SchemaTooNewError } from './schema.ts';
 import { marksOf } from './recall-marks.ts';
 import { FileSearch } from './file-search.ts';
-import { Signals, silent } from './signals.ts';
+import { Signals } from './signals.ts';
 import { SpaceMover } from './space-mover.ts';
 import { MemoryError } from '../../core/errors.ts';
 import { termsOf } from '../../core/recall/terms.ts';
@@ -48,6 +44,14 @@ import { STORE_TARGET } from '../state/outbox.ts';
  */
 
 const REOPEN_MS = 1000;
+
+/** The writes of a running proxy. Run again from its beginning, such a call stores nothing twice. */
+const REPEATABLE: ReadonlySet<StoreCallName> = new Set<StoreCallName>([
+  'capture',
+  'keepProvenance',
+]);
+/** How long such a call waits for another process's lock before the worker answers the calls that came meanwhile. */
+const LOCK_MS = 50;
 
 /** How long a statement on `state.db` waits for a lock, which the event loop holds for less than a millisecond. */
 const STATE_BUSY_MS = 5000;
@@ -69,8 +73,6 @@ interface StoreOptions {
   readonly busyMs?: number;
   /** True: do not check `memory.db` when opening it. Damage is then found when it is used. */
   readonly isTrusted?: boolean;
-  /** True for the second worker of SteadyClient: it records no signals, because the first one does. */
-  readonly isHelper?: boolean;
   report(line: string): void;
 }
 
@@ -114,10 +116,12 @@ export class Store {
     try {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The name chose the input.
       const call = calls[name] as (given: unknown) => unknown;
-      return call(input);
+      if (!REPEATABLE.has(name)) return call(input);
+      return database.waitingAtMost(this.#options.busyMs ?? LOCK_MS, () => call(input));
     } catch (error) {
       if (isCorruption(error)) this.#abandon(database);
-      throw asMemoryError(error);
+      const isLocked = REPEATABLE.has(name) && isBusy(error);
+      throw isLocked ? new LockedError(error) : asMemoryError(error);
     }
   }
 
@@ -143,8 +147,7 @@ export class Store {
   #callsOn(database: Database, signals: Signals): StoreCalls {
     const outputs = new Outputs(database);
     const records = new Records(database, () => signals.write());
-    const heard = this.#options.isHelper === true ? silent(signals) : signals;
-    const search = new FileSearch(database, heard, marksOf(database));
+    const search = new FileSearch(database, signals, marksOf(database));
     const mover = new SpaceMover(database);
     const forget = (filter: ForgetFilter): void => {
       this.#beginForget({ database, records, outputs }, filter);
@@ -433,8 +436,8 @@ function matcherOf(filter: ForgetFilter): (record: MemoryRecord) => boolean {
   };
 }
 
-/** How the store's worker answers. Requests wait for recalls and proofs. */
+/** How the store's worker answers. The urgent calls only read, and a request or a user waits for them. */
 export const STORE_LOOP: LoopOptions = {
-  makeStore: (options) => new Store({ ...options, isHelper: options.extra === HELPER }),
-  urgent: new Set<StoreCallName>(['recall', 'hold']),
+  makeStore: (options) => new Store(options),
+  urgent: new Set<StoreCallName>(['recall', 'hold', 'conversationRequests', 'retrieve', 'list']),
 };
