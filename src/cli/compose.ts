@@ -118,7 +118,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
     holdBack: {
       ms: HOLD_MS,
       isNeeded: () => store.state.writer.isBehind,
-      stored: async (_facts, msLeft) => void (await store.state.writer.caughtUp(msLeft)),
+      stored: (msLeft) => store.state.writer.caughtUp(msLeft),
     },
     get blockKey() {
       return runtime.now.blockKey;

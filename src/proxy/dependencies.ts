@@ -63,16 +63,8 @@ export interface ProxyDependencies {
   /** Says whether the caller may read memories of a space. If this member is undefined, it may read all spaces. */
   readonly mayRead?: (space: string) => boolean;
   readonly memory: RequestMemory;
-  /**
-   * Delays the end of an answer, by at most `ms` milliseconds, until its facts are stored for all nodes. Undefined: no
-   * answer is delayed.
-   */
-  readonly holdBack?: {
-    readonly ms: number;
-    /** Says, once the answer is whole, whether it must be delayed. If this member is undefined, every answer is. */
-    isNeeded?(): boolean;
-    stored(facts: RequestFacts, msLeft: number): Promise<void>;
-  };
+  /** Undefined: no answer is delayed. */
+  readonly holdBack?: HoldBack;
   readonly ledger: Ledger;
   readonly outbox: Outbox;
   readonly texts: Texts;
@@ -111,6 +103,16 @@ export interface ProxyDependencies {
   readonly changed?: () => void;
   /** Begins to hash the bodies of a request and its answer, for a receipt. */
   readonly hashes?: (body: Uint8Array | undefined) => BodyWatch;
+}
+
+/** Delays the end of an answer until what it adds to the state is stored for every process. */
+export interface HoldBack {
+  /** Longest delay after the answer's last event, in milliseconds. After that the end is sent anyway. */
+  readonly ms: number;
+  /** Says, once the answer is whole, whether its end must be delayed. If this member is undefined, it must. */
+  isNeeded?(): boolean;
+  /** Resolves when it is stored. Called once the provider has sent every byte. `msLeft`: the rest of the delay. */
+  stored(msLeft: number): Promise<unknown>;
 }
 
 export interface BodyWatch {

@@ -22,11 +22,16 @@ import { type Form, forwardPlanned, headersForClient, sendForm } from './forward
 import { BackgroundPace, BackgroundQueue } from './background-queue.ts';
 import { Bonds, type Relayed } from './bonds.ts';
 import type { Bond, Placement } from '../core/recall/injections.ts';
-import type { ClientRequest, ConfiguredUpstream, ProxyDependencies } from './dependencies.ts';
+import type {
+  ClientRequest,
+  ConfiguredUpstream,
+  HoldBack,
+  ProxyDependencies,
+} from './dependencies.ts';
 import { placeReading, readSteps, settleProject } from './read-request.ts';
 import { NOTHING_LEAVES, type Recalled, Recaller, silenceOfModes } from './recall.ts';
 import { Deadline, Slices } from './deadline.ts';
-import { AnswerWatch, goneSignal, type HoldBack, relay } from './relay.ts';
+import { AnswerWatch, goneSignal, relay } from './relay.ts';
 import { RequestRecord } from './request-record.ts';
 import { type KeepCall, leavingOf, Shortener } from './shortener.ts';
 import { ProxyError } from '../core/errors.ts';
@@ -198,7 +203,7 @@ export class ProxyHandler {
       watch,
       configured,
       evidence: record.evidence(answer.status),
-      holdBack: holdBackOf(this.#dependencies, record),
+      holdBack: this.#dependencies.holdBack,
     });
     const isLeft = end === 'client-gone' && !watch.endsEarly();
     if (reading === undefined || !modes.writes) return;
@@ -564,17 +569,6 @@ function fallbacksOf(
     body: applyEdits(body, accepted.edits),
   };
   return isAdding ? [form, { ...own, breaksBond }] : [{ ...own, breaksBond }];
-}
-
-/** Returns how to delay the end of this request's answer; see `holdBack` of ProxyDependencies. */
-function holdBackOf({ holdBack }: ProxyDependencies, record: RequestRecord): HoldBack | undefined {
-  if (holdBack === undefined) return undefined;
-  const { ms } = holdBack;
-  const stored = (msLeft: number): Promise<void> => {
-    record.note({ end: 'complete' }, 'relay');
-    return holdBack.stored(record.facts(), msLeft);
-  };
-  return { ms, stored, isNeeded: () => holdBack.isNeeded?.() ?? true };
 }
 
 const NO_BYTES = Buffer.alloc(0);

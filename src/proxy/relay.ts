@@ -5,7 +5,7 @@ import type { AnswerSink, UpstreamAnswer } from '../ports/upstream.ts';
 import { isThoughtRefusal, type LostThoughts } from '../core/conversation/lost-thoughts.ts';
 import type { Answer } from '../core/dialects/answer.ts';
 import type { AnswerParserOptions } from '../core/dialects/dialect-answer.ts';
-import type { AnswerWatcher, ClientRequest } from './dependencies.ts';
+import type { AnswerWatcher, ClientRequest, HoldBack } from './dependencies.ts';
 
 /** How a relay ended: the whole answer was sent, the client closed its connection, or the provider's answer broke off. */
 export type RelayEnd = 'complete' | 'client-gone' | 'upstream-cut';
@@ -19,16 +19,6 @@ export interface RelayOptions {
   readonly holdBack?: HoldBack | undefined;
   /** The head as the client gets it, including the evidence headers. */
   readonly head: { readonly status: number; readonly headers: RawHeaders };
-}
-
-/** Delays the end of an answer until its facts are stored; see `holdBack` of ProxyDependencies. */
-export interface HoldBack {
-  /** Longest delay after the answer's last event, in milliseconds. After that the end is sent anyway. */
-  readonly ms: number;
-  /** Says, once the answer is whole, whether its end must be delayed. If this member is undefined, it must. */
-  isNeeded?(): boolean;
-  /** Resolves when the facts are stored. Called once the provider has sent every byte. `msLeft`: the rest of the delay. */
-  stored(msLeft: number): Promise<void>;
 }
 
 /**

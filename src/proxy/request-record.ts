@@ -10,13 +10,7 @@ import { cacheLifetimeMs } from '../core/shortening/pricing.ts';
 import { type Placement, secondLooksIn } from '../core/recall/injections.ts';
 import type { RequestRow } from '../ports/request-log.ts';
 import type { UpstreamAnswer } from '../ports/upstream.ts';
-import type {
-  BodyWatch,
-  ClientRequest,
-  KnownFacts,
-  ProxyDependencies,
-  RequestFacts,
-} from './dependencies.ts';
+import type { BodyWatch, ClientRequest, KnownFacts, ProxyDependencies } from './dependencies.ts';
 import type { Reading } from './conversations.ts';
 
 interface Noted extends Omit<
@@ -131,11 +125,7 @@ export class RequestRecord {
       answeredAt: this.#noted.answeredAt,
       comparison,
     });
-    this.#dependencies.note(this.facts(row));
-  }
-
-  facts(row = this.#row()): RequestFacts {
-    return { ...this.known(), row };
+    this.#dependencies.note({ ...this.known(), row });
   }
 
   known(): KnownFacts {

@@ -83,7 +83,7 @@ export function openModels(options: ModelsOptions): OpenedModels {
       holdBack: {
         ms: HAND_OVER_MS,
         isNeeded: () => ledger.isHandingOver,
-        stored: (_facts, msLeft) => ledger.handedOver(msLeft),
+        stored: (msLeft) => ledger.handedOver(msLeft),
       },
       outboxOf: (tenant) => outboxes.of(tenant),
       texts: TEXTS,
