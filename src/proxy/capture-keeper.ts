@@ -102,7 +102,7 @@ export class CaptureKeeper {
       kept.captureHuman(exchange.humanText, heard),
       kept.captureAssistant(answer, heard, isWhole ? exchange.lastText : ''),
     ];
-    this.#outbox(recordsOf(reading, place, { texts, at: this.#dependencies.clock.now() }));
+    this.#outbox(recordsOf(reading, place, texts, this.#dependencies.clock.now()));
   }
 
   /** Stores the question and the answer when the answer has ended. Call it before the client has its last byte. */
@@ -166,7 +166,7 @@ export class CaptureKeeper {
 
   #keep(reading: Reading, place: ExchangePlace, texts: readonly (RecordText | undefined)[]): Kept {
     const at = this.#dependencies.clock.now();
-    const records = recordsOf(reading, place, { texts, at });
+    const records = recordsOf(reading, place, texts, at);
     const isKept = this.#outbox(records.map((record) => ({ ...record, isTimed: true })));
     return { records, captured: isKept ? records.length : 'failed' };
   }
@@ -284,15 +284,11 @@ function cutAddress({ place }: Reading, fingerprint: string): AddressOf<'cut-ans
   return { kind: 'cut-answer', tenant: place.tenant, scope: place.scope, fingerprint };
 }
 
-interface Said {
-  readonly texts: readonly (RecordText | undefined)[];
-  readonly at: number;
-}
-
 function recordsOf(
   reading: Reading,
   { exchange, number }: ExchangePlace,
-  { texts, at }: Said,
+  texts: readonly (RecordText | undefined)[],
+  at: number,
 ): readonly MemoryRecord<SpeakerRole>[] {
   const fingerprint = reading.view.items[exchange.human ?? -1]?.fingerprint;
   if (fingerprint === undefined) return [];

@@ -88,7 +88,7 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
     closing.push(() => opened.close());
     const catalog = openCatalog(place);
     closing.push(() => catalog.close());
-    const jobs = await startBeside({ store, changes, metrics, settings });
+    const jobs = await startBeside(store, changes, metrics, settings);
     closing.push(() => jobs.stop());
     const service = new MemoryService({
       store,
@@ -176,17 +176,12 @@ export function metricsOf(receipts: ReceiptJournal): Metrics {
 }
 
 /** Starts metrics, jobs and the watch of changes. Rejects with Node's own error if the metrics cannot be served. */
-async function startBeside({
-  store,
-  changes,
-  metrics,
-  settings,
-}: {
-  readonly store: ServiceStore;
-  readonly changes: ChangeWatch;
-  readonly metrics: Metrics;
-  readonly settings: ServiceSettings;
-}) {
+async function startBeside(
+  store: ServiceStore,
+  changes: ChangeWatch,
+  metrics: Metrics,
+  settings: ServiceSettings,
+) {
   const server =
     settings.metrics === undefined ? undefined : await startMetrics(metrics, settings.metrics);
   const { auditDays } = settings;

@@ -234,7 +234,7 @@ export class Records implements Holder {
       // If the text was stored when #prepare() looked and is forgotten now, cut it here, under the lock. That is rare.
       passages: passages ?? passagesOf(record.text, record.role),
     };
-    const id = addRecord(this.#database, row, { space, add });
+    const id = addRecord(this.#database, row, space, add);
     if (record.isImported === true) this.#database.run(IMPORTED, id, Date.now());
     this.#mark(record, space);
     return 'stored';
@@ -421,13 +421,8 @@ interface NewRow extends Omit<
   readonly thread: string;
 }
 
-interface RowPlace {
-  readonly space: number;
-  readonly add: AddText;
-}
-
 /** Stores and indexes a text. Returns the id of its row. */
-export function addRecord(database: Database, row: NewRow, { space, add }: RowPlace): number {
+export function addRecord(database: Database, row: NewRow, space: number, add: AddText): number {
   const { text, is_utf16: isUtf16 } = bytesOf(row.text);
   const made = database.get<{ id: number }>(
     `INSERT INTO records

@@ -393,7 +393,7 @@ export async function checkModelCalls(options: ModelCallsOptions): Promise<reado
     }
     const price = priceLine(upstream, model);
     const consent = await agree(price);
-    if (consent === 'yes') checks.push(await callTwice({ proxy, proxies, upstream, model }));
+    if (consent === 'yes') checks.push(await callTwice(proxy, proxies, upstream, model));
     if (consent === 'nobody') checks.push(notSent(price));
   }
   return checks;
@@ -423,14 +423,12 @@ function priceLine({ name }: UpstreamSettings, model: string): string {
   return `Two requests of ${TEST_CALL_TOKENS} tokens to ${model} at ${name}, ${price}`;
 }
 
-interface Calls {
-  readonly proxy: OwnProxy;
-  readonly proxies: OwnProxies;
-  readonly upstream: UpstreamSettings;
-  readonly model: string;
-}
-
-async function callTwice({ proxy, proxies, upstream, model }: Calls): Promise<Check> {
+async function callTwice(
+  proxy: OwnProxy,
+  proxies: OwnProxies,
+  upstream: UpstreamSettings,
+  model: string,
+): Promise<Check> {
   const { name, apiStyle } = upstream;
   const { modelPath, callHeaders } = apiOf(apiStyle);
   const isOpenAi = new URL(upstream.baseUrl).hostname === 'api.openai.com';

@@ -46,11 +46,6 @@ export interface SignalSource {
   exit(code: number): void;
 }
 
-interface StopParts {
-  readonly signals: SignalSource;
-  readonly terminal: Terminal;
-}
-
 // Time for closing sockets after a stop. One that hangs must not delay a service manager.
 const LINGER_MS = 500;
 
@@ -65,7 +60,8 @@ interface Stoppable {
  */
 export async function waitForStop(
   running: Stoppable,
-  { signals, terminal }: StopParts,
+  signals: SignalSource,
+  terminal: Terminal,
 ): Promise<ExitCode> {
   const listeners = new Map<StopEvent, (detail: unknown) => void>();
   const code = await new Promise<ExitCode>((resolve) => {

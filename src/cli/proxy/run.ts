@@ -79,11 +79,9 @@ export async function runClient({ args: [name = '', ...given], context }: Call):
   for (const note of launch.notes) terminal.note(note);
   const since = Date.now();
   const leave = keepProxy(proxy, context);
-  const code = await runProgram({
-    program,
-    args: [...launch.args, ...args],
-    environment: launch.environment,
-  }).finally(leave);
+  const code = await runProgram(program, [...launch.args, ...args], launch.environment).finally(
+    leave,
+  );
   const totals = runTotals(dataFolder(environment), since, name);
   if (totals !== undefined && totals.requests > 0) terminal.note(runText(totals));
   return code;
@@ -127,18 +125,16 @@ function runText(totals: RunTotals): string {
     .concat('. See: svc ui');
 }
 
-interface ProgramCall {
-  readonly program: string;
-  readonly args: readonly string[];
-  readonly environment: Environment;
-}
-
 /** Signals from a user or a service manager, which are passed to the client. */
 const PASSED_ON: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT'];
 /** The terminal sends these to the client too. A client would take a second one as an order to end at once. */
 const FROM_TERMINAL: readonly NodeJS.Signals[] = ['SIGINT', 'SIGQUIT'];
 
-function runProgram({ program, args, environment }: ProgramCall): Promise<number> {
+function runProgram(
+  program: string,
+  args: readonly string[],
+  environment: Environment,
+): Promise<number> {
   // On Windows npm installs clients as .cmd files, which only a shell can start.
   const child = spawn(program, [...args], { env: { ...environment }, stdio: 'inherit' });
   const isOnTerminal = [0, 1, 2].some((descriptor) => isatty(descriptor));

@@ -109,7 +109,7 @@ export async function start(
   const keeping = setInterval(() => void keepRunFile(folder, runNow()), KEEP_MS);
   keeping.unref();
   // Listen for signals before printing the address, because a program that reads the address may stop svc at once.
-  const stopped = waitForStop(proxy, { signals, terminal });
+  const stopped = waitForStop(proxy, signals, terminal);
   try {
     await writeRunFile(folder, runNow()).catch((error: unknown) => {
       // On a full disk or in a read-only folder there is no memory, but the proxy still serves.

@@ -130,7 +130,7 @@ async function keyOf({
   context,
 }: KeySource): Promise<Credential | undefined> {
   const { keyEnv, keyStdin } = flags;
-  const given = await keyGiven({ prefix: '--key', env: keyEnv, isPiped: keyStdin }, context);
+  const given = await keyGiven('--key', keyEnv, keyStdin, context);
   if (given !== undefined) return given;
   const takesKey = (auth ?? known?.auth) !== 'none';
   if (!isNew || !takesKey) return undefined;
@@ -145,11 +145,9 @@ async function keyOf({
 
 /** Returns the key that a flag requests: PREFIX-env names a variable, PREFIX-stdin means that stdin has the key. */
 export async function keyGiven(
-  {
-    prefix,
-    env,
-    isPiped,
-  }: { prefix: string; env: string | undefined; isPiped: boolean | undefined },
+  prefix: string,
+  env: string | undefined,
+  isPiped: boolean | undefined,
   { stdin }: CommandContext,
 ): Promise<Credential | undefined> {
   if (env !== undefined && isPiped === true) {

@@ -146,10 +146,8 @@ async function chooseMemory(
   }
   const baseUrl = memoryUrl ?? before['baseUrl'];
   const serviceKey =
-    (await keyGiven(
-      { prefix: '--service-key', env: serviceKeyEnv, isPiped: serviceKeyStdin },
-      context,
-    )) ?? before['serviceKey'];
+    (await keyGiven('--service-key', serviceKeyEnv, serviceKeyStdin, context)) ??
+    before['serviceKey'];
   if (baseUrl === undefined) throw usage('Where is the memory service? Give --memory-url.');
   if (serviceKey === undefined) {
     throw usage(

@@ -37,7 +37,7 @@ export function insertBlock(
   const lines = linesOf(text);
   const headers = headerIndexes(lines, isWhole);
   const firstHeader = headers[0] ?? lines.length;
-  const given = givenWay(lines, { block, headers, isWhole });
+  const given = givenWay(lines, block, headers, isWhole);
   const body = [
     ...Object.entries(block.top).map(([key, value]) => `${key} = ${value}`),
     ...block.tables.flatMap((table) => ['', ...table]),
@@ -96,14 +96,13 @@ export function removeBlock(
   return { text: kept.join('') };
 }
 
-interface Giving {
-  readonly block: TomlBlock;
-  readonly headers: readonly number[];
-  readonly isWhole: IsWhole;
-}
-
 /** Returns the indexes of the lines to comment out: keys and tables that the block has too. */
-function givenWay(lines: readonly string[], { block, headers, isWhole }: Giving): Set<number> {
+function givenWay(
+  lines: readonly string[],
+  block: TomlBlock,
+  headers: readonly number[],
+  isWhole: IsWhole,
+): Set<number> {
   const given = new Set<number>();
   const firstHeader = headers[0] ?? lines.length;
   for (const [index, line] of lines.slice(0, firstHeader).entries()) {

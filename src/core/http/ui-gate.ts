@@ -36,7 +36,7 @@ export function admitUi(head: RequestHead, port: number): UiAdmission {
     refuse('ORIGIN_REFUSED', 'The Host header does not name svc on this machine.');
   }
   const [path, query] = splitQuery(head.target);
-  checkOrigin(head, { headers, host, path });
+  checkOrigin(head, headers, host, path);
   const isApi = path.startsWith(UI_API_PATH);
   if (head.method !== 'GET' && !(isApi && head.method === 'POST')) {
     refuse('METHOD_NOT_ALLOWED', 'This path does not support this method.');
@@ -45,14 +45,8 @@ export function admitUi(head: RequestHead, port: number): UiAdmission {
   return { path, query, headers };
 }
 
-interface Caller {
-  readonly headers: HeaderIndex;
-  readonly host: string;
-  readonly path: string;
-}
-
 /** Refuses requests from other pages. Such a page may only link to svc's page, which contains no data by itself. */
-function checkOrigin(head: RequestHead, { headers, host, path }: Caller): void {
+function checkOrigin(head: RequestHead, headers: HeaderIndex, host: string, path: string): void {
   const origins = headers.get('origin') ?? [];
   if (origins.some((origin) => origin.toLowerCase() !== `http://${host}`)) {
     refuse('ORIGIN_REFUSED', 'The request comes from another web page.');

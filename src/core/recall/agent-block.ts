@@ -140,7 +140,7 @@ interface Packed extends RecallBlock {
 function packed(memories: AgentMemories, limits: AgentLimits, earlier: readonly string[]): Packed {
   const sizes = new LineSizes();
   const upperMax = limits.upperTokensMax ?? limits.tokensMax;
-  const { lines: brief, listed } = briefLines(memories, { limits, earlier });
+  const { lines: brief, listed } = briefLines(memories, limits, earlier);
   const open = earlier.length === 0 ? OPEN : OPEN_AGAIN;
   const write = (lines: readonly string[]): string => [open, ...brief, ...lines, CLOSE].join('\n');
   let text = brief.length === 0 ? '' : write([]);
@@ -180,18 +180,17 @@ function shorterOnes(exchange: AgentExchange): readonly AgentExchange[] {
     .map((list) => (list === quotes ? exchange : { ...exchange, quotes: list }));
 }
 
-interface BriefGiven {
-  readonly limits: AgentLimits;
-  readonly earlier: readonly string[];
-}
-
 interface Brief {
   readonly lines: readonly string[];
   readonly listed: readonly AgentSession[];
 }
 
 /** Writes the lines that precede the exchanges: rules, then the list of sessions. */
-function briefLines(memories: AgentMemories, { limits, earlier }: BriefGiven): Brief {
+function briefLines(
+  memories: AgentMemories,
+  limits: AgentLimits,
+  earlier: readonly string[],
+): Brief {
   const kept: string[] = [];
   for (const { text: said, at } of memories.standing) {
     const text = plainLine(said);

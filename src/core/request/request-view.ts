@@ -107,7 +107,7 @@ export function* viewSteps(
   if (read === undefined || read === 'too_large') return read;
   const { list, items } = read;
   if (bytes.length - list.end > READ_LIMITS.shellBytes) return 'too_large';
-  const shell = yield* readShell(bytes, { dialect, list, previous: known?.previous });
+  const shell = yield* readShell(bytes, dialect, list, known?.previous);
   if (shell === undefined) return undefined;
   const soFar = items.at(-1)?.soFar;
   const tokens = shell.tokens + (soFar?.tokens ?? 0);
@@ -315,15 +315,11 @@ function* readTextInput(
   return { list, items: [item] };
 }
 
-interface ShellPlace {
-  readonly dialect: Dialect;
-  readonly list: Span;
-  readonly previous: RequestView | undefined;
-}
-
 function* readShell(
   bytes: Buffer,
-  { dialect, list, previous }: ShellPlace,
+  dialect: Dialect,
+  list: Span,
+  previous: RequestView | undefined,
 ): Steps<Shell | undefined> {
   if (previous !== undefined && endsAlike(previous, bytes, list.end)) return previous.shell;
   if (!endsWithout(bytes, list.end, dialectOf(dialect).listKey)) return undefined;

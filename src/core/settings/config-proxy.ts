@@ -126,7 +126,7 @@ export function readProxySettings(
   const stored = asRecord(value);
   findings.warnUnknown('proxy', stored, NAMES);
   const settings = Object.fromEntries(
-    NAMES.map((name) => [name, readSetting(name, { stored: stored[name], layers, findings })]),
+    NAMES.map((name) => [name, readSetting(name, stored[name], layers, findings)]),
   );
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Each was read as its row says.
   return settings as unknown as ProxySettings;
@@ -153,16 +153,12 @@ export function flagNameOf(name: ProxySettingName): string {
   return `--${words(name).join('-').toLowerCase()}`;
 }
 
-interface Sources {
-  readonly stored: unknown;
-  readonly layers: Layers;
-  readonly findings: Findings;
-}
-
 // Check every source, even one that is overridden: an invalid file is an error even with a flag.
 function readSetting<Name extends ProxySettingName>(
   name: Name,
-  { stored, layers, findings }: Sources,
+  stored: unknown,
+  layers: Layers,
+  findings: Findings,
 ): ProxySettings[Name] {
   const field: Field<ProxySettings[Name]> = FIELDS[name];
   const fromFile = stored === undefined ? undefined : field.read(stored);

@@ -92,8 +92,8 @@ function readUpstream(place: Place): UpstreamSettings | undefined {
   const baseUrl = readBaseUrl(place, allowPrivate);
   const auth = readAuth(place, apiStyle);
   const providerKey = readProviderKey(place, auth);
-  const headers = readValues(place, { member: 'headers', providerKey });
-  const query = readValues(place, { member: 'query', providerKey });
+  const headers = readValues(place, 'headers', providerKey);
+  const query = readValues(place, 'query', providerKey);
   const compressionMode = readCompressionMode(place, auth);
   if (name === undefined || apiStyle === undefined || baseUrl === undefined) return undefined;
   if (auth === undefined || providerKey === undefined) return undefined;
@@ -249,14 +249,10 @@ export function parseServiceUrl(
   return 'url' in parsed ? { url: parsed.url.replace(/\/v1$/, '') } : parsed;
 }
 
-interface ValuesOf {
-  readonly member: 'headers' | 'query';
-  readonly providerKey: string | undefined;
-}
-
 function readValues(
   { path, item, findings }: Place,
-  { member, providerKey }: ValuesOf,
+  member: 'headers' | 'query',
+  providerKey: string | undefined,
 ): Readonly<Record<string, string>> {
   const values = item[member];
   if (values === undefined) return {};

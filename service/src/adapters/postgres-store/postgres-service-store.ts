@@ -48,8 +48,7 @@ export function openPostgresStore(options: PostgresStoreOptions): ServiceStore {
   const { spaceBytesMax = SPACE_BYTES_MAX, trustsFailover = false } = options;
   const { report = () => undefined } = options;
   const connections = new Connections(options, {
-    settle: (transactions, origin) =>
-      settleOrigin(transactions, origin, { trustsFailover, report }),
+    settle: (transactions, origin) => settleOrigin(transactions, origin, trustsFailover, report),
   });
   let opened: Promise<OpenDatabase> | undefined;
   const database = (): Promise<OpenDatabase> => {
@@ -117,11 +116,6 @@ async function open(connections: Connections, migrates: boolean): Promise<OpenDa
 /** The name of the row in `service_meta` with the database's origin. */
 const ORIGIN = 'origin';
 
-interface OriginOptions {
-  readonly trustsFailover: boolean;
-  readonly report: (line: string) => void;
-}
-
 /**
  * Compares the origin of a server that was just found with the stored one. If the database is not the same as before,
  * it begins a new epoch, so that no client relies on earlier acknowledgements.
@@ -129,7 +123,8 @@ interface OriginOptions {
 async function settleOrigin(
   transactions: Transactions,
   origin: DatabaseOrigin,
-  { trustsFailover, report }: OriginOptions,
+  trustsFailover: boolean,
+  report: (line: string) => void,
 ): Promise<void> {
   const judge = (before: DatabaseOrigin | undefined): OriginVerdict =>
     judgeOrigin(before, origin, trustsFailover);

@@ -197,7 +197,7 @@ function writeBatch(place: WritePlace, plan: CapturePlan, now: number): void {
     for (const { object, seq, texts } of plan.records) {
       const id = addObject(place, object, { seq, now });
       for (const { message, ...text } of texts) {
-        const record = addRecord(database, { ...text, ...placeOf(object) }, { space, add });
+        const record = addRecord(database, { ...text, ...placeOf(object) }, space, add);
         const values = [record, tenant, id, message] as const;
         database.run(ADD_TEXT, ...values);
       }

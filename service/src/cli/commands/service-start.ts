@@ -69,7 +69,7 @@ export async function startServiceCommand(
     });
   parts.onReload(() => void reload(service, settings, terminal));
   // Listen for signals before printing the address: a program that reads it may stop the service at once.
-  const stopped = waitForStop(service, { signals: parts.signals, terminal });
+  const stopped = waitForStop(service, parts.signals, terminal);
   const { host, port } = service;
   const url = urlOf({ host, port }, tls === undefined ? 'http' : 'https');
   try {
