@@ -12,7 +12,13 @@ import {
   unansweredItem,
   UNBOUND,
 } from '../../src/core/recall/injections.ts';
-import { type BlockFact, FoundEntries, type LedgerEntry } from '../../src/core/ledger/entries.ts';
+import {
+  type BlockFact,
+  FoundEntries,
+  keyOf,
+  type LedgerEntry,
+  LOCAL_TENANT,
+} from '../../src/core/ledger/entries.ts';
 import { viewRequest } from '../support/view-of.ts';
 import type { RequestView } from '../../src/core/conversation/view.ts';
 
@@ -153,6 +159,13 @@ test('R25: conversations that share words share no block across what their clien
   const other = { ...place, conversation: 'c2', scope: 'project/other' };
   const facts = { bond: UNBOUND, unanswered: undefined, isStated: true, now: 0 };
   expect(replayBlocks(humanItems(view, other), entries, facts).placements).toEqual([]);
+});
+
+test('R25: two folders never have one key, however their names are written', () => {
+  const keys = ['/a:b', '/a%3Ab', '/a%253Ab', '/a%b'].map((scope) =>
+    keyOf({ kind: 'shared-block', tenant: LOCAL_TENANT, scope, fingerprint: 'f' }),
+  );
+  expect(new Set(keys).size).toBe(keys.length);
 });
 
 test('a block is found again when its project is found late, moves or is renamed', () => {

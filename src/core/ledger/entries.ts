@@ -294,7 +294,7 @@ const REFUSAL_TAGS: Readonly<Record<RefusedChange, string>> = {
 };
 
 function withoutColon(text: string): string {
-  return text.includes(':') ? text.replaceAll('%', '%25').replaceAll(':', '%3A') : text;
+  return /[%:]/.test(text) ? text.replaceAll('%', '%25').replaceAll(':', '%3A') : text;
 }
 
 /** Characters of a mark: 96 bits, so no two blocks or items of a conversation have the same mark. */

@@ -51,9 +51,12 @@ describe('Messages', () => {
     });
   });
 
-  test.each(['redacted_thinking', 'thinking', 'compaction'])('%s must stay as it is', (type) => {
-    expect(read({ role: 'assistant', content: [{ type }] }).hasReasoning).toBe(true);
-  });
+  test.each(['redacted_thinking', 'thinking', 'connector_text', 'compaction'])(
+    '%s must stay as it is',
+    (type) => {
+      expect(read({ role: 'assistant', content: [{ type }] }).hasReasoning).toBe(true);
+    },
+  );
 
   test('the client states folder and branch in its environment, nowhere else', () => {
     const environment =

@@ -267,7 +267,7 @@ function readAssistant(content: unknown): ItemTraits {
     assistantText: typeof content === 'string' ? content.trim() : visibleText(blocks),
     toolCalls: calls.map((block) => toolCall(block['id'], block['name'])),
     toolResultIds: resultIds(blocks),
-    hasReasoning: blocks.some((block) => REASONING.has(asRecord(block)['type'])),
+    hasReasoning: blocks.some((block) => isThinking(block) || isCompaction(block)),
     thoughts: thoughtsIn(blocks),
     ...(blocks.some(isCompaction) && { isCompaction: true }),
     ...(blocks.length > 0 && blocks.every(isThinking) && { isThought: true }),
@@ -290,9 +290,6 @@ function thoughtsIn(blocks: readonly unknown[]): readonly string[] {
   });
   return signed.filter((signature) => signature !== '').map(thoughtId);
 }
-
-/** Block types that the client must send back unchanged. */
-const REASONING: ReadonlySet<unknown> = new Set(['thinking', 'redacted_thinking', 'compaction']);
 
 /** Matches `tool_result`, and results of the provider's own tools: `web_search_tool_result`, … */
 function isResult(type: string): boolean {
