@@ -61,6 +61,7 @@ export class KeptRequests {
   #kept: readonly KeptRequest[] = [];
 
   add(request: KeptRequest, most: number): void {
+    if (sizeOf(request) > BYTES_MAX) return;
     const all = [...this.#kept, request].slice(-most);
     let bytes = 0;
     const newest = all.toReversed().filter((one) => {
