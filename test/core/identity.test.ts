@@ -561,6 +561,9 @@ describe('the project', () => {
     expect(project([], { system }, 'pi').folder).toBe('/own/a b');
     const messages = [{ role: 'system', content: system }, ...hello];
     expect(project([], { messages }, 'pi').folder).toBe('/own/a b');
+    // A person may replace the beginning (SYSTEM.md) and quote another folder in it; pi's own element stays last.
+    const mine = system.replace(head, 'Be brief.\nWorking directory: /quoted');
+    expect(project([], { system: mine }, 'pi').folder).toBe('/own/a b');
     // Where another client quotes the element, it names no folder.
     expect(
       project([], { system: system.replace(head, 'You are an agent.') }).folder,

@@ -79,6 +79,16 @@ function agreedOn(folders: readonly string[]): string | undefined {
 
 // Codex writes `<cwd>` only in a user message.
 const SYSTEM_MARKS = FOLDER_MARKS.filter(([text]) => text !== '<cwd>');
+
+/** Returns the folder in the last element of a system prompt of pi, also where a person has written its beginning. */
+export function folderAtEnd(texts: readonly string[]): string | undefined {
+  const text = texts.at(-1)?.trimEnd() ?? '';
+  const at = text.lastIndexOf(PI_ELEMENT);
+  const folder = at === -1 ? '' : text.slice(at + PI_ELEMENT.length);
+  return /^(?:\/|[A-Za-z]:\/)[^\n<]{0,4095}\n<\/cwd>$/.test(folder) ? firstLine(folder) : undefined;
+}
+
+const PI_ELEMENT = '\n\n<cwd>\n';
 const PI_MARKS: readonly Mark[] = [...SYSTEM_MARKS, ['<cwd>\n', /^$/]];
 
 /** Matches the beginning of a system message's part that describes the environment. */

@@ -22,6 +22,7 @@ import { headerOf, type RawHeaders } from '../http/header-rules.ts';
 import { clientFacts, clientOfAgent, CLIENT_HEADER } from './clients.ts';
 import {
   CONTRADICTED,
+  folderAtEnd,
   isPiPrompt,
   NOTHING_STATED,
   projectInPrompt,
@@ -114,7 +115,9 @@ function projectInTexts(view: RequestView, client: string): StatedProject {
   const inUser = so?.userFolder?.statedBy === client ? so.userFolder.folder : undefined;
   const system = projectInShell(view.shell);
   const { statesPlace, statesInMessage } = clientFacts(client);
-  const inPrompt = statesPlace ? (system.place ?? system.workingFolder) : system.workingFolder;
+  // With a prompt of the user's own, pi is known by its headers alone, and its folder by its place.
+  const last = client === 'pi' ? folderAtEnd(systemTexts(view.shell.value)) : undefined;
+  const inPrompt = last ?? (statesPlace ? system.place : undefined) ?? system.workingFolder;
   const inSystem = statesPlace ? (so?.systemPlace ?? so?.systemFolder) : so?.systemFolder;
   // Claude Code states its environment in a message. Its system prompt contains the project's output style and texts
   // that users append, which may quote any document.
