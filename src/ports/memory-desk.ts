@@ -1,6 +1,6 @@
 import type { AgentLook } from '../core/recall/agent-facts.ts';
-import type { Pin } from '../core/memory/record.ts';
-import type { RecalledExchange, RecallQuestion, SpeakerRole, SpokenRecord } from './memory.ts';
+import type { Pin, RecalledPassage } from '../core/memory/record.ts';
+import type { ListFilter, RecalledExchange, RecallQuestion, SpokenRecord } from './memory.ts';
 
 /**
  * The calls with which a user manages the memories of this machine. Only the embedded store has them, because the
@@ -33,15 +33,9 @@ export interface RulesFilter {
   readonly space?: string;
 }
 
-export interface DeskRule {
+export interface DeskRule extends Pick<SpokenRecord, 'space' | 'text' | 'ref' | 'at' | 'client'> {
   /** The id: `r_` and the beginning of a hash of space and sentence. */
   readonly id: string;
-  readonly space: string;
-  readonly text: string;
-  readonly ref: string;
-  /** Milliseconds since 1970. */
-  readonly at: number;
-  readonly client: string;
   /**
    * 'holds': the rule is recalled if it applies to a prompt or an action. 'pinned': it is recalled in every
    * conversation. 'replaced': a later sentence contradicts or withdraws it. 'retired': the user has ended it.
@@ -82,21 +76,12 @@ export interface DeskRecord extends SpokenRecord {
   readonly importedAt?: number;
 }
 
-export interface DeskFilter {
-  readonly space?: string;
-  readonly words?: string;
-  readonly role?: SpeakerRole;
+export interface DeskFilter extends ListFilter {
   readonly client?: string;
-  readonly conversation?: string;
   readonly exchange?: number;
-  readonly refs?: readonly string[];
-  readonly since?: number;
-  readonly until?: number;
   readonly kind?: 'edited' | 'always' | 'never' | 'standing';
   /** 'live': captured from a request, including texts that svc cannot attribute with certainty ('unverified'). */
   readonly source?: 'live' | 'imported' | 'by_hand' | 'unverified';
-  readonly limit: number;
-  readonly offset?: number;
 }
 
 export interface DeskPage {
@@ -116,13 +101,7 @@ export interface RecallLook {
   readonly agent?: AgentLook | undefined;
 }
 
-export interface WeighedMemory {
-  readonly ref: string;
-  readonly space: string;
-  readonly role: SpeakerRole;
-  readonly text: string;
-  readonly at: number;
-  readonly client: string;
+export interface WeighedMemory extends Omit<RecalledPassage, 'digest' | 'source'> {
   /** The score, from 0 to about 1. */
   readonly score: number;
   /**

@@ -1,4 +1,5 @@
 import type { DeskPage, DeskRecord, RecallLook, Shelf, ShelfDay, Sighting } from './memory-desk.ts';
+import type { SpokenRecord } from '../core/memory/record.ts';
 import type { RequestRow, RequestSum } from './request-log.ts';
 
 /** The messages between the page of `svc ui` and its server. All are sent as JSON. */
@@ -71,14 +72,10 @@ export interface TitlesAnswer {
 }
 
 /** The memory that a line of a block quotes. */
-export interface MemoryOrigin {
-  readonly ref: string;
-  readonly at: number;
-  readonly client: string;
-  readonly conversation: string;
-  readonly space: string;
-  readonly role: 'user' | 'assistant';
-}
+export type MemoryOrigin = Pick<
+  SpokenRecord,
+  'ref' | 'at' | 'client' | 'conversation' | 'space' | 'role'
+>;
 
 export interface BlockLine {
   readonly text: string;

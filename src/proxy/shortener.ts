@@ -35,11 +35,10 @@ import {
   type Omission,
   readExchangeTexts,
 } from '../core/shortening/omissions.ts';
-import type { Bond } from '../core/recall/injections.ts';
 import { obstacleOf, type Outcome } from '../core/plan/continuity.ts';
 import type { Edit } from '../core/plan/item-edits.ts';
 import type { Shortening } from '../core/plan/plan.ts';
-import type { HandlerSettings, UpstreamSettings } from '../core/settings/settings.ts';
+import type { UpstreamSettings } from '../core/settings/settings.ts';
 import {
   isShort,
   mayOmit,
@@ -61,10 +60,10 @@ import {
   type ToolOutput,
 } from '../core/shortening/outputs.ts';
 import { replacementsOf } from '../core/shortening/replacements.ts';
-import type { Deadline, Slices } from './deadline.ts';
+import type { Slices } from './deadline.ts';
 import type { ProxyDependencies } from './dependencies.ts';
 import { PossessionCheck, type Proof, provenUnasked, textsOf } from './possession.ts';
-import { BOUND_MS, MASKING, type Recalled } from './recall.ts';
+import { BOUND_MS, MASKING, type RecallCall, type Recalled } from './recall.ts';
 import { Pace, type Steps } from '../core/bytes/steps.ts';
 import type { Reading } from './conversations.ts';
 import { Recent } from '../core/bytes/recent.ts';
@@ -77,17 +76,9 @@ import { OUTPUT_PLACE } from '../core/memory/reference.ts';
  * provider's cache is cold. core/shortening/removal.ts decides.
  */
 
-interface ShorteningCall {
-  readonly reading: Reading;
-  readonly modes: Modes;
-  readonly settings: HandlerSettings;
-  readonly deadline: Deadline;
+/** Without a bond, because the ledger could not be read, nothing is left out. */
+interface ShorteningCall extends RecallCall {
   readonly isCacheCold: boolean;
-  /**
-   * What may not change because thinking depends on it; see Bonds.look(). Undefined if the ledger could not be read.
-   * Then nothing is left out.
-   */
-  readonly bond: Bond | undefined;
 }
 
 /** A call after the recall. `firstUnsent`: the index of the first item that was never sent before. */

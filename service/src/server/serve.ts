@@ -31,7 +31,12 @@ import { admitRoute, CONSOLE_START, runConsole } from './console/console.ts';
 import type { ConsoleReply } from './console/operation.ts';
 import { ServiceFault } from './fault.ts';
 import { HealthCheck } from './health.ts';
-import { isModelPath, ModelServer } from './models/model-server.ts';
+import {
+  isModelPath,
+  type ModelEnding,
+  type ModelExchange,
+  ModelServer,
+} from './models/model-server.ts';
 import { KEY_OPERATIONS, KEY_START, MEMORY_START } from './operations/operations.ts';
 import type { ServiceParts, ServingParts } from './parts.ts';
 import { withVault } from './signer.ts';
@@ -43,22 +48,12 @@ import { withVault } from './signer.ts';
  */
 
 /** A call with the facts for its row in the log. */
-interface Serving {
-  readonly incoming: IncomingMessage;
-  readonly outgoing: ServerResponse;
-  requestId: string;
-  /** The start by the monotonic clock, in milliseconds. */
-  readonly startedAt: number;
-  operation?: string;
-  keyId?: string;
-  bytesIn: number;
+interface Serving extends Omit<ModelExchange, 'credentials' | 'isStopping'> {
   /** Gives back the memory that is reserved for the call's body; called once the call is answered. */
   release?: () => void;
 }
 
-interface Ending {
-  readonly status: number;
-  readonly code?: string;
+interface Ending extends ModelEnding {
   readonly bytesOut: number;
 }
 

@@ -1,21 +1,17 @@
 import { existsSync } from 'node:fs';
 import { type Connection, loadDriver } from '../store/driver.ts';
 import { stateFile } from '../files/database-file.ts';
-import type { SessionSum } from '../../ports/request-log.ts';
+import type { RequestRow, SessionSum } from '../../ports/request-log.ts';
 import type { QuotaReading } from '../../core/meter/quota.ts';
 
 /**
  * A request of the log as `svc status` and `svc stop` need it. The functions in this module read the log on the calling
  * thread while a proxy writes it. They never write, and create no database.
  */
-export interface RecentRequest {
-  /** Milliseconds since 1970. */
-  readonly at: number;
-  readonly client: string;
-  readonly space: string;
-  readonly conversation: string;
-  readonly end: string;
-  readonly memoryState: string;
+export interface RecentRequest extends Pick<
+  RequestRow,
+  'at' | 'client' | 'space' | 'conversation' | 'end' | 'memoryState'
+> {
   /** 1 if the conversation has thinking that is bound to its prefix. */
   readonly isBound: number;
   /** 1 if the request contained a recalled block. */

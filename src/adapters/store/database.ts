@@ -47,7 +47,7 @@ export interface OpenOptions {
   readonly descriptors: Descriptors;
   /** How long a statement waits for a lock, in milliseconds; undefined: BUSY_MS. */
   readonly busyMs?: number;
-  /** True: do not check the file when opening it. */
+  /** True: do not check the file when opening it. Damage is then found when it is used. */
   readonly isTrusted?: boolean;
   /** Milliseconds since 1970, for the new name of a damaged file. */
   readonly now: number;

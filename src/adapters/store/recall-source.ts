@@ -1,5 +1,5 @@
 import type { Span } from '../../core/recall/dates.ts';
-import type { RecalledPassage } from '../../ports/memory.ts';
+import type { RecalledPassage, SpokenRecord } from '../../ports/memory.ts';
 import type { Steps } from './steps.ts';
 
 /**
@@ -149,15 +149,12 @@ export interface ExchangePart {
   readonly words: readonly number[];
 }
 
-export interface SpokenText {
+export interface SpokenText extends Pick<
+  SpokenRecord,
+  'role' | 'ref' | 'space' | 'client' | 'at' | 'text'
+> {
   readonly id: number;
   readonly source: 'unverified' | null;
-  readonly role: 'user' | 'assistant';
-  readonly ref: string;
-  readonly space: string;
-  readonly client: string;
-  readonly at: number;
-  readonly text: string;
   /** Index in `text`, see `lastFrom` in core/memory/record.ts. Null if it is not set. */
   readonly lastFrom: number | null;
   /** The folder in which the client worked; null if unknown. */

@@ -20,7 +20,6 @@ import { pruneAcknowledged } from '../memory-client/acknowledgements.ts';
 import { emptyBlocks, placedRecords, pruneLedger, retireBlocks } from '../state/ledger.ts';
 import { RequestTable } from '../state/request-log.ts';
 import { STATE_VERSION, StateFile } from '../state/state-file.ts';
-import type { Descriptors } from './descriptors.ts';
 import { deskCalls } from './desk.ts';
 import { databaseBytes, databaseFile } from '../files/database-file.ts';
 import { endForgetting, forgettingIn, noteForgetting, unended } from './forgetting.ts';
@@ -66,15 +65,7 @@ interface Opened {
   readonly signals: Signals;
 }
 
-interface StoreOptions {
-  readonly folder: string;
-  readonly descriptors: Descriptors;
-  /** How long a statement waits for another process's lock, in milliseconds; undefined: as long as a worker may. */
-  readonly busyMs?: number;
-  /** True: do not check `memory.db` when opening it. Damage is then found when it is used. */
-  readonly isTrusted?: boolean;
-  report(line: string): void;
-}
+type StoreOptions = Omit<OpenOptions, 'driver' | 'now'>;
 
 export class Store {
   readonly #options: StoreOptions;

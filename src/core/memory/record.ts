@@ -85,15 +85,10 @@ export interface StoredRecord<Role extends TextRole = TextRole> extends Omit<
   readonly ref: string;
 }
 
-export interface RecalledPassage {
-  readonly ref: string;
-  readonly digest: string;
-  readonly space: string;
-  readonly role: SpeakerRole;
-  readonly text: string;
-  readonly at: number;
-  readonly client: string;
-  readonly source?: 'unverified';
+export interface RecalledPassage extends Pick<
+  SpokenRecord,
+  'ref' | 'digest' | 'space' | 'role' | 'text' | 'at' | 'client' | 'source'
+> {
   readonly score: number;
 }
 

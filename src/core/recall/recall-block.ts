@@ -1,5 +1,6 @@
 import { tokensAtMost } from './block-tokens.ts';
 import { estimateTextTokens } from '../bytes/tokens.ts';
+import type { RecalledPassage } from '../memory/record.ts';
 import { isoDay } from '../memory/times.ts';
 
 /**
@@ -8,15 +9,10 @@ import { isoDay } from '../memory/times.ts';
  * data. They can neither close the fence nor imitate a message, a tag or an instruction of the client.
  */
 
-export interface BlockPassage {
-  readonly role: 'user' | 'assistant';
-  readonly text: string;
-  /** Milliseconds since 1970. */
-  readonly at: number;
-  readonly client: string;
-  readonly space: string;
-  readonly source?: 'unverified';
-}
+export type BlockPassage = Pick<
+  RecalledPassage,
+  'role' | 'text' | 'at' | 'client' | 'space' | 'source'
+>;
 
 export interface RecallBlock {
   /** The block; '' if no passage fits. */
