@@ -21,7 +21,7 @@ export async function measureCoding(modules, options) {
   const rows = [];
   for (const repo of new Set(set.exchanges.map((exchange) => exchange.repo))) {
     const exchanges = set.exchanges.filter((exchange) => exchange.repo === repo);
-    /** By session: earlier sessions that the block at its first prompt names or quotes. */
+    /** By session: the earlier sessions that its brief names. */
     const briefs = new Map();
     /** By session: the newest sessions at its first prompt, as many as a brief has lines. */
     const newest = new Map();
@@ -29,7 +29,8 @@ export async function measureCoding(modules, options) {
     const isBaselineAsked = ({ id }) => options.isQuiet !== true && labels.has(id);
     const look = ({ prompt, prior, isFirst, block, earlier, plain }) => {
       const sources = sourcesIn(prior);
-      if (isFirst) briefs.set(prompt.session, sessionsIn(block, sources));
+      const listed = sessionsIn(block, sources);
+      if (listed.size > 0) briefs.set(prompt.session, listed);
       if (!newest.has(prompt.session)) newest.set(prompt.session, newestSessions(prior));
       const { id, human, session } = prompt;
       const texts = block === '' ? [] : prior.flatMap((one) => [one.human, answerOf(one)]);

@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest';
 import { SaidLines } from '../../src/core/recall/said-lines.ts';
+import { isOpening } from '../../src/core/recall/openings.ts';
 import * as brief from '../../src/core/recall/session-brief.ts';
+import * as wire from '../support/dialect-wire.ts';
+import { viewOf } from '../support/view-of.ts';
 
 const VALUES = new Map([['quai', 3]]);
 const titleOf = (
@@ -246,3 +249,29 @@ test.each([
 ])('%j stands in the prompt %j: %j', (line, prompt, isSaid) => {
   expect(new SaidLines(prompt).has(line)).toBe(isSaid);
 });
+
+test.each(wire.DIALECTS)(
+  '%s: the list comes with the first prompt that may name a subject',
+  (dialect) => {
+    const opens = (...items: readonly wire.WireItem[]): boolean =>
+      isOpening(viewOf(dialect, wire.requestWith(dialect, items)));
+    const subject = wire.said('user', 'Why does the tide planner lose its last row?');
+    const answers = [
+      wire.said('user', '14'),
+      wire.said('assistant', 'Which one?'),
+      wire.said('user', 'yes, option 2'),
+    ];
+    expect(opens(subject)).toBe(true);
+    expect(opens(...answers, wire.said('assistant', 'Done.'), subject)).toBe(true);
+    expect(
+      opens(
+        ...answers,
+        wire.said('assistant', 'Done.'),
+        subject,
+        wire.said('assistant', 'It closes its file.'),
+        wire.said('user', 'Why does the quay fail?'),
+      ),
+    ).toBe(false);
+    expect(opens(wire.said('assistant', 'Hello.'), subject)).toBe(false);
+  },
+);
