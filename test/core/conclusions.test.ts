@@ -221,6 +221,12 @@ test('an offer goes also where a cut puts it at the end, and a remark goes from 
   ]);
 });
 
+test('questions at the end of a line are not quoted, however many there are', () => {
+  const fact = 'The stream decoder of the parser drops its tail at the quay.';
+  const asks = 'Should the tail still be called a tail? Or does the harbour name it otherwise?';
+  expect(conclusionLines(`${fact} ${asks}`)).toEqual([fact]);
+});
+
 test('the head of a list within a list is not that of the items beside it', () => {
   const list = [
     'The reader of the quay has two modes:',

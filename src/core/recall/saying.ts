@@ -242,13 +242,19 @@ export function requestPointsBack(sentence: string): boolean {
   return REQUEST_POINTS_BACK.test(sentence) || pointsBack(sentence);
 }
 
-/** Returns the line from its first informative sentence to its last one; '' if it has none. */
+const ENDS_AS_QUESTION = /[?？]["'”’)\]]*$/u;
+
+/**
+ * Returns the line from its first informative sentence to its last one; '' if it has none. A question at its end would
+ * look unanswered.
+ */
 export function sayingPart(line: string): string {
   const sentences = sentencesOf(line);
   const first = sentences.findIndex((one) => !saysNothing(one));
   if (first === -1) return '';
   const last = sentences.findLastIndex(
-    (one, at) => at === first || pointsBack(one) || !saysNothing(one),
+    (one, at) =>
+      at === first || (!ENDS_AS_QUESTION.test(one) && (pointsBack(one) || !saysNothing(one))),
   );
   if (first === 0 && last === sentences.length - 1) return withoutOpener(line);
   let from = 0;
