@@ -8,10 +8,10 @@ import { median } from '../lib/statistics.mjs';
 const FULL_REQUESTS = 25_000;
 
 /**
- * Live bytes a request by which a thread may grow after that. A full cache that is emptied at once, as the lists of
- * passages are, moves the median of a part by some 30 bytes a request.
+ * Live bytes a request by which a thread may grow after that. Compiled code and caches that were just emptied moved the main
+ * thread's by 31 and 87 in two runs of 40,000 requests without a leak; with a leak of 200 bytes a request it was 240.
  */
-const GROWTH_MAX = 100;
+const GROWTH_MAX = 150;
 
 /** Share by which resident memory may grow after that: a leak outside of the heaps, such as of SQLite, shows only there. */
 const RESIDENT_GROWTH_MAX = 0.1;
