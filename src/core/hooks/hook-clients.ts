@@ -50,11 +50,11 @@ export const HOOK_CLIENTS = {
     transcript: { client: 'codex', dialect: 'openai_responses' },
     form: 'codex',
   },
-  // docs.github.com/en/copilot/reference/hooks-reference (2026-11).
+  // docs.github.com/en/copilot/reference/hooks-reference (2026-11). sessionStart is no event of svc, because Copilot does
+  // not keep its text for a resumed session (1.0.102, seen 2026-11-30). The first prompt gets the list of sessions instead.
   copilot: {
     client: 'copilot',
     events: {
-      sessionStart: 'start',
       userPromptTransformed: 'prompt',
       postToolUse: 'tool',
       preCompact: 'compacted',
