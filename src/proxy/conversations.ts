@@ -195,7 +195,10 @@ export class ConversationState {
    * ledger is late.
    */
   boundFrom: string | undefined;
-  /** The fingerprint of the latest request. Without it: a request that is sent again would get a second look. */
+  /**
+   * The fingerprint of the last item of the latest request. It shows that a request is sent again, so that svc does not
+   * search for the same tool result once more; see second-look.ts.
+   */
   newest: string | undefined;
   /** Digests of the latest requests. Without it: the request log could not say why the provider's cache missed. */
   sent: PrefixHistory | undefined;

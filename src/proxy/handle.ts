@@ -178,7 +178,7 @@ export class ProxyHandler {
         await this.#noteRefusal(reading, change, taken);
       },
     });
-    // The request is under way. Until the answer begins, do only cheap work here.
+    // The request is under way. Longer work here would delay the first byte of the answer.
     record.hashes?.forwarded(change.body);
     const answer = await sent.catch((error: unknown) => {
       if (gone.aborted && reading !== undefined && modes.writes) this.#keeper.keepHuman(reading);

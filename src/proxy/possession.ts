@@ -81,7 +81,7 @@ export class PossessionCheck {
     this.#clock = clock;
   }
 
-  /** Asks for the proof. Resolves within `deadlineMs`, and never rejects. */
+  /** Makes the memory prove that it has the texts; earlier proofs count. Resolves within `deadlineMs`, never rejects. */
   async check(call: PossessionCall): Promise<Possession> {
     const { texts, space } = call;
     if (texts.length === 0) return NOTHING_PROVEN;

@@ -81,8 +81,8 @@ function isIn(ip: ipaddr.IPv4 | ipaddr.IPv6, networks: readonly Network[] = []):
 
 function isGlobal(ip: ipaddr.IPv4 | ipaddr.IPv6): boolean {
   if (ip.range() !== 'unicast') return false;
-  // ipaddr.js also calls the deprecated ::/96 unicast, in which some systems take ::7f00:1 for 127.0.0.1. All global
-  // IPv6 addresses are in 2000::/3.
+  // Accept only 2000::/3, which has all global IPv6 addresses. ipaddr.js reports the deprecated range ::/96 as unicast
+  // too, and some systems route its ::7f00:1 to 127.0.0.1.
   if (ip instanceof ipaddr.IPv6) return ((ip.parts[0] ?? 0) & 0xe000) === 0x2000;
   return true;
 }

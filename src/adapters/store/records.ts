@@ -106,7 +106,10 @@ export class Records implements Holder {
     return row === undefined ? undefined : storedRecord(row);
   }
 
-  /** Finds a record by its reference, or by a short one with which no other record's reference begins. */
+  /**
+   * Finds a record by its reference or by a prefix of it; undefined if the prefix fits two references. If several spaces
+   * have the reference, returns the oldest record.
+   */
   #byReference(ref: string): RecordRow | undefined {
     const isShort = isShortReference(ref);
     // The brace sorts after all characters of a reference.

@@ -176,7 +176,7 @@ function withFile<T>(
 }
 
 /**
- * Finds the record of a file, and the name under which it is stored. A record belongs to a file and not to a client,
+ * Finds the undo record of a settings file, and the record's name. A record belongs to a file and not to a client,
  * because a client may use another folder later.
  */
 function recordOf(

@@ -381,6 +381,8 @@ export type Health = {
   readonly checks?: Readonly<Record<string, { status: Infer<typeof checkState>; ms?: number }>>;
 };
 
+// --- purge
+
 const purgeScope = eitherOf(
   closed({ all: oneOf(true) }),
   closed({ digests: listOf(digest, { min: 1, max: PURGE_DIGESTS_MAX }) }),

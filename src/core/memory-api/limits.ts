@@ -44,7 +44,7 @@ export const RECALL_TOKENS_MAX = 8192;
 export const RECALL_ITEMS_MAX = 50;
 /** Bound on the spaces that a project had before, and that a recall searches too. */
 export const OLDER_SPACES_MAX = 16;
-/** Bound on quotes from one exchange. */
+/** Most quotes in one recalled exchange, and most record references in one recalled exchange or session. */
 export const QUOTES_MAX = 64;
 
 /** Largest commit sequence: a thousand commits a second for 34 years. */

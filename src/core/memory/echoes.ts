@@ -23,7 +23,7 @@ const POINTING_WORDS: ReadonlySet<string> = new Set(
   ),
 );
 
-/** The recalled blocks that the request carried, and the question. */
+/** What the model had read before its answer: the recalled blocks in the request, and the user's question. */
 export interface Heard extends OwnBlocks {
   /** The user's question. A sentence that repeats it is an echo too. */
   readonly question: string;

@@ -47,7 +47,10 @@ export class TranscriptReader {
   readonly #client: TranscriptClient;
   readonly #own: OwnBlocks;
   #entries: Entry[] = [];
-  /** Conversations that the user left by returning to an earlier prompt. Others share their entries before `from`. */
+  /**
+   * Branches that the user left by returning to an earlier prompt. The entries before index `from` also belong to the
+   * conversation that continued.
+   */
   #abandoned: { readonly entries: readonly Entry[]; readonly from: number }[] = [];
   /** For each line's id, the number of entries up to and including that line. */
   readonly #entriesAt = new Map([['', 0]]);

@@ -16,7 +16,10 @@ export function trialOf(conversation: string): Trial {
   return hash.readUInt32BE(0) % ONE_IN === 0 ? 'without' : 'with';
 }
 
-/** Returns a held-out conversation's modes: memory is `write`, because its texts may help other conversations. */
+/**
+ * Returns a held-out conversation's modes: no recall and no compression. Its texts are still stored if the given modes
+ * store texts, because they may help other conversations.
+ */
 export function modesWithout(modes: Modes): Modes {
   const memory = modes.writes ? 'write' : 'off';
   return { memory, reads: false, writes: modes.writes, compression: 'passthrough' };

@@ -14,7 +14,7 @@ import type { ToolOutput } from '../shortening/outputs.ts';
 import { elisionEdits, type Replacement } from '../shortening/replacements.ts';
 import type { RequestView } from '../conversation/view.ts';
 
-/** Decides which byte ranges of a request change, and which states the client sees. */
+/** Plans a request: which byte ranges change, and which compression mode and continuity state svc reports. */
 
 export interface Shortening {
   /** Tool outputs that are left out. In shadow mode they are only measured. */

@@ -255,7 +255,7 @@ const WORDED_FORMATS: readonly SecretRule[] = [
   ),
 ];
 
-/** Says whether the part behind a key's last word is random. */
+/** Says whether the last part of a key with 12 or more characters is random, and the key is no made-up example. */
 function isRandomTail(secret: string, joint: string): boolean {
   const tail = secret.split(joint).findLast((part) => part.length >= 12) ?? '';
   return looksRandom(tail) && !isMadeUp(secret);

@@ -14,7 +14,10 @@ export interface Money {
 
 const MILLION = 1_000_000;
 
-/** Returns the dollars; undefined for a model without a list price. `price`: in input tokens at full price. */
+/**
+ * Returns the cost in dollars, input and output; undefined for a model without a list price. `price`: the cost of the
+ * input, as the number of full-price input tokens that cost the same.
+ */
 export function moneyOf(
   model: string,
   price: Price,

@@ -185,7 +185,7 @@ export class JournalLedger implements Ledger {
     await within(withinMs, this.#draining);
   }
 
-  /** Closes the ledger once the table has all entries, or after CLOSE_MS. */
+  /** Closes the ledger when the table has all entries or cannot be reached, at the latest after CLOSE_MS. */
   async close(): Promise<void> {
     // If the store is unavailable, the process must still end: the journal keeps the rows.
     await within(CLOSE_MS, this.#draining);

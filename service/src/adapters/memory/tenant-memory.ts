@@ -95,7 +95,7 @@ export interface StartedSearch {
   recall(): Promise<FoundItems>;
 }
 
-/** Answers a question. `rows`: an open transaction. `begin`: starts the search of SQLite or PostgreSQL for a text. */
+/** Answers a recall request. `rows`: an open transaction. `begin`: starts the database's search with a prompt's text. */
 export async function answerTo(
   rows: Rows,
   { tenant, question }: { readonly tenant: string; readonly question: ServiceQuestion },

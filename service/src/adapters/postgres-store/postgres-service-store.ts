@@ -117,8 +117,8 @@ async function open(connections: Connections, migrates: boolean): Promise<OpenDa
 const ORIGIN = 'origin';
 
 /**
- * Compares the origin of a server that was just found with the stored one. If the database is not the same as before,
- * it begins a new epoch, so that no client relies on earlier acknowledgements.
+ * Compares the origin (cluster and timeline) of a newly found server with the stored one. If the server may lack
+ * commits, starts a new epoch: then no client relies on earlier acknowledgements.
  */
 async function settleOrigin(
   transactions: Transactions,

@@ -132,7 +132,10 @@ export class Session implements Rows {
     this.#client.query(new Batch(asked, onEnd));
   }
 
-  /** Returns statements that begin the transaction, set its deadline, and check that this is the same server. */
+  /**
+   * Returns the first statements. They begin the transaction, if there is one, and set the statement timeout. They also
+   * check that the server is no standby and still has the timeline of the plan's origin.
+   */
   #beginning(): Asked[] {
     const { begin, statementMs, origin } = this.#plan;
     const text = origin.timeline === '' ? SERVER.stillWritesUntold : SERVER.stillWrites;

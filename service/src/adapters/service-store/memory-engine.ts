@@ -50,7 +50,7 @@ interface Parts {
   readonly bytesMax: number;
 }
 
-// CROSS JOIN fixes the order of the join: first the words, then each word's passages in one space.
+// CROSS JOIN fixes the join's order: the spaces, then the words, then the passages in that space with that word.
 const SEARCH = searchItems(`
   SELECT s.value AS space_id, p.record AS text_n, p.id AS n, w.key AS place
   FROM json_each($2) s CROSS JOIN json_each($13) w CROSS JOIN passage_terms f
