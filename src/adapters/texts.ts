@@ -8,6 +8,7 @@ import {
 import { concernedFiles, filesOfSession } from '../core/memory/concerned-files.ts';
 import { writeAgentBlock } from '../core/recall/agent-block.ts';
 import { passagesAbout } from '../core/recall/cues.ts';
+import { isOpening } from '../core/recall/openings.ts';
 import { quotedRecords } from '../core/recall/quoted-records.ts';
 import { writeRecallBlock } from '../core/recall/recall-block.ts';
 import type { Texts } from '../ports/texts.ts';
@@ -32,6 +33,7 @@ export const TEXTS: Texts = {
     answer.exchanges === undefined
       ? { ...answer, passages: passagesAbout(answer.passages, action, prompt) }
       : answer,
+  isOpening,
   filesOfSession,
   concernedFiles,
 };

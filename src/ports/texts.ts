@@ -34,6 +34,8 @@ export interface Texts {
   writeBlock(answer: QuotedAnswer, limits: AgentLimits, told: readonly string[]): WrittenBlock;
   /** Returns the memory's answer with only the passages about the action. */
   aboutAction(answer: RecallAnswer, action: Action, prompt: string): RecallAnswer;
+  /** Says whether the prompt is the first one of a new session that may name a subject. */
+  isOpening(view: RequestView): boolean;
   filesOfSession(view: RequestView): readonly string[];
   /** Returns the paths of the files that an exchange is about, edited ones first. */
   concernedFiles(view: RequestView, exchange: Exchange, said: string): readonly string[];

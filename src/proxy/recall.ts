@@ -45,7 +45,7 @@ import type { Item, RequestView } from '../core/conversation/view.ts';
 import { contentForm } from '../core/plan/item-edits.ts';
 import type { Modes } from '../core/http/modes.ts';
 import { markBlock } from '../core/recall/own-blocks.ts';
-import { isOpening, offersTools } from '../core/recall/openings.ts';
+import { offersTools } from '../core/request/identity.ts';
 import { quietShareAt } from '../core/recall/running-share.ts';
 import type { RecallBlock } from '../core/recall/recall-block.ts';
 import {
@@ -540,9 +540,10 @@ export class Recaller {
   ): AgentFacts | undefined {
     if (!isAgent(reading)) return undefined;
     const { view, place, branch = '' } = reading;
-    const briefTokensMax = sessionBrief && isOpening(view) ? BRIEF_TOKENS_MAX : 0;
+    const { texts } = this.#dependencies;
+    const briefTokensMax = sessionBrief && texts.isOpening(view) ? BRIEF_TOKENS_MAX : 0;
     const { conversation } = place;
-    const files = this.#dependencies.texts.filesOfSession(view);
+    const files = texts.filesOfSession(view);
     const prompts = view.items.at(-1)?.soFar.humanCount ?? 0;
     const quietShare = quietShareAt(recallQuietPercent / 100, Math.max(0, prompts - 1));
     return { conversation, branch, files, quietShare, briefTokensMax };

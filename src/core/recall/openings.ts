@@ -1,13 +1,7 @@
 import type { RequestView } from '../conversation/view.ts';
 import { isAnswer, ownWordsOf } from './own-words.ts';
 
-/** Tells an agent from a chat, and a new session from a continued one, by signs in a request. */
-
-export function offersTools({ shell: { value } }: RequestView): boolean {
-  return [value['tools'], value['functions']].some(
-    (list) => Array.isArray(list) && list.length > 0,
-  );
-}
+/** Tells a new session from a continued one, by signs in a request. */
 
 /**
  * Says whether the prompt is the first one of a new session that may name a subject: each prompt before it only answers

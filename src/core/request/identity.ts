@@ -168,6 +168,10 @@ export function conversationKey(
   return { key: `d_${hash}`, isStated: false };
 }
 
+export function offersTools({ shell: { value } }: RequestView): boolean {
+  return asList(value['tools']).length > 0 || asList(value['functions']).length > 0;
+}
+
 /** Says whether the provider stores the history or a part of it, so that the request does not contain everything. */
 export function hasProviderState(view: RequestView): boolean {
   return hasProviderHistory(view) || view.items.at(-1)?.soFar.hasReference === true;
@@ -304,9 +308,8 @@ function shapeKind(client: string, names: Names, view: RequestView): RequestKind
   if (OUTPUT_LIMITS.some((field) => body[field] === 0 || body[field] === 1)) return 'side';
   const stated = requestClass(names);
   if (stated !== '' && stated !== 'main') return 'side';
-  const offersTools = asList(body['tools']).length > 0 || asList(body['functions']).length > 0;
   const isMain = stated === 'main' || isCodexPrompt(names);
-  return !clientFacts(client).alwaysOffersTools || offersTools || isMain ? 'main' : 'side';
+  return !clientFacts(client).alwaysOffersTools || offersTools(view) || isMain ? 'main' : 'side';
 }
 
 /**
