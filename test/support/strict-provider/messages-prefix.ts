@@ -21,7 +21,7 @@ export interface Piece {
 }
 
 export interface Thought {
-  readonly type: 'thinking' | 'redacted_thinking';
+  readonly type: 'thinking' | 'redacted_thinking' | 'connector_text';
   readonly seal: string;
   readonly text: string;
 }
@@ -88,6 +88,13 @@ function thoughtOf(block: unknown): Thought | undefined {
         type: 'thinking',
         seal: textField(block, 'signature'),
         text: textField(block, 'thinking'),
+      };
+    // Bound too: @anthropic-ai/sdk 1.14.0, `input_transformations` of a beta message, read 2026-11-30.
+    case 'connector_text':
+      return {
+        type: 'connector_text',
+        seal: textField(block, 'signature'),
+        text: textField(block, 'text'),
       };
     case 'redacted_thinking':
       return { type: 'redacted_thinking', seal: textField(block, 'data'), text: '' };

@@ -113,7 +113,7 @@ export class BoundThinking {
       const seal = given === '' ? randomBytes(96).toString('base64') : given;
       this.#bindings.set(seal, { ...rest, model, text, before: [...before], previous });
       previous = seal;
-      const name = type === 'thinking' ? 'signature' : 'data';
+      const name = type === 'redacted_thinking' ? 'data' : 'signature';
       return isObject(part) ? { ...part, [name]: seal } : part;
     });
   }

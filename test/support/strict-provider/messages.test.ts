@@ -92,6 +92,17 @@ const INVALID: Readonly<Record<string, readonly [Change, RegExp]>> = {
 };
 
 describe('the prefix check', () => {
+  test("binds a connector's signed text like thinking", () => {
+    const provider = new StrictProvider();
+    const signed = { type: 'connector_text', text: 'I ask.', signature: '' };
+    const request = goOn(provider, begun(), [signed, text('answer')]);
+    expect(outcome(judgeMessages(provider, request))).toEqual([]);
+    const changed = edited(request, 0, () => user('another'));
+    expect(outcome(judgeMessages(provider, changed))).toMatch(
+      /^messages\.1\.content\.0: Invalid `signature` in `connector_text` block\. The block is bound/,
+    );
+  });
+
   test.each(Object.entries(VALID))('accepts %s', (_, change) => {
     const provider = new StrictProvider();
     expect(outcome(judgeMessages(provider, change(talk(provider))))).toEqual([]);
