@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { closeSync, fstatSync, lstatSync, openSync, readFileSync } from 'node:fs';
 import { lstat, readdir, rm, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
+import { RECORD_CHARS_MAX } from '../../core/memory/record.ts';
 import { REFERENCES, referenceOf, textDigest } from '../../core/memory/reference.ts';
 import { makePrivateFolder } from './private-files.ts';
 import { READ_FLAGS } from './private-folder.ts';
@@ -17,8 +18,8 @@ import { replaceFile } from './replace-file.ts';
 const AGE_MAX_MS = 7 * 24 * 3600 * 1000;
 /** Bound on the bytes of all files: the bound that the store has for outputs. */
 const BYTES_MAX = 256 * 1024 * 1024;
-/** Bound on the bytes of a file that is read: 4 for each character of the longest output that svc stores. */
-const FILE_BYTES_MAX = 2 * 1024 * 1024;
+/** Bound on the bytes of a file that is read. UTF-8 has at most 4 bytes for a character of an output. */
+const FILE_BYTES_MAX = 4 * RECORD_CHARS_MAX;
 
 const NAME = new RegExp(`^(${REFERENCES.source})\\.txt$`);
 const TEMPORARY = /^\.[0-9a-f]{16}\.tmp$/;

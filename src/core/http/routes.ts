@@ -90,8 +90,8 @@ export function errorDialect(path: string, isAnthropic: boolean): Dialect | unde
 }
 
 /**
- * Says whether a path is for telemetry, which Claude Code sends to its base URL. svc refuses it without checking the token,
- * so that it reaches neither the provider nor a log.
+ * Says whether a path is for telemetry. Claude Code sends it to its base URL, which is svc. svc answers 404 without
+ * checking the token, and does not forward the request.
  */
 export function isTelemetry(path: string): boolean {
   return path.startsWith('/api/event_logging/');

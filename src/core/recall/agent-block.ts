@@ -210,8 +210,8 @@ function briefLines(
 }
 
 /**
- * Writes the list of sessions, newest first. Each day is written once, because it costs as much as a short title: a
- * line without a day belongs to the day above it.
+ * Writes the list of sessions, one line each, newest first. Only the first line of a day has its date, because a date
+ * takes as many tokens as a short title.
  */
 function sessionLines(sessions: readonly AgentSession[]): string[] {
   if (sessions.length === 0) return [];

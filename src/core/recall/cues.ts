@@ -9,7 +9,7 @@ import { readTerms, termsOf } from './terms.ts';
 /**
  * Finds lines of earlier exchanges about what an agent is doing now: a file that it opens, a name that it searches
  * for, or an error that it gets. A line counts only if it contains the name itself, or most words of the error. So a
- * second look (see second-look.ts) that finds nothing certain returns nothing. Pure.
+ * second look (see second-look.ts) that finds nothing certain returns nothing.
  */
 
 /** A file, a name or an error from an agent's action, for which recall looks in the memory. */

@@ -1,7 +1,7 @@
 /**
  * Ranks the earlier exchanges by how likely they help an agent with a prompt, and says how much the prompt shares with
  * them. It ranks whole exchanges, because the needed fact is in an answer's conclusion, while the prompt shares words
- * with the request or the middle of the answer. Pure.
+ * with the request or the middle of the answer.
  */
 
 export interface RememberedExchange {
@@ -29,7 +29,7 @@ export interface ExchangeTerm {
 }
 
 export interface ExchangeQuestion {
-  /** Distinct terms, at most TERMS_MAX. */
+  /** The distinct search terms of the question, at most TERMS_MAX. */
   readonly terms: readonly ExchangeTerm[];
   /** The words of the prompt in their order. */
   readonly words: readonly string[];

@@ -445,7 +445,7 @@ function entryOf(
     const alike = [used, found.get(shared)];
     return alike.find((entry) => entry !== undefined && (!isOpening || isFresh(entry, facts)));
   }
-  // After an answer, equal words mean the same conversation, whatever its id.
+  // The item stands behind an answer. Conversations that are equal up to there are one, whatever their ids.
   if (!isOpening) return decided(used) ?? decided(found.get(shared));
   if (used === undefined || used.isOpen === true) return undefined;
   return facts.isStated || isFresh(used, facts) ? used : undefined;

@@ -4,9 +4,9 @@ import { isAnswer, ownWordsOf } from './own-words.ts';
 /** Tells a new session from a continued one, by signs in a request. */
 
 /**
- * Says whether the prompt is the first one of a new session that may name a subject: each prompt before it only answers
- * the agent ("14"). The requests of a resumed or forked session contain other prompts, those of a compacted session
- * contain a summary.
+ * Says whether the newest prompt opens a session: all earlier prompts only answer the agent, such as "14", and name no
+ * subject. It is false for a resumed or forked session, which has other earlier prompts, and for a compacted one, which
+ * has a summary.
  */
 export function isOpening({ items }: RequestView): boolean {
   let first = items.at(-1)?.soFar.humans;

@@ -7,14 +7,14 @@ import { readTerms, termsOf } from './terms.ts';
  * has terms of the assistant's last words.
  */
 export interface Question {
-  /** Distinct terms of the user's text, in order. */
+  /** The distinct search terms of the prompt, in the order in which they first occur. */
   readonly human: readonly string[];
   /**
    * Whole forms of compounds, such as `memoryMode`; their parts are in `human`. They count in the ranking, but a
    * passage need not have them to be relevant.
    */
   readonly humanWholes: readonly string[];
-  /** Distinct terms of the assistant's text that are not in the user's. */
+  /** The distinct search terms of the assistant's last text that the prompt does not have. */
   readonly assistant: readonly string[];
   /** Adjacent words of the user's text, as `first second`. */
   readonly pairs: ReadonlySet<string>;

@@ -4,8 +4,8 @@ import { rulesIn, WHATEVER_YOU_MAKE, withdrawalsIn } from './rules.ts';
 import { termsOf } from './terms.ts';
 
 /**
- * Decides which of the user's rules are in force, and which of those apply to a prompt or an action. A later sentence
- * about the same thing replaces an earlier one. Pure.
+ * Decides which of the user's rules are in force, and which of those apply to a prompt or an action. A later rule about
+ * the same thing replaces an earlier one.
  */
 
 export interface Said {

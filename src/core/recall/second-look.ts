@@ -9,7 +9,7 @@ import { takesBlock } from '../plan/item-edits.ts';
  * Reads what an agent does after a prompt: the files that it opens, the names that it searches for, the commands that
  * it runs, the errors that it gets. These say more about the work than the prompt did, so svc asks the memory once more
  * with them, which is called a second look. The arguments of the calls are used for this question only: svc neither
- * stores nor indexes them. Pure.
+ * stores nor indexes them.
  */
 export interface Action {
   /** Files that the calls name. */

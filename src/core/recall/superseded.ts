@@ -1,6 +1,6 @@
 /**
- * Finds outdated exchanges. If a file changed between two statements about it, only the newer one counts. If it did
- * not change, both describe the same text, so both count.
+ * Finds outdated exchanges. If a file changed between two exchanges about it, the older exchange is outdated. If the
+ * file did not change, both exchanges describe the same content, so neither is outdated.
  */
 
 export interface Statement {

@@ -109,8 +109,9 @@ async function take(call: Call, asked: CaptureRequest): Promise<CaptureAnswer> {
 }
 
 /**
- * Stores all records and fills `results`. Throws ServiceFault STALE_GENERATION if the generation changed before
- * anything was stored.
+ * Stores the records and puts the state of each into `results`. Throws ServiceFault STALE_GENERATION if the space has
+ * another generation than the caller states, before anything is stored. If the generation changes later, the records
+ * that are left are deferred.
  */
 async function storeAll(
   { call, asked, during }: { call: Call; asked: CaptureRequest; during: StateOfCall },
