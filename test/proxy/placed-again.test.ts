@@ -57,6 +57,18 @@ test('placed blocks are sent again after an unnamed client states another space'
   expect([strict.refusals, strict.lost]).toEqual([[], []]);
 });
 
+// In a string the block is appended to the text. In a list of parts it is a part of its own.
+test('a placed block keeps its form when another conversation has it in the other form', async () => {
+  const { ask: send, strict } = await startTalk();
+  const parts = said('user', [{ type: 'text', text: QUESTION }]);
+  const other = await send([parts], { headers: { 'session-id': 'with-parts' } });
+  const first = await send([asked]);
+  expect(blocksIn(first.sent)).toEqual(blocksIn(other.sent));
+  const later = await send([asked, first.item, second]);
+  expect([later.status, blocksIn(later.sent)[0]]).toEqual([200, blocksIn(first.sent)[0]]);
+  expect([strict.refusals, strict.lost]).toEqual([[], []]);
+});
+
 // Anthropic takes PDF files in requests of at most 32 MB (platform.claude.com, "PDF support", read 2026-11-29).
 test('placed blocks are sent again behind a prompt with a long document', async () => {
   const { ask: send, items, blocks, strict } = await twoBlocks();

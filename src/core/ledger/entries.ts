@@ -74,7 +74,7 @@ export interface QuotedRecord {
 export interface PlacedMark {
   /** The first characters of the fingerprint of the item with the block; see markOf. */
   readonly item: string;
-  /** The first characters of the digest of the block's text. */
+  /** The first characters of the digest of the block's form and text. */
   readonly block: string;
 }
 
@@ -137,7 +137,7 @@ interface Addresses {
   readonly 'shared-block': AtItem;
   /**
    * A block by the item that had it and by its own text. A thinking block names it so (PlacedMark), whatever name or
-   * space the conversation has meanwhile. `mark`: that of the block's text.
+   * space the conversation has meanwhile. `mark`: that of the block's text and form.
    */
   readonly 'placed-block': Owner & { readonly fingerprint: string; readonly mark: string };
   /** The block in front of one particular answer. Conversations with the same beginning have different answers. */

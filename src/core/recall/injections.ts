@@ -403,14 +403,15 @@ function entriesAt(carrier: BlockItem, found: FoundEntries): readonly BlockEntry
 
 /** Returns the marks (see markOf) of each block and its item, as the ledger's entry of a thinking block has them. */
 export function placedMarks(placements: readonly Placement[]): readonly PlacedMark[] {
-  return placements.map(({ item, block }) => ({
-    item: markOf(item.fingerprint),
-    block: blockMark(block),
+  return placements.map((placement) => ({
+    item: markOf(placement.item.fingerprint),
+    block: blockMark(placement),
   }));
 }
 
-function blockMark(block: string): string {
-  return markOf(hash('sha256', block, 'base64url'));
+/** Names a block as it is sent: the same text in another form is other bytes. */
+function blockMark({ block, form }: Pick<BlockFact, 'block' | 'form'>): string {
+  return markOf(hash('sha256', `${form} ${block}`, 'base64url'));
 }
 
 /** Returns an entry that removes this conversation's block at an item for good; undefined if the item has no block. */
@@ -564,7 +565,7 @@ export function entriesFor(
     kind: 'placed-block',
     tenant,
     fingerprint,
-    mark: blockMark(fact.block),
+    mark: blockMark(fact),
   } as const;
   return [
     { ...own, ...fact },
