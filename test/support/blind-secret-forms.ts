@@ -707,6 +707,29 @@ const IN_NOTES: BlindForms = {
 };
 
 /** The same list: short values of a machine, where most other values are no secret. */
+const WEAK: BlindForms = {
+  values: ['Passw0rd123', 'Password123!', 'Kestrel77', 'g0ldfish!', 'qT7vB2nX9mLc'],
+  forms: [
+    'password: %s',
+    'db:\n  user: app\n  password: %s',
+    'mot de passe : %s',
+    'I changed the db pass to %s this morning',
+    'Console password\t%s',
+    'Temporary password\n%s\n',
+  ],
+};
+
+const LABELLED: BlindForms = {
+  values: ['8f3kd92jf02kdmc83jf0', 'qT7vB2nX9mLcR4tZ8w'],
+  forms: [
+    'Client secret (value)  %s',
+    'Your new API key\n%s\nCopy it now.',
+    'Access token\t%s',
+    'vault login %s',
+    'doctl auth init -t %s',
+  ],
+};
+
 const SHORT: BlindForms = {
   values: ['Zk8vRq2Lm', 'N0tS3oSafe'],
   forms: ['token: %s', 'API token = %s'],
@@ -872,6 +895,8 @@ export const BLIND_FORMS: readonly BlindForms[] = [
   FOREIGN_KEYS,
   DESCRIBING,
   IN_NOTES,
+  WEAK,
+  LABELLED,
   SHORT,
   MADE,
   WITH_BLANKS,
@@ -888,6 +913,20 @@ export const BLIND_FORMS: readonly BlindForms[] = [
 ];
 
 export const BLIND_NEGATIVES: readonly string[] = [
+  'password: Password',
+  'password: PasswordInput2',
+  'password: password2',
+  'changed the db pass to run in parallel',
+  'vault login -method=userpass username=anna',
+  'vault login and then vault kv list',
+  'Client secret (optional)',
+  'Client secret\tnone',
+  'Console password policy',
+  'console password\trequired',
+  'One-time password\nsent by mail',
+  'Your new API key\nwill be shown once',
+  'fix the token\n8f14e45fceea167a5a36dedd4bea2543aabbccdd',
+  'src/auth/token\nmain.4f3c2b1a.js',
   'I use the same password everywhere',
   'la contraseña es temporal',
   'a senha é temporária',

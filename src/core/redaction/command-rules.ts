@@ -1,7 +1,7 @@
 /** Finds passwords in the arguments of commands, as in a shell's history and in scripts. */
 
 import { isArgument, isLogin } from './password-arguments.ts';
-import { isPassPhrase, isSimplePassword } from './secret-likeness.ts';
+import { isPassPhrase, isSimplePassword, looksRandom } from './secret-likeness.ts';
 import { NO_REST, QUOTED_REST, type SecretRule } from './secret-rule.ts';
 
 /** Matches further arguments, up to the next command on the line. */
@@ -204,6 +204,14 @@ export const COMMAND_RULES: readonly SecretRule[] = [
     command(new RegExp(`(?<keep>${before}["']?)${VALUE}{4}`, 'gi'), keywords, {
       source: 'A password at its place in a command, or in a line of settings without a sign',
     }),
+  ),
+  command(
+    /(?<keep>(?<=^|[\n$;&|`"'] {0,2}|\bsudo )[\w./-]{1,40} (?:[\w-]{1,20} ){0,2}(?:login|auth|signin|sign-in|authenticate)(?: init)?(?: -t| --token| -p| --password)?[ =]["']?)[^\s"'`\\<>[\]]{14}/gi,
+    ['login ', 'auth ', 'signin ', 'sign-in ', 'authenticate '],
+    {
+      accepts: ({ secret }) => looksRandom(secret) && isArgument(secret),
+      source: 'A token behind the verb of a login',
+    },
   ),
   command(
     new RegExp(

@@ -204,7 +204,7 @@ export const NAME_RULES: readonly SecretRule[] = [
       isPlainName(context) &&
       (isBareChosen(secret) ||
         (isSimplePassword(secret) &&
-          !VARIABLE.test(secret) &&
+          !isVariable(secret) &&
           !MEMBER_ACCESS.test(secret) &&
           !/^[/~.]/.test(secret))),
   }),
@@ -326,7 +326,7 @@ export const NAME_RULES: readonly SecretRule[] = [
       !VERDICT.test(context) &&
       !COUNTED_NAME.test(secret) &&
       !MEMBER_ACCESS.test(secret) &&
-      !VARIABLE.test(secret) &&
+      !isVariable(secret) &&
       !/^[/~.]/.test(secret),
   }),
   named('XML: an element, on one line or on three', {
@@ -423,6 +423,24 @@ export const NAME_RULES: readonly SecretRule[] = [
         !isPlaceholder(secret),
     },
   ),
+  named(
+    'Below or beside its label, as a console shows it: a line "Client secret" and a line with the value',
+    {
+      pattern: after(
+        `(?:${NAMES})(?: \\([\\w ]{1,24}\\))?(?<=(?:^|\\n)[ \\t]{0,8}(?:[A-Za-z][\\w’'() -]{1,60}))(?:[ \\t]{0,4}\\r?\\n[ \\t]{0,8}|\\t| {2,40})(?=\\S{6,128}[ \\t]{0,4}(?:\\r?\\n|$))`,
+        '"\'`(),;./',
+        6,
+      ),
+      rest: BARE_REST,
+      accepts: ({ context, secret, next }) =>
+        /^\s?$/.test(next) &&
+        !isDescription(context) &&
+        !isPlaceholder(secret) &&
+        (IS_CHOSEN.test(context)
+          ? isSimplePassword(secret) && !isVariable(secret) && !/^[a-z_]+\d{1,2}$/.test(secret)
+          : looksRandom(secret) && !/^(?:[\da-f]{40}|[\da-f]{64})$/.test(secret)),
+    },
+  ),
   named('Notes and YAML: "password for the database: …". In code a variable may stand there', {
     pattern: after(`(?:${PASSWORDS})[ \\w-]{0,32}${COLON}`, '"\'`(),;&|', 6),
     rest: BARE_REST,
@@ -431,7 +449,7 @@ export const NAME_RULES: readonly SecretRule[] = [
       !/^[([{]$/.test(next) &&
       !VERDICT.test(context) &&
       !MEMBER_ACCESS.test(secret) &&
-      !VARIABLE.test(secret),
+      !isVariable(secret),
   }),
 ];
 
@@ -441,6 +459,13 @@ const VERDICT = /^PASS: /;
 /** Matches variable names, as code passes them to a member `password`. */
 const VARIABLE =
   /^(?:pass|pwd|pw\d|p\d|secret|token|hash|user|new|old|current|input|form|req|args?|db|opts?)/i;
+
+/** Matches what no variable has and a password may have: a mark behind a digit, a digit for a letter, three digits. */
+const NO_VARIABLE = /\d[!@#$%^&*?+~]|[a-z][013-9][a-z]|^[Pp]ass[a-z]*\d{3}/;
+
+function isVariable(secret: string): boolean {
+  return VARIABLE.test(secret) && !NO_VARIABLE.test(secret);
+}
 
 /** Matches a template with a place to fill, or code. */
 const IN_TEMPLATE = /\$\{|\{\{|<%|=>|<\//;

@@ -30,7 +30,7 @@ export const PASSWORDS =
   `${SPOKEN_NAMES}|pwd|(?<=[a-z0-9][_-])pass(?![a-z])|(?<![\\w-])pass(?=["'>]|(?<=[\\s({]:pass) ["']|</key>|[ ]{0,4}:?=|: |:(?=[^\\s:/"'\`]{5})| (?:<-|->|→) |\\s{1,40}value:)|` +
   '(?<=(?:db|database|sql|pg|mysql|redis|mongo|smtp|imap|mail|ftp|ssh|ldap|bind|proxy|http|user|admin|root|sudo|become|auth|login|key|store|wifi|remote|local|my))' +
   'pass(?![a-z])|(?<=[a-z\\d]_|root|bind|admin|user|db|auth|sudo|wifi|mail|smtp|ldap|key|zip|master|proxy|my)pw(?![a-z])|\\bpw|' +
-  '(?<![a-z])(?:mdp|p/w|psk|pswd|authtok)(?![a-z])|(?<=\\b(?:my|our|your) )pass(?= is )';
+  '(?<![a-z])(?:mdp|p/w|psk|pswd|authtok)(?![a-z])|(?<=\\b(?:my|our|your|db|database|root|admin|sudo|ssh|ftp|smtp|wi-?fi|vpn|router) )pass(?= (?:is|to) )';
 /** Names of settings that hold a secret; `_`, `-`, `.` or nothing may join the words. */
 export const NAMES =
   `${PASSWORDS}|secret|token|credentials?|\\bcreds|(?<![a-z])auth(?![a-z])|client[_-]key[_-]data|unseal[_ -]?key(?: \\d{1,2})?|` +
