@@ -172,6 +172,21 @@ test('one module computes the digests of what is remembered', () => {
   expect(wrong).toEqual(['src/core/memory/reference.ts']);
 });
 
+test('one request needs no more files and lines than a person can read', async () => {
+  const { CLOSURE_FILES_MAX, CLOSURE_LINES_MAX, closureOf } = (await import(
+    join(root, 'bench/lib/closure.mjs')
+  )) as {
+    readonly CLOSURE_FILES_MAX: number;
+    readonly CLOSURE_LINES_MAX: number;
+    readonly closureOf: (start: string) => ReadonlyMap<string, number>;
+  };
+  const closure = closureOf(join(root, 'src/proxy/handle.ts'));
+  const lines = [...closure.values()].reduce((sum, count) => sum + count, 0);
+  expect(closure.size).toBeGreaterThan(50);
+  expect(closure.size).toBeLessThanOrEqual(CLOSURE_FILES_MAX);
+  expect(lines).toBeLessThanOrEqual(CLOSURE_LINES_MAX);
+});
+
 test('the core is pure: no clock, no randomness, no process, no waiting', () => {
   const wrong = sources.filter(
     (path) => /(?:^|\/)core$/.test(floorOf(path)) && IMPURE.test(read(path)),

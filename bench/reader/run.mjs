@@ -2,20 +2,19 @@
  * `npm run bench:reader`: what one request costs a person who reads the code. See README.md.
  */
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { mkdirSync, rmSync, symlinkSync } from 'node:fs';
 import http from 'node:http';
-import { dirname, join, relative } from 'node:path';
+import { join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { build } from 'tsup';
 import { makeBody } from '../lib/bodies.mjs';
 import { sleep } from '../lib/clock.mjs';
+import { CLOSURE_FILES_MAX, CLOSURE_LINES_MAX, closureOf } from '../lib/closure.mjs';
 import { postMessages, startSvc } from '../lib/svc-process.mjs';
 
 /** A person reads so many functions and files in an hour or two. */
 const FUNCTIONS_MAX = 400;
 const FILES_MAX = 75;
-const CLOSURE_FILES_MAX = 100;
-const CLOSURE_LINES_MAX = 15_000;
 
 /** The rounds of the measured conversation: the first is long enough that a later one leaves old outputs out. */
 const ROUNDS_BEFORE = 30;
@@ -175,22 +174,6 @@ function ask(child, word) {
     child.once('message', resolve);
     child.send(word);
   });
-}
-
-/** All files that the code of `start` needs, without those that give it types only. */
-function closureOf(start) {
-  const found = new Map();
-  const waiting = [start];
-  for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) {
-    if (found.has(file)) continue;
-    const text = readFileSync(file, 'utf8');
-    found.set(file, text.split('\n').length - 1);
-    const imports = text.matchAll(
-      /^(?:import|export) (?!type )(?:[^;'"]*?\sfrom )?['"](\.[^'"]+)['"]/gm,
-    );
-    for (const [, path] of imports) waiting.push(join(dirname(file), path));
-  }
-  return found;
 }
 
 function report(ran, closure) {
