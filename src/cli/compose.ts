@@ -29,6 +29,7 @@ import type { RequestRow } from '../ports/request-log.ts';
 import type { Upstream } from '../ports/upstream.ts';
 import { accountsOf } from '../proxy/accounts.ts';
 import { HookMemory } from '../proxy/hook-memory.ts';
+import { LAST_WORK_MS } from '../proxy/background-queue.ts';
 import { ProxyHandler } from '../proxy/handle.ts';
 import { nameBoundInShadow } from './proxy/recent-trouble.ts';
 import { InFlight, KeptRequests } from '../proxy/in-flight.ts';
@@ -43,8 +44,6 @@ import { upstreamFor, findUpstream, type LiveSettings } from '../proxy/upstream-
 
 /** Idle time after the start, in milliseconds, after which svc warms up. */
 const REST_MS = 100;
-/** Longest time for the last captures at shutdown. 32 exchanges take a tenth of a second, while the user waits. */
-const KEEP_LAST_MS = 500;
 /** Longest time that the end of an answer waits until its captures are on disk. A user does not notice it. */
 const HOLD_MS = 50;
 
@@ -178,7 +177,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
       stopResting();
       await ui.close();
       await server.stop(runtime.now.live.proxy.drainMs);
-      await handler.drain(KEEP_LAST_MS);
+      await handler.drain(LAST_WORK_MS);
       const lost = handler.keepLast();
       if (lost > 0) {
         terminal.warn(

@@ -4,6 +4,11 @@ import type { RequestRow, RequestSum } from './request-log.ts';
 
 /** The messages between the page of `svc ui` and its server. All are sent as JSON. */
 
+/** Characters of the longest prompt for which the server shows candidates. */
+export const PROMPT_CHARS_MAX = 8000;
+/** Bound on forgotten records that can be restored; more would need too much memory. */
+export const UNDO_MAX = 500;
+
 export interface About {
   readonly version: string;
   /** Milliseconds since 1970. */

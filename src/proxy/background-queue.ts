@@ -18,6 +18,9 @@ const BYTES_MAX = KINDS * 24 * 1024 * 1024;
  */
 const WORKS_MAX = KINDS * 128;
 
+/** Deadline of the last work at shutdown: at most 32 exchanges, which take a tenth of a second. The user waits. */
+export const LAST_WORK_MS = 500;
+
 interface QueuedWork {
   readonly kind: 'outputs' | 'history' | 'files';
   /** Does one piece of the work. Returns false if there was none. */

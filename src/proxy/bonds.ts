@@ -40,7 +40,7 @@ export class Bonds {
     const asked = [isMarked ? [] : [mark], thought?.addresses ?? []].flat();
     const found = await this.#dependencies.ledger.find(
       asked,
-      mayBind ? LOOK_MS : deadline.msLeft / 2,
+      mayBind ? BOUND_MS : deadline.msLeft / 2,
     );
     const known = thought === undefined ? undefined : knownIn(found, thought);
     if (mayBind && known === undefined && found.missing !== undefined) return undefined;
@@ -89,14 +89,14 @@ export class Bonds {
       return thought === undefined ? [] : [{ index, thought }];
     });
     const addresses = thoughts.flatMap(({ thought }) => thought.addresses);
-    const found = await this.#dependencies.ledger.find(addresses, LOOK_MS);
+    const found = await this.#dependencies.ledger.find(addresses, BOUND_MS);
     if (found.missing !== undefined) return undefined;
     for (const { index, thought } of thoughts.toReversed()) {
       const known = knownIn(found, thought);
       if (known === undefined) return { ...FOREIGN, thoughtAt: index };
       if (known.behind === thought.behind) return bondOf(known, index);
     }
-    return this.#boundBehind(reading, finalAnswers(reading.view.items), LOOK_MS);
+    return this.#boundBehind(reading, finalAnswers(reading.view.items), BOUND_MS);
   }
 
   /**
@@ -174,8 +174,11 @@ function bondOf({ isBound, blocks, ...fact }: ThoughtFact, thoughtAt: number): B
 /** The number of answers that are looked up to find the newest known one, because a client may have changed the last ones. */
 const ANSWERS_MAX = 4;
 
-/** Deadline for reading the bond, in milliseconds. It is longer than a recall's: without the bond thinking is lost. */
-const LOOK_MS = 2_000;
+/**
+ * Deadline of the ledger for a conversation that may be bound, in milliseconds. It is longer than a recall's: if svc
+ * cannot repeat the blocks in front of the thinking, the thinking is lost.
+ */
+export const BOUND_MS = 2_000;
 
 function modelOf({ view }: Reading): string | undefined {
   const { model } = view.shell.value;

@@ -57,6 +57,7 @@ import {
 } from '../core/recall/second-look.ts';
 import type { HandlerSettings } from '../core/settings/settings.ts';
 import type { AgentFacts, RecallAnswer, RecallQuestion, RequestMemory } from '../ports/memory.ts';
+import { BOUND_MS } from './bonds.ts';
 import type { KnownBlock, KnownBlocks, Reading } from './conversations.ts';
 import { type Deadline, type Slices, withinDeadline } from './deadline.ts';
 import type { ProxyDependencies } from './dependencies.ts';
@@ -86,12 +87,6 @@ const PROMPTS_AROUND = 2;
 
 // Deadline for the ledger after the answer, in milliseconds. The ledger has the entries in memory, because they are new.
 const PIN_MS = 1_000;
-
-/**
- * Deadline of the ledger for a conversation with bound thinking (see Bond), in milliseconds. If svc cannot repeat the
- * blocks in front of the thinking, the thinking is lost.
- */
-export const BOUND_MS = 2_000;
 
 const NOTHING: readonly Placement[] = [];
 const BY_HOOK = 'recalled_by_hook';

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { BYTES_A_TOKEN } from '../core/bytes/tokens.ts';
 import { AnswerReader } from '../core/answer/answer-reader.ts';
 import { headerOf, type RawHeaders } from '../core/http/header-rules.ts';
 import type { AnswerSink, UpstreamAnswer } from '../ports/upstream.ts';
@@ -211,9 +212,6 @@ class Relay implements AnswerSink {
 // Bound on the characters of an answer that are read. The longest outputs today are 128,000 tokens, about 512 kB. A
 // memory stores less.
 const TEXT_CHARS_MAX = 1_048_576;
-// Bytes of a token in English prose and JSON. A compressed answer has fewer bytes for each token, so its estimate is a
-// lower bound.
-const BYTES_A_TOKEN = 4;
 
 const BAD_REQUEST = 400;
 // Characters of an error body in which svc searches for the reason.

@@ -60,10 +60,11 @@ import {
   type ToolOutput,
 } from '../core/shortening/outputs.ts';
 import { replacementsOf } from '../core/shortening/replacements.ts';
+import { BOUND_MS } from './bonds.ts';
 import type { Slices } from './deadline.ts';
 import type { ProxyDependencies } from './dependencies.ts';
 import { PossessionCheck, type Proof, provenUnasked, textsOf } from './possession.ts';
-import { BOUND_MS, MASKING, type RecallCall, type Recalled } from './recall.ts';
+import { MASKING, type RecallCall, type Recalled } from './recall.ts';
 import { Pace, type Steps } from '../core/bytes/steps.ts';
 import type { Reading } from './conversations.ts';
 import { Recent } from '../core/bytes/recent.ts';

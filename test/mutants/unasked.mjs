@@ -17,15 +17,15 @@ export const UNASKED = [
   {
     name: 'a log in place of the open one leaves earlier proofs standing',
     file: PROOF_STATE,
-    from: ' ${identityOf(log)} ${row.id}',
+    from: " ${log === undefined ? '' : identityIn(log)} ${row.id}",
     to: ' ${row.id}',
     test: PROOFS,
   },
   {
     name: 'a write to the file itself leaves earlier proofs standing',
     file: PROOF_STATE,
-    from: '${identityOf(stat)} ${stat.ctimeNs} ',
-    to: '${identityOf(stat)} ',
+    from: '${identityIn(stat)} ${stat.ctimeNs} ',
+    to: '${identityIn(stat)} ',
     test: PROOFS,
   },
   {

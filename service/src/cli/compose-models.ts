@@ -2,6 +2,7 @@ import { TEXTS } from '../../../src/adapters/texts.ts';
 import { createBodyDecoder } from '../../../src/adapters/encoding/body-decoder.ts';
 import { JournalLedger } from '../adapters/journals/ledger.ts';
 import { type Network, parseNetwork } from '../../../src/adapters/network/addresses.ts';
+import { CLOSE_FLUSH_MS } from '../../../src/adapters/state/outbox.ts';
 import { ProviderPools } from '../adapters/network/provider-pools.ts';
 import type { Trust } from '../../../src/adapters/network/pinned-connector.ts';
 import { ServiceMemory } from '../adapters/service-memory/service-memory.ts';
@@ -44,8 +45,6 @@ export interface OpenedModels {
  * milliseconds. The conversation's next request may reach another node at once.
  */
 const HAND_OVER_MS = 250;
-/** How long closing waits for captures; later ones stay in their file for the next start. */
-const CLOSE_FLUSH_MS = 2_000;
 
 /** Opens the parts. Throws CliError for an invalid network in the settings. */
 export function openModels(options: ModelsOptions): OpenedModels {

@@ -69,8 +69,13 @@ export interface ModelCaller {
   readonly now: number;
 }
 
-/** How long a call counts as running without a heartbeat. After that, its process counts as dead. */
+/** Default bound on the canonical bytes of a space: a busy team's records of ten years. */
+export const SPACE_BYTES_MAX = 16 * 1024 ** 3;
+
+/** How long a call, a job or a node counts as running without a heartbeat. After that, its process counts as dead. */
 export const LEASE_MS = 30_000;
+/** The interval of heartbeats: two may be lost before a lease ends. */
+export const HEARTBEAT_MS = LEASE_MS / 3;
 
 export interface ModelLimits {
   readonly calls: readonly RateAsk[];

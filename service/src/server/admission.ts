@@ -3,7 +3,7 @@ import type { Clock } from '../../../src/ports/clock.ts';
 import { withinDeadline } from '../../../src/proxy/deadline.ts';
 import {
   costDifference,
-  LEASE_MS,
+  HEARTBEAT_MS,
   type LeaseAsk,
   type LimitAsk,
   limitsOfModelCalls,
@@ -103,8 +103,6 @@ export interface AskingCall {
   readonly inputTokens: number;
 }
 
-/** The interval of heartbeats. A lease lasts for three of them, so one late heartbeat ends no lease. */
-const HEARTBEAT_MS = LEASE_MS / 3;
 /** Deadline of reading from the receipts how much of a budget is spent. */
 const STORE_MS = 1000;
 /** Deadline of booking the end of a call, so that the calls of a silent limiter do not fill the memory. */

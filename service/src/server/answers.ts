@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import type { Dialect } from '../../../src/core/conversation/view.ts';
-import { apiOf, type DialectApi } from '../../../src/core/dialects/apis.ts';
+import type { DialectApi } from '../../../src/core/dialects/apis.ts';
 import { ProxyError } from '../../../src/core/errors.ts';
-import { errorTypeOf, pathOf } from '../../../src/core/http/gate.ts';
+import { errorProviderOf, errorTypeOf, pathOf } from '../../../src/core/http/gate.ts';
 import { headerOf } from '../../../src/core/http/header-rules.ts';
 import type { RequestHead } from '../../../src/core/http/http-form.ts';
 import { errorDialect } from '../../../src/core/http/routes.ts';
@@ -79,8 +79,8 @@ function seconds(ms = RETRY_AFTER_MS): string {
   return String(Math.min(Math.max(Math.ceil(ms / 1000), min), max));
 }
 
-/** The shape of errors for a path without a dialect: the one that most programs expect. */
-const SHAPE_WITHOUT_DIALECT: Dialect = 'openai_chat_completions';
+/** The status in the log of a call whose client disconnected before the answer. */
+export const CLIENT_GONE = 499;
 
 export function errorDialectOf({ target, headers }: RequestHead): Dialect | undefined {
   const isAnthropic = headerOf(headers, 'anthropic-version') !== undefined;
@@ -113,7 +113,7 @@ export function modelErrorBody(
   dialect: Dialect | undefined,
   { status, code, message, requestId, service }: ModelError,
 ): object {
-  const { provider } = apiOf(dialect ?? SHAPE_WITHOUT_DIALECT);
+  const provider = errorProviderOf(dialect);
   const type = modelErrorType(provider, status);
   const svc = { code, ...service };
   return provider === 'anthropic'

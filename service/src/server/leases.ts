@@ -1,14 +1,10 @@
 import { newId } from '../core/ids.ts';
+import { HEARTBEAT_MS, LEASE_MS } from '../core/limits.ts';
 import type { PlanLimits } from '../core/plans.ts';
 import { SERVICE_TENANT } from '../core/tenants.ts';
 import type { LeaseStore } from '../ports/control-store.ts';
 import type { Limiter } from '../ports/limiter.ts';
 import type { ServiceStore } from '../ports/service-store.ts';
-
-/** How long a lease lasts without a heartbeat. After that another node takes over the work of a dead one. */
-export const LEASE_MS = 30_000;
-/** The interval of heartbeats: two may be lost before the lease ends. */
-const HEARTBEAT_MS = LEASE_MS / 3;
 
 export interface Needs {
   readonly store: LeaseStore;

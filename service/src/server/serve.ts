@@ -12,7 +12,7 @@ import { describeFault } from '../../../src/http/faults.ts';
 import { dropBody } from '../../../src/http/connections.ts';
 import { askForBody, RequestBodies } from '../../../src/http/request-bodies.ts';
 import { goneSignal } from '../../../src/proxy/relay.ts';
-import { answerFault, answerReply } from './answers.ts';
+import { answerFault, answerReply, CLIENT_GONE } from './answers.ts';
 import { Authenticator, type Credentials, refuseSuspended } from './authenticator.ts';
 import { ModelAdmission, takeLimits } from './admission.ts';
 import { tellingChanges } from './change-watch.ts';
@@ -325,9 +325,6 @@ function consoleReply({ status, body }: ConsoleReply): Reply {
     ...(typeof version === 'number' ? { headers: { etag: `"${version}"` } } : {}),
   };
 }
-
-/** The status in the log of a call whose client disconnected before the answer. */
-const CLIENT_GONE = 499;
 
 const LOGGED_METHODS: ReadonlySet<string> = new Set([...METHODS, 'HEAD', 'OPTIONS']);
 

@@ -11,6 +11,7 @@ import {
   serveWith,
 } from '../../../src/http/bounded-server.ts';
 import { Connections, endRaw } from '../../../src/http/connections.ts';
+import { LAST_WORK_MS } from '../../../src/proxy/background-queue.ts';
 import type { ServiceParts } from './parts.ts';
 import { finishPurges } from './jobs.ts';
 import { CallServer } from './serve.ts';
@@ -50,8 +51,6 @@ const BOUNDS: ListenerBounds = {
 };
 /** How long a stop waits until finished answers have left their sockets. */
 const CUT_MS = 50;
-/** How long a stop waits for captures of the last requests: at most 32 exchanges. */
-const KEEP_LAST_MS = 500;
 const TLS_VERSION_MIN = 'TLSv1.2';
 
 /**
@@ -107,7 +106,7 @@ export class MemoryService {
     const closed = this.#connections.close(this.#server, CUT_MS);
     for (const socket of this.#greeting.values()) socket.destroy();
     await closed;
-    await this.#calls.drain(KEEP_LAST_MS);
+    await this.#calls.drain(LAST_WORK_MS);
   }
 
   #createServer(): Server | TlsServer {

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { parseJson } from '../../../src/core/bytes/json-fields.ts';
 import type { Receipt } from '../../src/core/receipts.ts';
-import { LEASE_MS } from '../../src/server/leases.ts';
+import { LEASE_MS } from '../../src/core/limits.ts';
 import { type AnswerChoices, answerTo } from '../../../test/support/dialect-wire.ts';
 import { type Random, randomFrom } from '../support/kill-client.ts';
 import { NodeKillClient } from '../support/node-kill-client.ts';

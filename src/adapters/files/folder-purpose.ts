@@ -31,7 +31,7 @@ const NEUTRAL_NAME = /^(?:\..*|lost\+found)$/;
 /** The sticky bit: many users write in this folder, and each can remove only their own files. */
 const STICKY = 0o1000;
 /** Mode bits of the group and of others. */
-const OTHERS = 0o077;
+export const OTHERS = 0o077;
 
 /**
  * `inside`: the folder is inside a folder of svc, so its content is svc's. `asked`: the user has asked svc to restrict

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open } from 'node:fs/promises';
 import { codeOf, FileError, folderHint } from './file-error.ts';
-import { type FolderKind, mustTighten } from './folder-purpose.ts';
+import { type FolderKind, mustTighten, OTHERS } from './folder-purpose.ts';
 import { shellQuote } from '../../core/foreign/shell-quote.ts';
 
 /**
@@ -11,8 +11,6 @@ import { shellQuote } from '../../core/foreign/shell-quote.ts';
 
 export const FOLDER_MODE = 0o700;
 export const FILE_MODE = 0o600;
-/** Mode bits of the group and of others. */
-const OTHERS = 0o077;
 
 const { O_RDONLY, O_NOFOLLOW, O_DIRECTORY, O_NONBLOCK } = constants;
 /** Flags to open a file for reading: no link is followed, and a pipe does not block. Windows has neither of the two. */

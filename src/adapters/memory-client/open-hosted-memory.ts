@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { parseServiceKey } from '../../core/memory-api/service-key.ts';
 import type { MemorySettings } from '../../core/settings/settings.ts';
-import type { StateOutbox } from '../state/outbox.ts';
+import { CLOSE_FLUSH_MS, type StateOutbox } from '../state/outbox.ts';
 import type { State } from '../state/state.ts';
 import type { Trust } from '../network/pinned-connector.ts';
 import { Acknowledgements, tablesIn, tablesInMemory } from './acknowledgements.ts';
@@ -13,9 +13,6 @@ import { PlacedRecords } from './placed-records.ts';
 import { ServiceLink } from './service-link.ts';
 
 /** Builds the client of a memory service, with an outbox on this machine. */
-
-/** How long a shutdown waits for captures to be delivered. The others stay in the outbox. */
-const CLOSE_FLUSH_MS = 2000;
 
 export type HostedSettings = Extract<MemorySettings, { readonly kind: 'hosted' }>;
 

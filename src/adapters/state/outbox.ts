@@ -33,6 +33,8 @@ const BATCH_CHARS_MAX = 1024 * 1024;
 const GATHER_MS = 10;
 /** Deadline of a delivery. After that, it is repeated. */
 const CAPTURE_MS = 30_000;
+/** How long a shutdown waits for deliveries. Later captures stay in their file for the next start. */
+export const CLOSE_FLUSH_MS = 2000;
 const RETRY_MS_MIN = 250;
 const RETRY_MS_MAX = 30_000;
 /** Shortest time between two warnings. */

@@ -2,7 +2,7 @@ import type { MemoryDesk } from '../../ports/memory-desk.ts';
 import type { LocalStore } from '../../ports/local-store.ts';
 import type { ProvenanceStore } from '../../ports/provenance.ts';
 import type { StateLedger, PlacedRecords } from '../state/ledger.ts';
-import { type StateOutbox, STORE_TARGET } from '../state/outbox.ts';
+import { CLOSE_FLUSH_MS, type StateOutbox, STORE_TARGET } from '../state/outbox.ts';
 import { StateRequestLog } from '../state/request-log.ts';
 import { openState, type State } from '../state/state.ts';
 import { ProofState } from './proof-state.ts';
@@ -43,9 +43,6 @@ import { referenceOf } from '../../core/memory/reference.ts';
  * Opens everything that svc stores in its data folder: memories, ledger, outbox and request log. Several processes may
  * have the folder open.
  */
-
-/** How long a shutdown waits for captures to be stored. The others stay in the outbox. */
-const CLOSE_FLUSH_MS = 2000;
 
 /** Interval of endInterrupted(). A forgetting without progress between two calls counts as interrupted. */
 const LOOK_MS = 3000;

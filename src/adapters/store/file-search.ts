@@ -25,7 +25,12 @@ import {
   type Window,
 } from './recall-source.ts';
 import { wordNumbers } from '../../core/recall/exchange-ranking.ts';
-import { PASSAGES_PER_SPACE, POSITIONS_PER_EXCHANGE } from './schema.ts';
+import {
+  PASSAGES_PER_RECORD,
+  PASSAGES_PER_SPACE,
+  POSITIONS_PER_EXCHANGE,
+  SAID_WITH_LOOKED_MAX,
+} from './schema.ts';
 import { type StoredText, textOf } from './driver.ts';
 import { quoted } from './records.ts';
 
@@ -358,9 +363,6 @@ interface ExchangeRow extends Omit<ExchangeParts, 'parts'> {
   readonly lines: string | null;
 }
 
-/** Bound on the passages that are read of each text of an exchange: 3,000 words. A longer text is pasted. */
-const PASSAGES_PER_RECORD = 64;
-
 /** SQL for the speaker of a passage, which its position in the exchange shows; see shareOf in passage-index.ts. */
 const SPEAKER = `CASE p.position % ${POSITIONS_PER_EXCHANGE} / ${POSITIONS_PER_EXCHANGE / 4}
   WHEN 3 THEN 'answer' WHEN 2 THEN 'unverified' ELSE 'person' END`;
@@ -433,9 +435,6 @@ interface SaidRow extends Omit<SaidText, 'text'>, StoredText {
   readonly start: number;
   readonly end: number;
 }
-
-/** Bound on the newest passages with the term, from which the user's are selected. */
-const SAID_WITH_LOOKED_MAX = 512;
 
 // CROSS JOIN makes SQLite begin with the index, and there with the newest passage.
 const SAID_WITH = `SELECT r.ref, r.digest, s.name AS space, r.role, r.text, r.is_utf16, r.at, r.client

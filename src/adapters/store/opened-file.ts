@@ -1,4 +1,12 @@
-import { constants, copyFileSync, readSync, renameSync, rmSync, statSync } from 'node:fs';
+import {
+  type BigIntStats,
+  constants,
+  copyFileSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { MemoryError } from '../../core/errors.ts';
 import { syncFile } from '../files/private-files.ts';
 import type { Descriptors } from './descriptors.ts';
@@ -30,7 +38,7 @@ const CHANGES_AT = 24;
 const PAGES_AT = 28;
 const SCHEMA_AT = 40;
 /** File systems record times in steps of up to 10 ms, so a second write in the same step changes no time. */
-const TIME_STEP_MS = 50;
+export const TIME_STEP_MS = 50;
 /** Time without a write after which a copy of a file counts as finished. A program that copies writes continuously. */
 const COPIED_MS = 1000;
 /**
@@ -75,7 +83,7 @@ export class OpenedFile {
 
   look(): FileState {
     const stat = statSync(this.#path, { bigint: true, throwIfNoEntry: false });
-    if (stat === undefined || this.#identity !== `${stat.dev} ${stat.ino}`) return 'replaced';
+    if (stat === undefined || this.#identity !== identityIn(stat)) return 'replaced';
     for (const [place, suffix] of LOG_SUFFIXES.entries()) {
       const identity = identityOf(this.#path + suffix);
       // SQLite creates a log at the first read, and deletes it when the last connection closes.
@@ -195,7 +203,11 @@ function isEarlier(now: Header, before: Header): boolean {
 /** Identifies a file by device and inode number; undefined if it does not exist. */
 export function identityOf(path: string): string | undefined {
   const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
-  return stat === undefined ? undefined : `${stat.dev} ${stat.ino}`;
+  return stat === undefined ? undefined : identityIn(stat);
+}
+
+export function identityIn({ dev, ino }: BigIntStats): string {
+  return `${dev} ${ino}`;
 }
 
 /** Says whether another program may be writing the file. An error in the file may then disappear soon. */

@@ -1,6 +1,7 @@
 import { type BigIntStats, statSync } from 'node:fs';
 import { databaseFile } from '../files/database-file.ts';
 import { type Driver, loadDriver, Statements } from './driver.ts';
+import { identityIn, TIME_STEP_MS } from './opened-file.ts';
 
 /**
  * Says on the event loop whether a proof of an earlier request is still valid. The table `removals` of `memory.db`
@@ -9,8 +10,6 @@ import { type Driver, loadDriver, Statements } from './driver.ts';
  * file's time of change, must be the same too.
  */
 
-/** File systems record times in steps of up to 10 ms, so a second write in the same step changes no time. */
-const TIME_STEP_MS = 50;
 const CACHE_KIB = 64;
 
 interface Opened {
@@ -41,7 +40,7 @@ export class ProofState {
   changes(): string {
     return ['', '-wal']
       .map((suffix) => statSync(this.#path + suffix, { bigint: true, throwIfNoEntry: false }))
-      .map((stat) => `${identityOf(stat)} ${stat?.ctimeNs}`)
+      .map((stat) => (stat === undefined ? '' : `${identityIn(stat)} ${stat.ctimeNs}`))
       .join();
   }
 
@@ -80,11 +79,11 @@ export class ProofState {
       'SELECT id, count FROM removals',
     );
     if (row === undefined) return undefined;
-    return `${identityOf(stat)} ${stat.ctimeNs} ${identityOf(log)} ${row.id} ${row.count}`;
+    return `${identityIn(stat)} ${stat.ctimeNs} ${log === undefined ? '' : identityIn(log)} ${row.id} ${row.count}`;
   }
 
   #rowsOf(stat: BigIntStats): Statements {
-    const identity = identityOf(stat);
+    const identity = identityIn(stat);
     if (this.#opened?.identity === identity) return this.#opened.rows;
     this.#leave();
     this.#driver ??= loadDriver();
@@ -105,8 +104,4 @@ export class ProofState {
       // Ignore an error: the connection has only read.
     }
   }
-}
-
-function identityOf(stat: BigIntStats | undefined): string {
-  return stat === undefined ? '' : `${stat.dev} ${stat.ino}`;
 }

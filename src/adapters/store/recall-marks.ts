@@ -81,6 +81,7 @@ const READ_MAX = 128;
 
 /** The user's marks of rules, by `ruleDigest`. */
 export type RuleMarks = ReadonlyMap<string, RuleMark>;
+export const NO_MARKS: RuleMarks = new Map();
 
 /** SQL that merges a new mark of a rule with its present one: 'retired' wins, and else the present one stays. */
 export const STRONGER_RULE_MARK = `ON CONFLICT (space, rule)

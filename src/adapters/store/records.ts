@@ -20,7 +20,13 @@ import type { Database } from './database.ts';
 import { type AddText, type IndexedPassage, PassageIndex, passagesOf } from './passage-index.ts';
 import { noteForgetting } from './forgetting.ts';
 import type { Holder, StoredBytes } from './possessions.ts';
-import { marksOf, ruleDigest, type RuleMarks, STRONGER_RULE_MARK } from './recall-marks.ts';
+import {
+  marksOf,
+  NO_MARKS,
+  ruleDigest,
+  type RuleMarks,
+  STRONGER_RULE_MARK,
+} from './recall-marks.ts';
 import { SPACES_MAX } from './schema.ts';
 
 /** Writes, reads, lists and forgets records: the stored texts of users and assistants. */
@@ -286,8 +292,6 @@ const EDITED = `INSERT INTO marks (record, edited_at) SELECT id, ? FROM records 
 const RULE_MARK = `INSERT INTO rule_marks (space, rule, mark, at) VALUES (?, ?, ?, ?) ${STRONGER_RULE_MARK}`;
 
 const IMPORTED = 'INSERT INTO marks (record, imported_at) VALUES (?, ?)';
-
-const NO_MARKS: RuleMarks = new Map();
 
 /** Returns the rules of a record that have marks, each with its mark. */
 function markedRules(

@@ -17,6 +17,10 @@ export const SPACES_MAX = 2 ** 20;
  * quarter, and those of an unverified question in the third quarter. No record has more passages than a quarter.
  */
 export const POSITIONS_PER_EXCHANGE = 2 ** 17;
+/** Bound on the passages that are read of each text of an exchange: 3,000 words. A longer text is pasted. */
+export const PASSAGES_PER_RECORD = 64;
+/** Bound on the newest passages with a term, of which `saidWith` selects the user's. */
+export const SAID_WITH_LOOKED_MAX = 512;
 
 // Texts are blobs, because svc must return exactly the stored text: SQLite's strings end at a NUL and lose half a
 // surrogate pair. `source` is 'unverified', or NULL for a text that certainly is the user's or the assistant's own.

@@ -14,7 +14,7 @@ import type { RuleMark } from '../../core/memory/record.ts';
 import type { RecallAnswer, RecalledPassage, RecallQuestion } from '../../ports/memory.ts';
 import { Postings, POSTINGS_MAX, type SpacePostings } from './postings.ts';
 import { ExchangeSearch, type Looked, type SharedSignals } from './exchange-search.ts';
-import { type RecallMarks, readRules, ruleDigest, type RuleMarks } from './recall-marks.ts';
+import { NO_MARKS, type RecallMarks, readRules, ruleDigest } from './recall-marks.ts';
 import {
   NO_PLACES,
   type RecallSource,
@@ -47,8 +47,6 @@ const HUMAN_RARITY_ENOUGH = 1.5;
 const RULES_TOKENS_MAX = 200;
 /** Bound on passages that are found because the user wrote them on a day that the question names. */
 const DATED_MAX = 24;
-
-const NO_MARKS: RuleMarks = new Map();
 
 interface Context {
   readonly question: RecallQuestion;

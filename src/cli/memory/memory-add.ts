@@ -1,7 +1,7 @@
 import { wrongSpace, wholeReferences, nameOf, spaceFor } from './named.ts';
 import { deadline, withStore } from '../store.ts';
 import { createHash } from 'node:crypto';
-import { captureStored } from '../../core/memory/captures.ts';
+import { captureStored, TEXT_CHARS_MAX } from '../../core/memory/captures.ts';
 import { isFiller } from '../../core/memory/orders.ts';
 import { referenceOf } from '../../core/memory/reference.ts';
 import { isSpace } from '../../core/request/space.ts';
@@ -23,9 +23,6 @@ interface MoveOptions {
   readonly space?: string;
   readonly json?: boolean;
 }
-
-/** Bound on an added text, in UTF-16 units. A longer one belongs in a file, which agents read themselves. */
-const TEXT_CHARS_MAX = 32_768;
 
 export async function addMemory({ args, options, context }: Call<AddOptions>): Promise<void> {
   const space = await spaceFor(options.space, context);

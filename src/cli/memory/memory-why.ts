@@ -22,7 +22,6 @@ interface WhyOptions {
   readonly json?: boolean;
 }
 
-const PROMPT_CHARS_MAX = 4096;
 const TEXT_CHARS = 72;
 
 export async function explainRecall(call: Call<WhyOptions>): Promise<void> {
@@ -30,7 +29,7 @@ export async function explainRecall(call: Call<WhyOptions>): Promise<void> {
   const [prompt = ''] = call.args;
   const space = await spaceFor(options.space, context);
   const settings = await recallSettings(context.environment);
-  const asked = { space, now: Date.now(), charsMax: PROMPT_CHARS_MAX, settings };
+  const asked = { space, now: Date.now(), settings };
   const question = lookQuestion(prompt, asked);
   const {
     tokensMax,

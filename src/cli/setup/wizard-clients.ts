@@ -109,7 +109,6 @@ export function listText(words: readonly string[]): string {
 
 /** Bound on prompts for which svc tries a recall, newest first, one of each session. */
 const PROMPTS_MAX = 8;
-const PROMPT_CHARS_MAX = 4096;
 /** Deadline of the search, while the user waits at a question. */
 const WAIT_MS = 5000;
 const LINE_CHARS = 90;
@@ -165,7 +164,7 @@ async function ask(
   for (const prompt of lastPrompts(records)) {
     if (end.aborted) break;
     const { text, space, conversation, at: now } = prompt;
-    const asked = { space, conversation, now, charsMax: PROMPT_CHARS_MAX, settings };
+    const asked = { space, conversation, now, settings };
     const look = await desk?.look(lookQuestion(text, asked));
     const earlier = look?.exchanges.find(({ at }) => at < prompt.at);
     if (earlier !== undefined) return linesFor(prompt, earlier);

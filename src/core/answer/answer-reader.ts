@@ -5,7 +5,7 @@ import type { Dialect } from '../conversation/view.ts';
 import type { AnswerParserOptions, DialectAnswer, LargeEvent } from '../dialects/dialect-answer.ts';
 import { dialectOf } from '../dialects/dialects.ts';
 import { parseJson } from '../bytes/json-fields.ts';
-import { estimateTextTokens } from '../bytes/tokens.ts';
+import { BYTES_A_TOKEN, estimateTextTokens } from '../bytes/tokens.ts';
 import { SseReader } from './sse.ts';
 
 /**
@@ -104,9 +104,6 @@ export class AnswerReader {
     if (body !== undefined) this.#parser.readBody(body);
   }
 }
-
-/** Average bytes of a JSON body per token. */
-const BYTES_A_TOKEN = 4;
 
 /** After so many bytes svc joins the texts of the events. Until then each text keeps its whole chunk in memory. */
 const SETTLE_BYTES = 32 * 1024;

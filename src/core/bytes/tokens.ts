@@ -7,6 +7,9 @@
 import { Buffer } from 'node:buffer';
 import { STEP_BYTES, type Steps } from './steps.ts';
 
+/** Average bytes of a token in English prose and JSON, for bodies that svc does not read. */
+export const BYTES_A_TOKEN = 4;
+
 /**
  * The price in tokens of each counted byte. The number in a name is a position: `word10` is paid at the tenth letter
  * of a run. After the last counted position, every later byte pays that position's price again.

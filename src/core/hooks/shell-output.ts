@@ -5,6 +5,7 @@ import type { ToolRun } from './hook-event.ts';
 import { countLines } from '../bytes/lines.ts';
 import { estimateTextTokens } from '../bytes/tokens.ts';
 import { isErrorLine } from '../recall/second-look.ts';
+import { PART_LINES } from '../shortening/stubs.ts';
 
 /**
  * Finds a shell's output in a hook's event, and replaces it by a shorter one. Codex 0.169.0 has no field with which a
@@ -84,9 +85,6 @@ export function cutOutput(text: string, command: string): string | undefined {
     ...lines.slice(end),
   ].join('\n');
 }
-
-/** Lines that the text proposes to read at once: about as many as one call returns. */
-const PART_LINES = 100;
 
 function countFitting(lines: readonly string[], tokensMax: number): number {
   let tokens = 0;

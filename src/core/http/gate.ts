@@ -181,9 +181,6 @@ function credentialsOf(headers: HeaderIndex): readonly string[] {
   return [bearer, apiKey].filter((presented) => presented !== undefined);
 }
 
-// The dialect of an error about a path that shows none: most programs expect this form.
-const SHAPE_WITHOUT_DIALECT: Dialect = 'openai_chat_completions';
-
 /** Writes the error in the form that the client's own SDK expects. `dialect`: undefined for a path that has none. */
 export function errorBody(
   error: ProxyError,
@@ -192,13 +189,18 @@ export function errorBody(
 ): string {
   const { status, code } = error;
   const message = `svc: ${error.message} ${error.hint}`;
-  const { provider } = apiOf(dialect ?? SHAPE_WITHOUT_DIALECT);
+  const provider = errorProviderOf(dialect);
   const type = errorTypeOf(provider, status);
   return JSON.stringify(
     provider === 'anthropic'
       ? { type: 'error', error: { type, message, code }, request_id: requestId }
       : { error: { message, type, param: null, code } },
   );
+}
+
+/** Returns the provider in whose form an error is written. For a path without a dialect most programs expect OpenAI's. */
+export function errorProviderOf(dialect: Dialect | undefined): DialectApi['provider'] {
+  return dialect === undefined ? 'openai' : apiOf(dialect).provider;
 }
 
 /** Returns the name that the provider gives to errors with this status. Clients show it. */

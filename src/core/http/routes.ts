@@ -55,7 +55,8 @@ const PATHS: ReadonlyMap<string, PathEntry> = new Map<string, PathEntry>([
   [HOOK_PATH, { route: { kind: 'hook' }, methods: POST }],
 ]);
 
-const MODELS = '/v1/models';
+/** The path of the list of models. `/v1/models/NAME` is the path of one model. */
+export const MODELS = '/v1/models';
 
 // Matches a decoded model id. It may have slashes ("meta/llama"), but no part may begin with a dot: `..` could leave
 // /v1/models at the provider.

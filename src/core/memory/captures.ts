@@ -19,7 +19,7 @@ import { announcesStep, offersWork, SAYS_WHY } from './next-steps.ts';
 
 // Bound on the characters of a stored text. The longest typed prompts and answers measured are under 30 kB. Of a longer
 // text, which is pasted data, the beginning is stored.
-const TEXT_CHARS_MAX = 32_768;
+export const TEXT_CHARS_MAX = 32_768;
 
 /** Returns the record of the user's text; undefined if the text only steers, as "ok" and "commit this" do. */
 export function captureHuman(
@@ -86,18 +86,16 @@ export function lookQuestion(
   prompt: string,
   {
     settings: { recalledTokensMax: tokensMax, recallQuietPercent },
-    charsMax,
     conversation = '',
     ...place
   }: {
     readonly space: string;
     readonly now: number;
-    readonly charsMax: number;
     readonly settings: Pick<ProxySettings, 'recalledTokensMax' | 'recallQuietPercent'>;
     readonly conversation?: string;
   },
 ) {
-  const humanText = questionText(prompt, charsMax);
+  const humanText = questionText(prompt, LOOK_CHARS_MAX);
   const agent = {
     conversation,
     branch: '',
@@ -106,6 +104,9 @@ export function lookQuestion(
   };
   return { ...place, humanText, assistantText: '', excludeDigests: [], tokensMax, agent };
 }
+
+/** Characters of the prompt that the preview reads: as many as a recall does. */
+const LOOK_CHARS_MAX = 4_096;
 
 /** An exchange and its digests. Callers cache it, because masking is slow. */
 export interface CleanExchange {

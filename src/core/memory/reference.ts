@@ -60,14 +60,17 @@ const REFERENCE = /^(?:m|ex|to|nt)_[a-z2-7]{16}$/;
 
 /** Says whether a text is a whole reference, or the beginning of one. */
 export function isReferenceStart(text: string): boolean {
-  return WHOLE.test(text) || SHORT.test(text);
+  return isWholeReference(text) || SHORT.test(text);
+}
+
+export function isWholeReference(text: string): boolean {
+  return /^m_[a-z2-7]{16}$/.test(text);
 }
 
 /** Length of a shortened reference: `m_` and eight characters. */
 const SHORT_CHARS = 10;
 /** Matches beginnings of references. Fewer than four characters after `m_` are likely a mistake. */
 const SHORT = /^m_[a-z2-7]{4,15}$/;
-const WHOLE = /^m_[a-z2-7]{16}$/;
 
 /**
  * Longest text, in tokens, that svc returns whole for its reference. It is half of a typical output that svc leaves

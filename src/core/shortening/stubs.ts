@@ -79,8 +79,8 @@ function describe({ digest, text, gist }: StubFacts): string {
 
 /** Bound on the names in a stub: each costs some 5 tokens in every later request. */
 const NAMES_MAX = 5;
-/** Lines that a stub proposes to read: about as much as one call returns. */
-const PART_LINES = 100;
+/** Lines that svc proposes to read of a text that it left out: about as many as one call returns. */
+export const PART_LINES = 100;
 /** Matches the beginning of a name that needs no quotes in a shell. */
 const SHELL_WORD = /^[A-Za-z0-9_.]+/;
 

@@ -1,18 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import { isRecord } from '../../core/bytes/json-fields.ts';
-import { captureStored, lookQuestion } from '../../core/memory/captures.ts';
+import { captureStored, lookQuestion, TEXT_CHARS_MAX } from '../../core/memory/captures.ts';
 import { referenceOf } from '../../core/memory/reference.ts';
 import { isSpace } from '../../core/request/space.ts';
 import type { ProxySettings } from '../../core/settings/settings.ts';
 import type { DeskFilter, DeskRecord, MemoryDesk } from '../../ports/memory-desk.ts';
 import type { Memory } from '../../ports/memory.ts';
-import type {
-  DaysAnswer,
-  ForgotAnswer,
-  LookAnswer,
-  MemoriesAnswer,
-  MemoryAnswer,
-  ShelvesAnswer,
+import {
+  type DaysAnswer,
+  type ForgotAnswer,
+  type LookAnswer,
+  type MemoriesAnswer,
+  type MemoryAnswer,
+  PROMPT_CHARS_MAX,
+  type ShelvesAnswer,
+  UNDO_MAX,
 } from '../../ports/ui-api.ts';
 import { beginningsOf } from './request-calls.ts';
 import {
@@ -53,15 +55,10 @@ export interface SpaceChange {
 
 const PAGE_MAX = 100;
 const SPACE_CHARS = 1024;
-/** Characters of the longest text of a memory, as in `svc memory add`. */
-const TEXT_CHARS_MAX = 32_768;
-const PROMPT_CHARS_MAX = 8_000;
 /** Characters of the longest memory that is recalled in every session. A longer one would displace all others. */
 const ALWAYS_CHARS_MAX = 600;
 /** Bound on the records of a session that svc reads to find those of one exchange. A service cannot list only these. */
 const EXCHANGE_READ_MAX = 200;
-/** Bound on forgotten records that can be restored; more would need too much memory. */
-const UNDO_MAX = 500;
 
 export function memoryRoutes(parts: MemoryCallParts): readonly UiRoute[] {
   const forgotten = new ForgottenRecords(parts.now);
@@ -189,7 +186,7 @@ async function look(parts: MemoryCallParts, { body }: ApiCall): Promise<LookAnsw
   const desk = deskOf(parts);
   const space = spaceIn(body, 'space');
   const prompt = memberText(body, 'prompt', PROMPT_CHARS_MAX);
-  const asked = { space, now: parts.now(), charsMax: PROMPT_CHARS_MAX, settings: parts.settings() };
+  const asked = { space, now: parts.now(), settings: parts.settings() };
   const question = lookQuestion(prompt, asked);
   const from = performance.now();
   const found = await desk.look(question);

@@ -1,4 +1,5 @@
 import { isRecord } from '../../core/bytes/json-fields.ts';
+import { isWholeReference } from '../../core/memory/reference.ts';
 
 /** A call of the page's API, such as `GET now`, and the function that answers it after the check of the session. */
 export type UiRoute = readonly [name: string, answer: (call: ApiCall) => Promise<ApiAnswer>];
@@ -64,7 +65,6 @@ export function invalid(name: string): UiRefusal {
 }
 
 const REFS_MAX = 500;
-const WHOLE = /^m_[a-z2-7]{16}$/;
 
 /** Returns a member of a call's body. Throws UiRefusal if it is missing or too long. */
 export function memberText(body: unknown, name: string, charsMax: number): string {
@@ -84,5 +84,5 @@ export function optionalMember(body: unknown, name: string, charsMax: number): s
 
 export function isRefs(value: unknown): value is readonly string[] {
   if (!Array.isArray(value) || value.length === 0 || value.length > REFS_MAX) return false;
-  return value.every((ref) => typeof ref === 'string' && WHOLE.test(ref));
+  return value.every((ref) => typeof ref === 'string' && isWholeReference(ref));
 }

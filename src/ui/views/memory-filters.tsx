@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { Shelf } from '../../ports/memory-desk.ts';
-import type { DaysAnswer } from '../../ports/ui-api.ts';
+import { type DaysAnswer, UNDO_MAX } from '../../ports/ui-api.ts';
 import { post } from '../client/api.ts';
 import { hrefOf, hrefWith, route } from '../client/router.ts';
 import { isUnplaced } from '../../core/request/space-names.ts';
@@ -221,8 +221,6 @@ function ProjectActs({ shelves, space, reload }: Omit<RailProps, 'version'>) {
     </>
   );
 }
-
-const UNDO_MAX = 500;
 
 function countText(count: number | undefined): string {
   if (count === undefined) return WORDS.project.counting;

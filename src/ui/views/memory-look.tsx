@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { WeighedMemory } from '../../ports/memory-desk.ts';
-import type { LookAnswer } from '../../ports/ui-api.ts';
+import { type LookAnswer, PROMPT_CHARS_MAX } from '../../ports/ui-api.ts';
 import { Strip } from '../charts/strip.tsx';
 import { post } from '../client/api.ts';
 import { hrefWith, route } from '../client/router.ts';
@@ -14,9 +14,6 @@ import { Section } from '../parts/section.tsx';
 import { MEMORY as WORDS } from '../texts/memory.ts';
 
 /** Shows what recall finds for a prompt: all candidates, best first, and which of them are good enough to be added. */
-
-/** Characters of the longest prompt for which the proxy shows candidates. */
-export const PROMPT_CHARS_MAX = 8000;
 
 function useLook(space: string, prompt: string, version: number) {
   return useLoad(

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { DeskRecord } from '../../ports/memory-desk.ts';
-import type { MemoriesAnswer, ShelvesAnswer } from '../../ports/ui-api.ts';
+import { type MemoriesAnswer, PROMPT_CHARS_MAX, type ShelvesAnswer } from '../../ports/ui-api.ts';
 import type { Words } from '../client/api.ts';
 import { dayIn, hrefWith, route } from '../client/router.ts';
 import { askAhead, dropAnswers, useGet } from '../client/use-load.ts';
@@ -14,7 +14,7 @@ import { VIEWS } from '../texts/frame.ts';
 import { MEMORY as WORDS } from '../texts/memory.ts';
 import { forget } from './memory-acts.ts';
 import { Filters, Rail } from './memory-filters.tsx';
-import { Looked, PROMPT_CHARS_MAX, WhyNot } from './memory-look.tsx';
+import { Looked, WhyNot } from './memory-look.tsx';
 import { RecordPanel } from './memory-record.tsx';
 
 /** Shows memories by project and day, searches them as recall does, and manages them. */

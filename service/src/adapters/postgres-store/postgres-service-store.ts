@@ -2,6 +2,7 @@ import { MemoryError } from '../../../../src/core/errors.ts';
 import { isTenantId } from '../../core/tenants.ts';
 import { isoDay } from '../../../../src/core/memory/times.ts';
 import { firstReceiptIdAt } from '../../core/ids.ts';
+import { SPACE_BYTES_MAX } from '../../core/limits.ts';
 import type {
   KeptDays,
   ServerFacts,
@@ -40,8 +41,6 @@ interface PostgresStoreOptions extends ConnectionOptions {
   /** Milliseconds between two updates of the planner's statistics. */
   readonly statisticsMs?: number;
 }
-
-const SPACE_BYTES_MAX = 16 * 1024 ** 3;
 
 /** Opens the store and returns at once: calls wait until the database is found and its tables are checked. */
 export function openPostgresStore(options: PostgresStoreOptions): ServiceStore {

@@ -1,3 +1,4 @@
+import { SPACE_BYTES_MAX } from '../../core/limits.ts';
 import { isTenantId } from '../../core/tenants.ts';
 import type { ServiceStore, TenantStore } from '../../ports/service-store.ts';
 import { StoreClient } from '../../../../src/adapters/store/client.ts';
@@ -12,9 +13,6 @@ export interface ServiceStoreOptions extends Partial<ServiceStoreExtra> {
   /** Writes one line for the operator, which never contains a record's text. */
   report(line: string): void;
 }
-
-/** Default bound on the canonical bytes of a space: a busy team's records of ten years. */
-const SPACE_BYTES_MAX = 16 * 1024 ** 3;
 
 const READS = [
   'findCaller',

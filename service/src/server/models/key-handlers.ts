@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
+import { BYTES_A_TOKEN } from '../../../../src/core/bytes/tokens.ts';
 import { headerOf } from '../../../../src/core/http/header-rules.ts';
 import { isProviderError } from '../../../../src/core/plan/evidence.ts';
 import { DEFAULT_SPACE } from '../../../../src/core/request/space.ts';
@@ -250,8 +251,6 @@ function spentOf({ kind, inputTokens }: ModelCall, facts: RequestFacts) {
 
 const FREE: ReadonlySet<string> = new Set(['count_tokens', 'input_tokens']);
 const NO_BYTES = Buffer.alloc(0);
-/** Bytes for each token, to estimate the tokens of a request that svc does not parse. */
-const BYTES_A_TOKEN = 4;
 
 function estimateBytes(body: Buffer): number {
   return Math.ceil(body.length / BYTES_A_TOKEN);

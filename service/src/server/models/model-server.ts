@@ -16,6 +16,7 @@ import {
   errorDialect,
   explainUnknownPath,
   findPath,
+  MODELS,
   type PathEntry,
   type Route,
 } from '../../../../src/core/http/routes.ts';
@@ -45,7 +46,7 @@ import { Confirmed } from '../change-watch.ts';
 import { refusalOf, ServiceFault } from '../fault.ts';
 import type { ServingParts } from '../parts.ts';
 import { journalFull, KeyHandlers } from './key-handlers.ts';
-import { answerModelError, answerReply, errorDialectOf } from '../answers.ts';
+import { answerModelError, answerReply, CLIENT_GONE, errorDialectOf } from '../answers.ts';
 import {
   type ModelCall,
   receiptKind,
@@ -80,8 +81,6 @@ export interface ModelEnding {
   readonly code?: string;
 }
 
-/** The status in the log of a request whose client disconnected before the answer. */
-const CLIENT_GONE = 499;
 /** Deadline of looking up the key. If the store is slower, the cached caller of the key is used. */
 const KEY_MS = 2_000;
 /**
@@ -89,8 +88,6 @@ const KEY_MS = 2_000;
  * clients, or whose requests come back in a loop, does not use up all.
  */
 const RUNNING_MAX = 2_048;
-/** The path of the list of models. `/v1/models/NAME` is the path of one model. */
-const MODELS = '/v1/models';
 
 export class ModelServer {
   readonly #parts: ServingParts;

@@ -32,7 +32,8 @@ import {
   StateOfCall,
 } from '../call.ts';
 import { ServiceFault } from '../fault.ts';
-import { keepLease, LEASE_MS } from '../leases.ts';
+import { LEASE_MS } from '../../core/limits.ts';
+import { keepLease } from '../leases.ts';
 import { staleGeneration } from './recall.ts';
 
 /**

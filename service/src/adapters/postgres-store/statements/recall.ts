@@ -1,14 +1,13 @@
-import { POSITIONS_PER_EXCHANGE } from '../../../../../src/adapters/store/schema.ts';
+import {
+  PASSAGES_PER_RECORD,
+  POSITIONS_PER_EXCHANGE,
+  SAID_WITH_LOOKED_MAX,
+} from '../../../../../src/adapters/store/schema.ts';
 
 /**
  * The SQL statements of a recall. They find passages with a word by the word's key: a 64-bit hash that differs by
  * tenant and space. They name tenant and space all the same, because two keys may be equal by chance.
  */
-
-/** Bound on passages that are read per part of an exchange, as on SQLite. */
-const PASSAGES_PER_RECORD = 64;
-/** Bound on the newest passages with a word, of which saidWith selects the user's, as on SQLite. */
-const SAID_WITH_LOOKED_MAX = 512;
 
 /**
  * Selects passages of space $2 with the word e.key. With `+ 0` the planner uses no index on the space, which would
