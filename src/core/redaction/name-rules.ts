@@ -103,12 +103,10 @@ const QUOTE_MARKS = '["\'`*]{0,3}';
 
 export const NAME_RULES: readonly SecretRule[] = [
   named('A flag on a command line: --password VALUE', {
-    pattern: after(
+    ...quoted(
       `(?<=(?<![\\w-])--?(?:\\w[\\w-]{0,24})?)(?:${NAMES})${SUFFIX}(?:[ \\t]{1,4}|=)["']?`,
-      '"\'`',
-      4,
+      { charsMin: 4 },
     ),
-    rest: QUOTED_REST,
     accepts: isFlagValue,
   }),
   named('Code, JSON, environment files, YAML, query and connection strings', {
@@ -141,12 +139,7 @@ export const NAME_RULES: readonly SecretRule[] = [
       isPassPhrase(secret, /phrase/i.test(context)),
   }),
   named('A default in a shell, a compose file or Spring: ${DB_PASSWORD:-…}', {
-    pattern: after(
-      `(?<=\\$\\{[\\w.-]{0,40})(?:${NAMES})${SUFFIX}(?::?[-=]|:)(?=[^\\s{}]{6,80}\\})`,
-      '"\'`',
-      6,
-    ),
-    rest: QUOTED_REST,
+    ...quoted(`(?<=\\$\\{[\\w.-]{0,40})(?:${NAMES})${SUFFIX}(?::?[-=]|:)(?=[^\\s{}]{6,80}\\})`),
     accepts: ({ context, secret }) =>
       !isDescription(context) &&
       !/^[$/~?+-]/.test(secret) &&
@@ -171,18 +164,14 @@ export const NAME_RULES: readonly SecretRule[] = [
       /[;&]/.test(next) && isPlainName(context) && isChosen(secret),
   }),
   named('A chosen secret in a query, a form or a connection string', {
-    pattern: after(
+    ...bare(
       `(?<=[?&;] ?[\\w.-]{0,24}|[\\s"']user(?:name)?=[^\\s(,]{1,64},|\\b(?:host|user|username|uid|dbname|port|server)=\\S{1,64} )${CHOSEN}${SUFFIX}=`,
-      '"\'`(),;&|',
-      6,
     ),
-    rest: BARE_REST,
     accepts: ({ context, secret, next }) =>
       /^[\s"'`;&]?$/.test(next) && isPlainName(context) && isChosen(secret),
   }),
   named('A chosen secret in an assignment of a shell, of a file of settings, or of a flag', {
-    pattern: after(`${OUTSIDE_CALL}${NAME_START}${CHOSEN}${SUFFIX}=`, '"\'`(),;&|', 6),
-    rest: BARE_REST,
+    ...bare(`${OUTSIDE_CALL}${NAME_START}${CHOSEN}${SUFFIX}=`),
     accepts: ({ context, secret, next }) =>
       /^[\s"'`]?$/.test(next) &&
       isPlainName(context) &&
@@ -192,13 +181,10 @@ export const NAME_RULES: readonly SecretRule[] = [
       !/(?:ed|able|ible|ing)$/.test(secret),
   }),
   named('A chosen secret in a setting on a line of its own', {
-    pattern: after(
+    ...bare(
       `(?<=(?:^|\\n)[ \\t]{0,40}(?:[-*] )?(?:\\*\\*|export |name: ?)?["']?[\\w.-]{0,40})${CHOSEN}${SUFFIX}` +
         `(?:["']?(?::\\*\\*|\\*\\*:|:) {1,4}${BLOCK}|${NAMED_VALUE})${TO_LINE_END}`,
-      '"\'`(),;&|',
-      6,
     ),
-    rest: BARE_REST,
     accepts: ({ context, secret, next }) =>
       /^\s?$/.test(next) &&
       isPlainName(context) &&
@@ -209,12 +195,7 @@ export const NAME_RULES: readonly SecretRule[] = [
           !/^[/~.]/.test(secret))),
   }),
   named('The same with blanks around the sign, where code would have a variable', {
-    pattern: after(
-      `(?<=(?:^|\\n)[ \\t]{0,8}[\\w.-]{0,40})${CHOSEN}${SUFFIX} {1,8}= {1,8}${TO_LINE_END}`,
-      '"\'`(),;&|',
-      6,
-    ),
-    rest: BARE_REST,
+    ...bare(`(?<=(?:^|\\n)[ \\t]{0,8}[\\w.-]{0,40})${CHOSEN}${SUFFIX} {1,8}= {1,8}${TO_LINE_END}`),
     accepts: ({ context, secret, next }) =>
       /^\s?$/.test(next) &&
       isPlainName(context) &&
@@ -222,23 +203,17 @@ export const NAME_RULES: readonly SecretRule[] = [
       isBareChosen(secret),
   }),
   named('The same below the head of a section, as only a file of settings has it', {
-    pattern: after(
+    ...bare(
       `(?<=(?:^|\\n)\\[(?!masked)[\\w .:"-]{1,40}\\][ \\t]{0,4}\\r?\\n[^[\\]]{0,400})` +
         `(?<=\\n[ \\t]{0,8}[\\w.-]{0,40})${CHOSEN}${SUFFIX} {1,8}= {1,8}${TO_LINE_END}`,
-      '"\'`(),;&|',
-      6,
     ),
-    rest: BARE_REST,
     accepts: ({ context, secret, next }) =>
       /^\s?$/.test(next) && isPlainName(context) && (isChosen(secret) || isSimplePassword(secret)),
   }),
   named('A blank between: set -x NAME value, ENV NAME value, #define NAME "value"', {
-    pattern: after(
+    ...quoted(
       `(?<=(?:^|\\n)[ \\t]{0,8}(?:[$%#>] )?(?:set(?: -{1,2}\\w{1,8}){1,3}|ENV|setenv|setx|#define|fastcgi_param) {1,4}\\w{0,40})(?:${NAMES})${SUFFIX} {1,8}["']?`,
-      '"\'`',
-      6,
     ),
-    rest: QUOTED_REST,
     accepts: ({ context, secret, next }) =>
       /^[\s"']?$/.test(next) &&
       !isDescription(context) &&
@@ -247,78 +222,61 @@ export const NAME_RULES: readonly SecretRule[] = [
         (IS_CHOSEN.test(context) && (isSimplePassword(secret) || isChosen(secret)))),
   }),
   named('A note: "password for prod: …"', {
-    pattern: after(
+    ...bare(
       `(?:(?<=\\b(?:the|my|our) (?:\\w{1,16} )?)(?:${PASSWORDS})|(?:${PASSWORDS})(?= |：)${OF_PLACE}|${FOREIGN_NAMES})${COLON}${QUOTE_MARKS}(?=\\S{6,80}(?:\\s|$))`,
-      '"\'`(),;&|*',
-      6,
+      { except: '*' },
     ),
-    rest: BARE_REST,
     accepts: (candidate) => /^[\r\n"'`*,;]?$/.test(candidate.next) && isChosenIn(candidate),
   }),
   named('In quotes behind a function or a verb: define("DB_PASSWORD", "…"), use the password "…"', {
-    pattern: after(
+    ...quoted(
       `(?:(?<=\\b(?:define|set|put|set(?:Property|Item|Env)|fill(?:_?[iI]n)?|type)\\([ \\t]?["'][\\w.#=[-]{0,40})${CHOSEN}${SUFFIX}\\]?["'][ \\t]{0,2},[ \\t]{0,4}|` +
         `(?:${PASSWORDS})["']\\){1,2}\\.(?:fill|type|send_?[kK]eys|val)\\(|` +
         `(?<=\\b(?:use|using|with|try|enter|mit) (?:the |an? |das )?(?:\\w{1,16} )?)(?:${PASSWORDS}) )["'\`]`,
-      '"\'`',
-      6,
     ),
-    rest: QUOTED_REST,
     accepts: isQuotedPassword,
   }),
   named('In quotes behind a name alone: Clojure and Lisp, Erlang, Scheme, Gradle', {
-    pattern: after(
+    ...quoted(
       `(?<=[({]|[({\\s]:|(?:^|\\n)[ \\t]{0,40}\\w{0,24}|\\b(?:setq?|def\\w{0,12}) \\*?[\\w.-]{0,24})${CHOSEN}${SUFFIX}(?:,| \\.|\\*)? ["']`,
-      '"\'`',
-      6,
     ),
-    rest: QUOTED_REST,
     accepts: isQuotedPassword,
   }),
   named('A login in a sentence: "as anna with password …"', {
-    pattern: after(
+    ...bare(
       `(?<=\\b(?:user(?:name)?|as|login|account|e-?mail|benutzer(?:name)?|utilisateur|identifiant|usuario|usuário|utente)[: ]{1,2}["'\`]?[\\w.@-]{2,40}["'\`]?(?: ?[,/|] ?| (?:and|with|mit|und|et|avec|y|con|e|com) | \\(| )(?:the |an? |das |le |la |a )?)` +
         `(?:${PASSWORDS}|${PASS_OF_LOGIN})(?: |: ?|=)${QUOTE_MARKS}${TO_CLAUSE_END}`,
-      '"\'`(),;&|*',
-      6,
+      { except: '*' },
     ),
-    rest: BARE_REST,
     accepts: ({ context, secret }) =>
       isSimplePassword(secret) ||
       (isBareChosen(secret) && (/[:=]\W{0,4}$/.test(context) || !NOUN_OF_PASSWORDS.test(secret))),
   }),
   named('A login in one line: "credentials: anna / …"', {
-    pattern: after(
+    ...bare(
       `(?:(?:(?:credentials|creds)(?: (?:are|is)|:)|(?<=\\buser(?:name)?/)pass(?:word)?:) {1,2}["'\`]?(?!user|name|login|read|key)[\\w.@-]{2,40} ?[/:]|(?:credentials|creds) \\((?!user|name|login|e-?mail|key|token)[\\w.@-]{2,40} ?[,/:]) ?["'\`]?`,
-      '"\'`(),;&|*',
-      6,
+      { except: '*' },
     ),
-    rest: BARE_REST,
     accepts: ({ secret, next }) =>
       /^[\s"'`,;)]?$/.test(next) && (isSimplePassword(secret) || isBareChosen(secret)),
   }),
   named('A change: "set the root password to …"', {
-    pattern: after(
+    ...quoted(
       `(?<=\\b(?:set|chang\\w{1,3}|reset|updat\\w{1,3}|rotat\\w{1,3}) (?:\\w{1,16} ){0,3})(?:${PASSWORDS})${OF_PLACE} to ${QUOTE_MARKS}${TO_CLAUSE_END}`,
-      '"\'`*',
-      6,
+      { except: '*' },
     ),
-    rest: QUOTED_REST,
     accepts: isChosenIn,
   }),
   named('A sentence: "the password for prod is …"', {
-    pattern: after(
+    ...quoted(
       `(?:${PASSWORDS}|(?<=\\b(?:client|app|jwt|api|session|webhook|shared|signing)[ -])secret(?: key)?)${OF_PLACE}${IS}${QUOTE_MARKS}${TO_CLAUSE_END}`,
-      '"\'`*',
-      6,
+      { except: '*' },
     ),
-    rest: QUOTED_REST,
     accepts: (candidate) =>
       isChosenIn(candidate) && !describesSecret(candidate.secret, candidate.context),
   }),
   named('Settings of a program, one on a line: password = …, and value: … below its name', {
-    pattern: after(`${CHOSEN}${SUFFIX}${GIVEN}`, '"\'`(),;&|', 6),
-    rest: BARE_REST,
+    ...bare(`${CHOSEN}${SUFFIX}${GIVEN}`),
     accepts: ({ context, secret, next }) =>
       /^\s?$/.test(next) &&
       !isDescription(context) &&
@@ -330,13 +288,10 @@ export const NAME_RULES: readonly SecretRule[] = [
       !/^[/~.]/.test(secret),
   }),
   named('XML: an element, on one line or on three', {
-    pattern: after(
+    ...quoted(
       `(?:${NAMES}|${VENDORS})${SUFFIX}(?:${TEXT}|${NEXT_ELEMENT})|` +
         `(?<=<${SETTING_ELEMENT}${NAME_ATTRIBUTE}(?:${NAMES}|${VENDORS})${SUFFIX}${NAMED_TEXT}`,
-      '"\'`',
-      6,
     ),
-    rest: QUOTED_REST,
     accepts: ({ context, secret, next }) =>
       /^[\s<\]]?$/.test(next) &&
       !isDescription(context) &&
@@ -351,12 +306,7 @@ export const NAME_RULES: readonly SecretRule[] = [
     accepts: ({ secret, next }) => next === '}' && looksRandom(secret),
   }),
   named('XML: the text of any other element that has the name, where no words can stand', {
-    pattern: after(
-      `(?<=<${NO_FIELD}${NAME_ATTRIBUTE}(?:${NAMES}|${VENDORS})${SUFFIX}${NAMED_TEXT}`,
-      '"\'`',
-      6,
-    ),
-    rest: QUOTED_REST,
+    ...quoted(`(?<=<${NO_FIELD}${NAME_ATTRIBUTE}(?:${NAMES}|${VENDORS})${SUFFIX}${NAMED_TEXT}`),
     accepts: ({ context, secret, next }) =>
       /^[\r\n<\]]?$/.test(next) &&
       !isDescription(context) &&
@@ -374,8 +324,7 @@ export const NAME_RULES: readonly SecretRule[] = [
     accepts: isVendorValue,
   }),
   named('A name and a value with a blank between: .netrc, notes', {
-    pattern: after(`(?:${NAMES})[ ]["'\`]?`, '"\'`(),;&|', 12),
-    rest: BARE_REST,
+    ...bare(`(?:${NAMES})[ ]["'\`]?`, { charsMin: 12 }),
     accepts: ({ secret, next }) =>
       (looksRandom(secret) || isBase32Seed(secret)) &&
       !isPlaceholder(secret) &&
@@ -392,12 +341,10 @@ export const NAME_RULES: readonly SecretRule[] = [
     accepts: ({ secret, next }) => next === '}' && !isPlaceholder(secret),
   }),
   named('Plain language: "the password for staging is …"', {
-    pattern: after(
+    ...quoted(
       `(?:${NAMES})s?(?:[ \\w-]{0,32}?|${OF_PLACE})(?:${IS}| to |${COLON}| ?= ?)${QUOTE_MARKS}`,
-      '"\'`*',
-      6,
+      { except: '*' },
     ),
-    rest: QUOTED_REST,
     accepts: ({ context, secret, next }) =>
       !isDescription(context) &&
       (/[:：=]\s*["'`*]{0,3}$/.test(context) && !VERB_BEFORE_COLON.test(context)
@@ -442,8 +389,7 @@ export const NAME_RULES: readonly SecretRule[] = [
     },
   ),
   named('Notes and YAML: "password for the database: …". In code a variable may stand there', {
-    pattern: after(`(?:${PASSWORDS})[ \\w-]{0,32}${COLON}`, '"\'`(),;&|', 6),
-    rest: BARE_REST,
+    ...bare(`(?:${PASSWORDS})[ \\w-]{0,32}${COLON}`),
     accepts: ({ context, secret, next }) =>
       isSimplePassword(secret) &&
       !/^[([{]$/.test(next) &&
@@ -478,6 +424,23 @@ function named(
   rule: Pick<SecretRule, 'pattern' | 'rest' | 'accepts' | 'quotedRest'>,
 ): SecretRule {
   return { kind: 'secret', keywords: [], source, ...rule };
+}
+
+interface Edges {
+  /** Fewest characters of a value. */
+  readonly charsMin?: number;
+  /** A character that the beginning of a value does not have either. */
+  readonly except?: string;
+}
+
+/** Matches a value without quotes: a sign of code, of a list or of a shell ends it. */
+function bare(context: string, { charsMin = 6, except = '' }: Edges = {}) {
+  return { pattern: after(context, `"'\`(),;&|${except}`, charsMin), rest: BARE_REST };
+}
+
+/** Matches a value that only a quotation mark or white space ends. */
+function quoted(context: string, { charsMin = 6, except = '' }: Edges = {}) {
+  return { pattern: after(context, `"'\`${except}`, charsMin), rest: QUOTED_REST };
 }
 
 /** Returns a pattern for `context` and a value's beginning, without brackets of masks, tags and templates. */
