@@ -259,6 +259,9 @@ test('headings, rows, numbers without their item, code and unclosed brackets are
     'Of the `stream decoder the parser drops',
     'The stream decoder (of the parser, which',
     '→ the stream decoder of the parser',
+    '— used as `parserStart` in the stream decoder',
+    'e.g., the stream decoder, the parser and their tails in `parser.ts`',
+    'Where `└` marks the end of the stream decoder, `·` is a tail of the parser.',
     '```ts\nconst decoder = stream();\nconst parser = decoder.tail;\n```',
   ];
   const whole = '3. The stream decoder of the parser drops its tail';

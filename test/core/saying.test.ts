@@ -37,6 +37,32 @@ const EMPTY = {
   ],
   'a status': [
     'Verification: `npm run lint` clean, `npm test` 0 issues.',
+    'Replied to both review comments with the commit of the quay.',
+    '4 review threads — fixed in `quay.ts`, answered, and resolved',
+    'Closed completed issue `#12` after the merge of the quay.',
+    'I also killed the two idle crane workers (`tide-sync`, `tide-note`).',
+    'Removed the stale worktree/window: `quay-review`.',
+    'Thread 12 (crane lock) — handled in `quay.ts`',
+    '#4 (crane lock) - skipped, `quay.ts` has it',
+    'Same as #2 of the quay - duplicate comment.',
+    'High: the crane has no `tideId` — already fixed in `c0ffee1`',
+    'Tracker changes were pushed to the `harbour-tasks` remote.',
+    'Todo added and PR created: https://harbour.example/pull/18',
+    'No crane worker was relaunched for `quay.ts`.',
+    'Already up to date — the branch has all of `main`.',
+    'No merge conflicts in `quay.ts` right now.',
+    'Still waiting on 2 reviews of `quay.ts`.',
+    'Standing by for a word on `quay.ts`.',
+    'No source files were changed; `main` is behind `origin/main` by 2 commits.',
+    'On `fix/quay`, branched from the latest `main`, edit applied again.',
+    'I did not request a reviewer of `quay.ts`.',
+    'I left the other workers of `quay.ts` alone.',
+    'Bead `q-7.5` closed with the note of the merge.',
+    'Excellent separation of quays - the new package `quay/crane` has one task',
+    'Clean removal - all traces of `craneStart` are gone',
+    'The code is cleaner and shares `quay.ts` with both gates.',
+    'The PR improves messages without introducing faults of `quay.ts`.',
+    'Phase 4: Crane Sharing — 6 plan(s) in 4 wave(s)',
     'Tests pass (`npm run test:quay`) with good coverage',
     'The fix for the cranes that appear under all quays is complete.',
     'The tracker of the harbour is updated.',
@@ -169,6 +195,13 @@ const TELLING = [
   'I found that `flush()` drops the tail of the stream.',
   'I see: the parser fails because the clock is wrong.',
   'All boats have been moved to `quay/depot.ts`.',
+  'The thread of the crane is closed because `quay.ts` no longer needs it.',
+  'Threads of the crane are 4 by default.',
+  'Good enough for a first search in `quay.db`: lists, trends and tags.',
+  'I did not use `quay.ts`, because its lock is held at night.',
+  'The worker pool is closed by `quay.ts` at low tide.',
+  'The code is correct only for boats below 4 tons.',
+  'The changes are written to `quay.log` first.',
   'Good names of the quay come from `names.json`.',
   'Clean builds need 4 minutes at the quay.',
   'In some cases the planner is inconsistent.',
@@ -349,6 +382,36 @@ test('an item that goes on with the head of its list is quoted behind it, or not
   expect(soleSentences(answer)).toEqual([
     'The nightly job calls it once more, because the crane moves.',
   ]);
+});
+
+test.each([
+  'Already expects the number of a quay (named well)',
+  'Can find boats that came since low tide',
+  'Does NOT use the crane of the quay',
+  'Tries the number of the quay (12 signs)',
+  'Fall back to `quay.txt` where no boat is known',
+  'Return the first line of the tide table.',
+  'Used by `crane`, `quay` and the gates of the harbour',
+  'Assigned to fields of the quay that are `string`',
+  'Currently caught by `QuayError` (another crane)',
+  'Used 50+ times across the harbour.',
+  'Line 51: `openQuay()` reads the whole tide table',
+])('a line whose subject stands above its list needs its head: %s', (item) => {
+  const head = 'In `loadTide()`, for each quay of the harbour:';
+  expect(conclusionLines(`${head}\n- ${item}`)).toEqual([`${head} ${item}`]);
+  expect(conclusionLines(`**Changes:**\n- ${item}`)).toEqual([]);
+  expect(conclusionLines(item)).toEqual([]);
+});
+
+test.each([
+  'Tests fail in `quay.ts` where no crane is set',
+  'Based on the tide table, `quay.ts` opens at low tide.',
+  'Fixed by replacing `runQuay` with `runCrane` in `quay.ts`',
+  'Switched to `pnpm` because the quay is a workspace.',
+  'The failure is at line 27 of `quay.ts`.',
+  'Display names of `quay.ts` are cut at 40 signs.',
+])('a line with a subject of its own needs no head: %s', (line) => {
+  expect(conclusionLines(line)).toEqual([line]);
 });
 
 test('an item with a label that names nothing is quoted with the head of its list', () => {

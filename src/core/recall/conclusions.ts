@@ -5,6 +5,7 @@ import { isReply, isTelling, ownWordsOf, sentencesAsked } from './own-words.ts';
 import { SaidLines } from './said-lines.ts';
 import {
   HALF,
+  hasSubjectAbove,
   isMasked,
   isOfMoment,
   isWeak,
@@ -203,8 +204,10 @@ function linesIn(answer: string): Line[] {
     const isHalf = HALF.test(text) || HALF.test(head);
     if (text === '' || isHalf) continue;
     if (NO_STATEMENT.test(text) || isFragment(text) || isWeak(text)) continue;
-    if (!isItem || !needsHead(text)) found.set(text, { text });
+    const isBelow = hasSubjectAbove(text);
+    if (!isBelow && (!isItem || !needsHead(text))) found.set(text, { text });
     else if (isTellingHead(head)) found.set(text, { text, head });
+    else if (isBelow) continue;
     else if (HAS_LABEL.test(text)) found.set(text, { text });
     else if (!LACKS_SUBJECT.test(text) && (hasValue(text) || concludes(text)))
       found.set(text, { text });

@@ -109,7 +109,7 @@ const ALL_PASS =
  * done.", "All review comments have been addressed.", "CI is still pending", "Spawned two workers for the docs".
  */
 const IS_DONE = [
-  /^(?:the (?:\S+ ){0,3})?(?:plan|patch|phase|task|issue|ticket|pr|branch|commit|todo|[A-Z]{2,}-\d+)(?: #?\d+)? (?:(?:is|was|has been) (?:already |now )?)?(?:complete[d]?|done|posted|saved|merged|closed|pushed|finished|\d+ commits)\b/i,
+  /^(?:the (?:\S+ ){0,3})?(?:plan|patch|phase|task|issue|ticket|bead|pr|branch|commit|todo|[A-Z]{2,}-\d+)(?: #?\d+| `[^`]+`)? (?:(?:already|is|was|has been) (?:already |now )?)?(?:complete[d]?|done|posted|saved|merged|closed|pushed|finished|\d+ commits)\b/i,
   /^(?:the|my|our|your) (?:\S+ ){1,10}?(?:is|are|was|were|has been|have been) (?:already |just |now )?(?:added|applied|clean(?:ed)?|closed|committed|completed?|created|done|finished|gone|green|loaded|merged|posted|pushed|removed|updated)(?: and \w+| now)?[.!]$/i,
   /^(?:all|both)(?: [\w-]+){1,5} (?:are|were|have been) (?:now |already )?(?:addressed|applied|completed|done|fixed|implemented|resolved|updated)\b(?!.*`)/i,
   /\b(?:builds?|checks?|ci|jobs?|reviews?|pipelines?|tests?|workflows?) (?:(?:is|are) )?(?:still (?:pending|queued|running)|in progress|pending|progressing|underway)\b/i,
@@ -118,11 +118,29 @@ const IS_DONE = [
   /^\p{Lu}\p{Ll}+ed\b.{0,200}\band (?:committed|pushed)[.!]?$|\bcommitted as `?[\da-f]{7,40}\b|\b(?:saved|written) to:? [/~]\S+$/u,
   // "Verification: 12 tests pass, the build is clean"
   /^(?:[^,;]{1,100}\b(?:pass(?:es|ed|ing)?|clean|green|succeed(?:s|ed)?)(?:[,;] (?:and )?|[.!]?$)){2,}$/i,
+  // "Replied to both threads", "Closed completed issue #12", "I also killed the idle workers", "All 4 threads were resolved."
+  /^(?:I (?:also |have |['’]ve )*)?(?:closed|killed|rebased|removed|replied(?: (?:&|and) resolved)?|resolved) (?:\S+ ){0,6}?(?:beads?|conflicts?|issues?|prs?|pull requests?|threads?|tickets?|windows?|workers?|worktrees?)\b|^replied\b|\b(?:review(?:er)?|issue) threads?\b/i,
+  // "Thread 12 (naming): fixed", "#4 (naming): skipped", "same as #2 - duplicate comment", "already fixed in `c0ffee1`"
+  /^(?:thread #?\d+|#\d+ \()|\bduplicate comment\b|\b(?:already )?fixed in (?:`[\da-f]{7,40}`|[\da-f]{7,40}\b|our commit\b)/i,
+  // "Beads changes were pushed.", "No worker was relaunched", "Todo added and PR created: https://…"
+  /\b(?:beads?|changes|comments?|issues?|prs?|todos?|workers?|worktrees?)(?: (?:changes|updates))? (?:was|were) (?:closed|created|deleted|filed|opened|posted|pushed|relaunched|removed)\b|^\p{L}+ (?:added|created|filed|opened|posted)(?: and \p{L}+ (?:added|created|filed|opened|posted))?:? https?:/iu,
+  // "Already up to date.", "No merge conflicts right now.", "Still waiting on 2 more reviews", "On `main`, up to date."
+  /^(?:already up to date|no (?:active )?merge conflicts|no reviews yet|not yet mergeable|standing by|(?:still )?waiting (?:for|on))\b|\b(?:ahead of|behind) `?[\w./-]+`? by \d+ commits?\b|^on `[^`]+`, (?:\S+ ){0,3}?(?:branched|pulled|up to date)\b/i,
+  // "I did not request a reviewer", "I left unrelated workers alone."
+  /^I (?:(?:did not|didn['’]t) (?:commit|merge|open|push|request|spawn|start|touch)|left (?:\S+ ){1,5}?(?:alone|as is|unchanged|untouched))\b/i,
   /^(?:dispatched|launched|spawned|started) (?:\S+ ){1,4}(?:sub-?)?(?:agents?|workers?)\b|\b(?:sub-?)?(?:agents?|workers?) (?:is|are) (?:active|back|making progress|still (?:going|running|working))\b/i,
 ];
 /** Matches a verdict on work without a finding: "Strong test coverage - the new code is well tested." */
 const PRAISES =
   /^(?:overall, |net assessment: |(?:the |this )?(?:current )?\S+(?: \S+){0,2} (?:is|are|looks?) (?:already )?(?:correct|fine|good|reasonable|right|solid|sound|surgical|well-\w+)(?: already| now)?(?:$|[.!]| [–—-]|,? (?:and|as|for)\b)|(?:clean|clear|comprehensive|excellent|good|great|nice|solid|strong|thorough)(?: [\w-]+){1,3}(?:$|[.!:]| [–—-]|,? (?:for|with)\b))/i;
+/**
+ * Matches a verdict of a review: praise as the label of what is praised, or of the whole change. The code shows the
+ * rest: "Excellent separation - the new `quay` package has one task".
+ */
+const PRAISES_WHOLE =
+  /^(?:(?:clean|comprehensive|excellent|good|great|nice|solid|strong|thorough)(?! enough\b)(?: [\w-]+){1,3}(?::| [–—-] |[.!]$| with\b)|(?:overall, )?(?:the|this|your|our) (?:branch|changes|code|codebase|implementation|pr|(?:pr )?worktree) (?:is|are) (?:\S+ )?(?:clean|cleaner|cleanly|correct|solid|sound|well-\w+)\b(?!.*\b(?:if|only|unless|until|when)\b)|(?:overall, )?(?:the|this|your|our) (?:branch|change|code|pr) improves \S+(?: \S+){0,3} without introducing\b)/i;
+/** Matches a count that only a template writes: "6 plan(s) in 4 wave(s)". */
+const FROM_TEMPLATE = /\b\d+ \p{L}+\(s\)/u;
 /** Matches a guess at how long work will take. */
 const ESTIMATES = /^(?:estimated|expected|total) (?:effort|time|duration|complexity)\b/i;
 /** Matches a process id, which later belongs to another process: "The gateway runs (PID 7231)". */
@@ -138,6 +156,8 @@ function isStatus(sentence: string): boolean {
   if (isDone && !SAYS_WHY.test(sentence)) return true;
   if (WORKS.test(sentence) && !SPECIFIC.test(sentence)) return true;
   if (PRAISES.test(sentence) && !hasValue(sentence)) return true;
+  if (!SAYS_WHY.test(sentence) && PRAISES_WHOLE.test(sentence)) return true;
+  if (FROM_TEMPLATE.test(sentence)) return true;
   if (ESTIMATES.test(sentence) || NAMES_PROCESS.test(sentence)) return true;
   if (WITHOUT_BLANKS.test(sentence) || !STATUS.test(sentence)) return false;
   const said = WENT_WELL.test(sentence) ? sentence.replaceAll(CODE_OR_ASIDE, ' ') : sentence;
@@ -306,6 +326,26 @@ export function isWeak(line: string): boolean {
     NAMES_TEST.test(line) ||
     COUNTS_LINES.test(line)
   );
+}
+
+/**
+ * Patterns of a line whose subject stands above its list: "Already expects a name", "Can find files by time", "Fall
+ * back to the copy", "Used by both gates", and a line of a file that is not named: "Line 51: opens the gate".
+ */
+const SUBJECT_ABOVE = [
+  /^(?:(?:already|also|always|can|does not|doesn['’]t|never|now|only|still|then) )?(?:abstracts|accepts|assumes|depends|determines|expects|falls back|feeds into|find|gives|ignores|initiali[sz]es|invokes|iterates|looks up|performs|preserves|prints|respects|reuses|scans|sees|splits|tells|throws|traverses|tries|truncates|trusts|works (?:after|because|by|for|on|only|when|with|without))\b(?! (?:is|are|was|were)\b)/i,
+  /^(?:does not|doesn['’]t|can) (?:\p{Ll}+ )?\p{Ll}+ /iu,
+  /^(?:collect|compute|derive|display|execute|fall back|iterate|propagate|return|reuse|scope|walk) (?=(?:all|an?|any|each|from|only|over|the|through|to|\p{Lu}\p{Ll}+ \d+)\b|[`"'\d])/iu,
+  /^(?:(?:already|also|always|currently|just|never|now|only) )?(?!based\b|compared\b|fixed by\b|need\b|tried\b)(?:\p{L}\p{Ll}+ed|built|caught|held|kept|made|read|sent|shown|thrown|written) (?:across|after|as|at|before|by|for|from|in|inside|into|on|per|to|when|with|\d+\+? times)\b[^:]*$/iu,
+  /^lines? ~?\d+(?:[–-]\d+)?(?:\s?[:(–—-])|^(?:the|it|this)\b[^`/]*\b(?:is|fails|failed|lies) (?:at|in|on) lines? \d+\b(?! (?:in|of)\b)/i,
+];
+
+/** Matches a reason or a choice, which is worth quoting without a subject: "Switched to pnpm because …". */
+const GIVES_REASON = /\b(?:because|caused by|due to|instead|rather than|so that)\b/i;
+
+/** Says whether a line of an agent is clear only below its heading. */
+export function hasSubjectAbove(line: string): boolean {
+  return !GIVES_REASON.test(line) && SUBJECT_ABOVE.some((one) => one.test(line));
 }
 
 /**

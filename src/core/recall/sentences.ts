@@ -76,8 +76,13 @@ export function hasValue(text: string): boolean {
 const CODE =
   /[{;}(]\s*(?:\/\/.*)?$|^[$>]\s|^\/\/ |\s:=\s|^(?:const|let|var|func|return|import|if|for|git)\b.*[({=]/;
 const DRAWN = /[─│├└┌╭╰╮╯┼═║]/;
-/** Matches a table cell, an arrow or a line of a diff: it is unclear without the lines around it. */
-const ROW_OR_STEP = /^\+\s|^\||\|$|\s\|\s|^[→⇒↳]|^[-=]>\s/;
+/** Matches code that is only drawn lines, "`╰`": its sentence explains a picture, which is not quoted with it. */
+const DRAWN_CODE = /`[─━│┃├└┌╭╰╮╯┼═║\s]+`/;
+/**
+ * Matches a table cell, an arrow, a line of a diff, and what follows a dash or "e.g.": it is unclear without the text
+ * around it.
+ */
+const ROW_OR_STEP = /^\+\s|^\||\|$|\s\|\s|^[→⇒↳]|^[-=]>\s|^[–—]\s|^(?:e\.g|i\.e)\./;
 /** Matches a line that continues in the next one: a heading, half a list, a text that was cut. */
 const GOES_ON =
   /[:：,，、([{–—&|/\\]$|(?:…|\.\.\.|\s-)$|\s(?:an|and|because|but|its|my|or|our|than|the|their|which|your|between|from|into|of|onto|per|via|und|oder)$|\s(?:e\.?g|i\.?e)\.$/;
@@ -131,6 +136,7 @@ export function isPiece(line: string): boolean {
   const prose = line.replaceAll(/`[^`]+`/g, '`code`');
   return (
     DRAWN.test(prose) ||
+    DRAWN_CODE.test(line) ||
     ROW_OR_STEP.test(prose) ||
     GOES_ON.test(prose) ||
     CODE.test(line) ||
