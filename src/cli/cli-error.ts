@@ -42,9 +42,11 @@ export function reportError(error: unknown, terminal: Terminal): 1 | 2 {
   }
   if (isNamed<MemoryError>(error, 'MemoryError'))
     return reportError(memoryFailure(error), terminal);
-  // The message of an unexpected error may quote anything, so print only its kind.
+  // The message of an unexpected error may quote anything, so print only its kind and the system's code.
   const kind = error instanceof Error ? error.name : 'unknown error';
-  terminal.error(`An unexpected error stopped this command (${kind}).`);
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const cause = /^E[A-Z\d]{2,15}$/.test(code) ? `${kind} ${code}` : kind;
+  terminal.error(`An unexpected error stopped this command (${cause}).`);
   terminal.note('  Run svc doctor, and report this with what you did.');
   return 1;
 }

@@ -1,4 +1,12 @@
-import { mkdirSync, readdirSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import {
@@ -6,6 +14,7 @@ import {
   removeRunFile,
   writeRunFile,
 } from '../../src/adapters/processes/run-files.ts';
+import { logFile, startBackground } from '../../src/adapters/processes/background.ts';
 import { replaceFile } from '../../src/adapters/files/replace-file.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -86,4 +95,14 @@ test('R28: a link in place of the folder is refused', async () => {
   symlinkSync(join(folder, 'real'), join(folder, 'link'));
   await expect(writeRunFile(join(folder, 'link'), run)).rejects.toThrow('symbolic link');
   expect(readdirSync(join(folder, 'real'))).toEqual([]);
+});
+
+test('a process whose log an uninstall has removed has said nothing', async () => {
+  const dataFolder = tempFolder();
+  const command = ['-e', 'console.log("words")'];
+  const background = startBackground({ command, dataFolder, environment: process.env });
+  await expect.poll(() => background.isRunning()).toBe(false);
+  expect(background.said()).toBe('words\n');
+  rmSync(logFile(dataFolder));
+  expect(background.said()).toBe('');
 });

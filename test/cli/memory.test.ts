@@ -258,11 +258,14 @@ test('requests are listed one a line, or as JSON', async () => {
   expect(JSON.parse(json.out())).toEqual([row]);
 });
 
-test('R29: an error that nobody planned is told by its kind alone', () => {
+test('R29: an error that nobody planned is told by its kind and the system’s code alone', () => {
   const { context, err } = screen();
   expect(reportError(new TypeError('CANARY'), context.terminal)).toBe(1);
   expect(reportError('CANARY', context.terminal)).toBe(1);
-  expect(err()).toContain('TypeError');
+  const full = Object.assign(new Error('CANARY'), { code: 'EMFILE' });
+  expect(reportError(full, context.terminal)).toBe(1);
+  expect(err()).toContain('(TypeError)');
+  expect(err()).toContain('(Error EMFILE)');
   expect(err()).not.toContain('CANARY');
 });
 

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, fstatSync, ftruncateSync, readFileSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, ftruncateSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { makePrivateFolder, openPrivateFile } from '../files/private-files.ts';
 
@@ -56,7 +56,9 @@ export function startBackground(start: BackgroundStart): Background {
       child.stdin?.on('error', () => resolve()).end(input, resolve);
       if (child.stdin === null) resolve();
     });
-    const said = (): string => readFileSync(path).subarray(from).toString('utf8');
+    // An uninstall beside this start may remove the log.
+    const said = (): string =>
+      existsSync(path) ? readFileSync(path).subarray(from).toString('utf8') : '';
     return backgroundOf(child, { said, hasInput });
   } finally {
     closeSync(log);
