@@ -68,29 +68,13 @@ export class StateRequestLog implements RequestLog {
     });
   }
 
-  quota(now: number): Promise<readonly QuotaReport[]> {
-    return this.#ask('quota', now);
-  }
-
-  trial(since: number): Promise<TrialReport> {
-    return this.#ask('trial', since);
-  }
-
-  list(filter: RequestList): Promise<readonly RequestRow[]> {
-    return this.#ask('listRequests', filter);
-  }
-
-  find(filter: RequestFilter): Promise<readonly RequestRow[]> {
-    return this.#ask('findRequests', filter);
-  }
-
-  conversation(filter: ConversationFilter): Promise<readonly RequestRow[]> {
-    return this.#call('conversationRequests', filter);
-  }
-
-  sum(filter: SumFilter): Promise<readonly RequestSum[]> {
-    return this.#ask('sumRequests', filter);
-  }
+  readonly quota: RequestLog['quota'] = (now) => this.#ask('quota', now);
+  readonly trial: RequestLog['trial'] = (since) => this.#ask('trial', since);
+  readonly list: RequestLog['list'] = (filter) => this.#ask('listRequests', filter);
+  readonly find: RequestLog['find'] = (filter) => this.#ask('findRequests', filter);
+  readonly sum: RequestLog['sum'] = (filter) => this.#ask('sumRequests', filter);
+  readonly conversation: RequestLog['conversation'] = (filter) =>
+    this.#call('conversationRequests', filter);
 
   /** Calls the store's thread after the rows that were added so far are written. */
   readonly #ask: StoreCaller['call'] = async (name, input) => {

@@ -14,18 +14,9 @@ import type {
   ForgetFilter,
   Holding,
   HoldQuestion,
-  ListFilter,
   Memory,
   MemoryRecord,
-  PageFilter,
-  RecallAnswer,
-  RecallQuestion,
   RecordKey,
-  RecordPage,
-  SpaceMove,
-  SpaceMoved,
-  SpokenRecord,
-  StoredRecord,
 } from '../../ports/memory.ts';
 import type { ForgottenElsewhere } from './protocol.ts';
 import { MemoryError } from '../../core/errors.ts';
@@ -223,16 +214,27 @@ class EmbeddedMemory implements Memory {
   /** Counts down to the next attempt after a failed one: endInterrupted() does nothing while this is above 0. */
   #pause = 0;
 
+  readonly recall: Memory['recall'] = (question, signal) =>
+    this.#client.call('recall', question, signal);
+  readonly retrieve: Memory['retrieve'] = (key, signal) =>
+    this.#client.call('retrieve', key, signal);
+  readonly list: Memory['list'] = (filter, signal) => this.#client.call('list', filter, signal);
+  readonly page: Required<Memory>['page'] = (filter, signal) =>
+    this.#client.call('page', filter, signal);
+  readonly references: Memory['references'] = (start, signal) =>
+    this.#client.call('references', start, signal);
+  readonly moveSome: Required<Memory>['moveSome'] = (move, signal) =>
+    this.#client.call('moveSome', move, signal);
+  readonly placed = (): Promise<PlacedRecords> => this.#client.call('placed', undefined);
+  readonly outputSpaces = (limit: number): Promise<readonly string[]> =>
+    this.#client.call('outputSpaces', limit);
+
   constructor({ client, mirror, settle, proofs, report }: EmbeddedMemoryParts) {
     this.#client = client;
     this.#proofs = proofs;
     this.#mirror = mirror;
     this.#settle = settle;
     this.#report = report;
-  }
-
-  recall(question: RecallQuestion, signal: AbortSignal): Promise<RecallAnswer> {
-    return this.#client.call('recall', question, signal);
   }
 
   async capture(
@@ -246,22 +248,6 @@ class EmbeddedMemory implements Memory {
       states.push(...(await this.#client.call('capture', given, signal)));
     }
     return states;
-  }
-
-  retrieve(key: RecordKey, signal: AbortSignal): Promise<StoredRecord | undefined> {
-    return this.#client.call('retrieve', key, signal);
-  }
-
-  list(filter: ListFilter, signal: AbortSignal): Promise<readonly SpokenRecord[]> {
-    return this.#client.call('list', filter, signal);
-  }
-
-  page(filter: PageFilter, signal: AbortSignal): Promise<RecordPage> {
-    return this.#client.call('page', filter, signal);
-  }
-
-  references(start: string, signal: AbortSignal): Promise<readonly string[]> {
-    return this.#client.call('references', start, signal);
   }
 
   async forget(
@@ -341,14 +327,6 @@ class EmbeddedMemory implements Memory {
     }
   }
 
-  moveSome(move: SpaceMove, signal: AbortSignal): Promise<SpaceMoved> {
-    return this.#client.call('moveSome', move, signal);
-  }
-
-  placed(): Promise<PlacedRecords> {
-    return this.#client.call('placed', undefined);
-  }
-
   /** Empties the placed blocks that quote records which a memory service has purged. */
   async forgetPlaced(forgotten: ForgottenElsewhere): Promise<number> {
     const emptied = await this.#client.call('forgetPlaced', forgotten);
@@ -375,10 +353,6 @@ class EmbeddedMemory implements Memory {
   async dropOutputs(space: string): Promise<void> {
     await this.#client.call('dropOutputs', space);
     await this.endForgetting();
-  }
-
-  outputSpaces(limit: number): Promise<readonly string[]> {
-    return this.#client.call('outputSpaces', limit);
   }
 
   /** Removes files whose output no longer exists, as after a kill between the two deletions. */
