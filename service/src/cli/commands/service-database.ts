@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { CliError } from '../../../../src/cli/cli-error.ts';
-import type { CommandContext } from '../../../../src/cli/context.ts';
+import type { Call } from '../../../../src/cli/context.ts';
 import { count } from '../../../../src/cli/listing.ts';
 import { readServerUrl } from '../../adapters/postgres-store/server-url.ts';
 import { prepareServiceFolder, SETTINGS_FILE } from '../../adapters/service-store/service-files.ts';
@@ -19,19 +19,19 @@ import { folderOf, type FolderOption, storeError } from './service-context.ts';
 
 /** Runs `svc-service backup`, `restore`, `migrate` and `move`, for a service's whole database. */
 
-export interface BackupOptions extends FolderOption {
+interface BackupOptions extends FolderOption {
   readonly json?: boolean;
 }
 
-export interface RestoreOptions extends BackupOptions {
+interface RestoreOptions extends BackupOptions {
   readonly yes?: boolean;
 }
 
-export async function backUp(
-  file: string,
-  options: BackupOptions,
-  context: CommandContext,
-): Promise<void> {
+export async function backUp({
+  args: [file = ''],
+  options,
+  context,
+}: Call<BackupOptions>): Promise<void> {
   const { terminal, environment } = context;
   const folder = folderOf(options, context);
   const dump =
@@ -44,11 +44,11 @@ export async function backUp(
   );
 }
 
-export async function restore(
-  file: string,
-  options: RestoreOptions,
-  context: CommandContext,
-): Promise<void> {
+export async function restore({
+  args: [file = ''],
+  options,
+  context,
+}: Call<RestoreOptions>): Promise<void> {
   const { terminal, environment } = context;
   const folder = folderOf(options, context);
   const hint =
@@ -80,17 +80,17 @@ export async function restore(
   }
 }
 
-export interface ServiceMigrateOptions extends FolderOption {
+interface ServiceMigrateOptions extends FolderOption {
   readonly plan?: boolean;
   readonly newEpoch?: boolean;
   readonly json?: boolean;
 }
 
 /** Runs `svc-service migrate`: updates the tables of a service on PostgreSQL to this version. */
-export async function migrateService(
-  options: ServiceMigrateOptions,
-  context: CommandContext,
-): Promise<void> {
+export async function migrateService({
+  options,
+  context,
+}: Call<ServiceMigrateOptions>): Promise<void> {
   const { terminal, environment } = context;
   const server = await mustHaveServer({ folder: folderOf(options, context), environment });
   const { Connections } = await import('../../adapters/postgres-store/connections.ts');
@@ -128,7 +128,7 @@ export interface MoveOptions extends FolderOption {
 }
 
 /** Runs `svc-service move`: copies a service from a file to PostgreSQL, and verifies the copy. */
-export async function moveCommand(options: MoveOptions, context: CommandContext): Promise<void> {
+export async function moveCommand({ options, context }: Call<MoveOptions>): Promise<void> {
   const { terminal } = context;
   const folder = folderOf(options, context);
   const settings = await serviceSettings(folder);

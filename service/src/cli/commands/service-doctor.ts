@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { FileError } from '../../../../src/adapters/files/file-error.ts';
 import { CliError, type ExitCode } from '../../../../src/cli/cli-error.ts';
-import type { CommandContext } from '../../../../src/cli/context.ts';
+import type { Call, CommandContext } from '../../../../src/cli/context.ts';
 import { reportChecks, type Check } from '../../../../src/cli/doctor/checks.ts';
 import { count } from '../../../../src/cli/listing.ts';
 import { asRecord, asText } from '../../../../src/core/bytes/json-fields.ts';
@@ -45,7 +45,7 @@ import { findService } from './service-status.ts';
 
 /** Runs `svc-service doctor`: what is right, what is wrong, and the command that fixes it. */
 
-export interface ServiceDoctorOptions extends FolderOption {
+interface ServiceDoctorOptions extends FolderOption {
   readonly json?: boolean;
 }
 
@@ -57,10 +57,10 @@ const FREE_BYTES_MIN = 1024 ** 3;
 /** How far in the future the newest record may be, because the clocks of two machines differ a little. */
 const CLOCK_SLACK_MS = 60_000;
 
-export async function serviceDoctor(
-  options: ServiceDoctorOptions,
-  context: CommandContext,
-): Promise<ExitCode> {
+export async function serviceDoctor({
+  options,
+  context,
+}: Call<ServiceDoctorOptions>): Promise<ExitCode> {
   const folder = folderOf(options, context);
   const checks = await runChecks(folder, context);
   const facts = { folder, version: VERSION };

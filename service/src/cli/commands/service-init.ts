@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { CliError } from '../../../../src/cli/cli-error.ts';
-import type { CommandContext } from '../../../../src/cli/context.ts';
+import type { Call, CommandContext } from '../../../../src/cli/context.ts';
 import { asText } from '../../../../src/core/bytes/json-fields.ts';
 import { loadTls } from '../../adapters/network/tls-files.ts';
 import {
@@ -32,14 +32,11 @@ import {
  * to the settings.
  */
 
-export interface ServiceInitOptions extends FolderOption, RawServiceFlags {
+interface ServiceInitOptions extends FolderOption, RawServiceFlags {
   readonly json?: boolean;
 }
 
-export async function initService(
-  options: ServiceInitOptions,
-  context: CommandContext,
-): Promise<void> {
+export async function initService({ options, context }: Call<ServiceInitOptions>): Promise<void> {
   const { terminal } = context;
   const folder = folderOf(options, context);
   const file = `${folder}/${SETTINGS_FILE}`;

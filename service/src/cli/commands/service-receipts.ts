@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { linesOfFile } from '../../../../src/adapters/files/lines.ts';
 import { CliError, type ExitCode } from '../../../../src/cli/cli-error.ts';
-import type { CommandContext } from '../../../../src/cli/context.ts';
+import type { Call, CommandContext } from '../../../../src/cli/context.ts';
 import { count } from '../../../../src/cli/listing.ts';
 import { oneLine } from '../../../../src/cli/terminal.ts';
 import {
@@ -43,7 +43,7 @@ export interface ExportOptions extends ConsoleOptions {
   readonly to?: string;
 }
 
-export interface VerifyOptions {
+interface VerifyOptions {
   /** A JWKS, as returned by /.well-known/svc/receipt-keys.json. */
   readonly keys?: string;
   /** True if the folder has the receipts of some days only. */
@@ -106,11 +106,11 @@ async function keysOf(console: ConsoleAccess): Promise<readonly object[]> {
 }
 
 /** Verifies receipts. Returns exit code 1 if a signature is not valid, a receipt is missing, or there are none. */
-export async function verifyReceipts(
-  path: string,
-  options: VerifyOptions,
-  context: CommandContext,
-): Promise<ExitCode> {
+export async function verifyReceipts({
+  args: [path = ''],
+  options,
+  context,
+}: Call<VerifyOptions>): Promise<ExitCode> {
   const { terminal } = context;
   const files = await filesAt(path);
   const audit = new ReceiptAudit(await keysFor(path, options));
@@ -223,14 +223,11 @@ function unreadable(file: string): CliError {
   return new CliError(`${file} cannot be read.`, hint, 2);
 }
 
-export interface RecoverOptions extends FolderOption {
+interface RecoverOptions extends FolderOption {
   readonly json?: boolean;
 }
 
-export async function recoverCommand(
-  options: RecoverOptions,
-  context: CommandContext,
-): Promise<void> {
+export async function recoverCommand({ options, context }: Call<RecoverOptions>): Promise<void> {
   const { terminal, environment } = context;
   const found = await recoverIn(folderOf(options, context), environment).catch((error: unknown) => {
     throw storeError(error);
@@ -244,7 +241,7 @@ export async function recoverCommand(
   );
 }
 
-export interface ArchiveOptions extends ConsoleOptions {
+interface ArchiveOptions extends ConsoleOptions {
   /** The age in days from which receipts are deleted. */
   readonly olderThan?: string;
 }
@@ -253,11 +250,11 @@ const DAY_MS = 86_400_000;
 const KEPT_DAYS = 90;
 
 /** Writes receipts to one file per day, then deletes them from the database. Their signatures do not change. */
-export async function archiveReceipts(
-  folder: string,
-  options: ArchiveOptions,
-  context: CommandContext,
-): Promise<void> {
+export async function archiveReceipts({
+  args: [folder = ''],
+  options,
+  context,
+}: Call<ArchiveOptions>): Promise<void> {
   if (options.url !== undefined) {
     const hint = 'Run it on the machine of the service, without --url.';
     throw new CliError('An archive needs the database of this machine.', hint, 2);
@@ -301,7 +298,7 @@ interface OneDay {
 async function archiveDay(
   folder: string,
   { day, tenant, store }: OneDay,
-  { options, context }: { readonly options: ArchiveOptions; readonly context: CommandContext },
+  { options, context }: Pick<Call<ArchiveOptions>, 'options' | 'context'>,
 ): Promise<number> {
   const from = Date.parse(day);
   const to = from + DAY_MS;

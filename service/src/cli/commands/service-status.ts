@@ -4,7 +4,7 @@ import { codeOf } from '../../../../src/adapters/files/file-error.ts';
 import { isAlive } from '../../../../src/adapters/processes/run-files.ts';
 import { count, timeText, urlOf } from '../../../../src/cli/listing.ts';
 import { CliError, type ExitCode } from '../../../../src/cli/cli-error.ts';
-import type { CommandContext } from '../../../../src/cli/context.ts';
+import type { Call, CommandContext } from '../../../../src/cli/context.ts';
 import { oneLine } from '../../../../src/cli/terminal.ts';
 import { asRecord, asText, parseJson } from '../../../../src/core/bytes/json-fields.ts';
 import { readPrivate, RUN_FILE } from '../../adapters/service-store/service-files.ts';
@@ -16,7 +16,7 @@ import { folderOf, type FolderOption, withConsole, withServiceStore } from './se
 
 /** Runs `svc-service status`, which shows whether the service is ready and what it stores, and `svc-service stop`. */
 
-export interface ServiceStatusOptions extends FolderOption {
+interface ServiceStatusOptions extends FolderOption {
   readonly json?: boolean;
   readonly url?: string;
 }
@@ -32,10 +32,10 @@ export interface RunningServiceFacts {
 }
 
 /** Shows the service's state. Returns exit code 0 if it runs and is ready, else 1. */
-export async function serviceStatus(
-  options: ServiceStatusOptions,
-  context: CommandContext,
-): Promise<ExitCode> {
+export async function serviceStatus({
+  options,
+  context,
+}: Call<ServiceStatusOptions>): Promise<ExitCode> {
   const { terminal, environment } = context;
   if (options.url !== undefined) return statusElsewhere(options, context);
   const folder = folderOf(options, context);
@@ -150,10 +150,7 @@ const POLL_MS = 25;
  * Runs `svc-service stop`: ends the service on this folder once its open calls have finished. A process gets a
  * signal only while the folder is locked and the address in the run file answers.
  */
-export async function stopService(
-  options: FolderOption,
-  context: CommandContext,
-): Promise<ExitCode> {
+export async function stopService({ options, context }: Call<FolderOption>): Promise<ExitCode> {
   const { terminal } = context;
   const folder = folderOf(options, context);
   const { drainMs = DRAIN_MS } = await serviceSettings(folder);

@@ -2,23 +2,11 @@ import type { Call, CommandContext } from '../../../../src/cli/context.ts';
 import type { CliCommand } from '../../../../src/cli/program/program.ts';
 import { OPERATIONS } from '../../server/console/console.ts';
 import type { CommandRow, ConsoleOperation } from '../../server/console/operation.ts';
-import type { ConsoleOptions, FolderOption } from '../commands/service-context.ts';
-import type {
-  BackupOptions,
-  MoveOptions,
-  RestoreOptions,
-  ServiceMigrateOptions,
-} from '../commands/service-database.ts';
-import type { ServiceDoctorOptions } from '../commands/service-doctor.ts';
-import type { ServiceInitOptions, VaultAddOptions } from '../commands/service-init.ts';
-import type {
-  ArchiveOptions,
-  ExportOptions,
-  RecoverOptions,
-  VerifyOptions,
-} from '../commands/service-receipts.ts';
+import type { ConsoleOptions } from '../commands/service-context.ts';
+import type { MoveOptions } from '../commands/service-database.ts';
+import type { VaultAddOptions } from '../commands/service-init.ts';
+import type { ExportOptions } from '../commands/service-receipts.ts';
 import type { ServiceStartOptions } from '../commands/service-start.ts';
-import type { ServiceStatusOptions } from '../commands/service-status.ts';
 
 /** The commands of svc-service. Each loads its code when it runs. */
 
@@ -66,8 +54,7 @@ const INIT: CliCommand = {
   ],
   more: `The folder is --folder, else $SVC_SERVICE_HOME, else "service" in svc's data folder. Without TLS the
 service listens only on loopback, unless you give --behind-proxy for a proxy that ends TLS.`,
-  run: async ({ options, context }: Call<ServiceInitOptions>) =>
-    (await import('../commands/service-init.ts')).initService(options, context),
+  run: async (call) => (await import('../commands/service-init.ts')).initService(call),
 };
 
 const START: CliCommand = {
@@ -103,8 +90,7 @@ const STATUS: CliCommand = {
     'svc-service status --json',
     'svc-service status --url https://svc.example.com      # with the token of an operator',
   ],
-  run: async ({ options, context }: Call<ServiceStatusOptions>) =>
-    (await import('../commands/service-status.ts')).serviceStatus(options, context),
+  run: async (call) => (await import('../commands/service-status.ts')).serviceStatus(call),
 };
 
 const STOP: CliCommand = {
@@ -114,8 +100,7 @@ const STOP: CliCommand = {
   examples: ['svc-service stop'],
   more: `The command waits until the process has ended. Stop a service of systemd with systemctl, because
 systemd may start it again.`,
-  run: async ({ options, context }: Call<FolderOption>) =>
-    (await import('../commands/service-status.ts')).stopService(options, context),
+  run: async (call) => (await import('../commands/service-status.ts')).stopService(call),
 };
 
 const DOCTOR: CliCommand = {
@@ -123,8 +108,7 @@ const DOCTOR: CliCommand = {
   description: 'Check settings, modes, database, keys, certificate, clock, port and disk',
   options: { ...FOLDER, '--json': 'print one JSON object' },
   examples: ['svc-service doctor'],
-  run: async ({ options, context }: Call<ServiceDoctorOptions>) =>
-    (await import('../commands/service-doctor.ts')).serviceDoctor(options, context),
+  run: async (call) => (await import('../commands/service-doctor.ts')).serviceDoctor(call),
 };
 
 const BACKUP: CliCommand = {
@@ -133,8 +117,7 @@ const BACKUP: CliCommand = {
   args: { '<file>': 'the new file' },
   options: { ...FOLDER, '--json': 'print the result as JSON' },
   examples: ['svc-service backup memory-2026-05-01.db'],
-  run: async ({ args: [file = ''], options, context }: Call<BackupOptions>) =>
-    (await import('../commands/service-database.ts')).backUp(file, options, context),
+  run: async (call) => (await import('../commands/service-database.ts')).backUp(call),
 };
 
 const RESTORE: CliCommand = {
@@ -147,8 +130,7 @@ const RESTORE: CliCommand = {
     '--json': 'print the result as JSON',
   },
   examples: ['svc-service restore memory-2026-05-01.db --yes'],
-  run: async ({ args: [file = ''], options, context }: Call<RestoreOptions>) =>
-    (await import('../commands/service-database.ts')).restore(file, options, context),
+  run: async (call) => (await import('../commands/service-database.ts')).restore(call),
 };
 
 const MIGRATE: CliCommand = {
@@ -163,8 +145,7 @@ const MIGRATE: CliCommand = {
   examples: ['svc-service migrate --plan', 'svc-service migrate'],
   more: `$SVC_DATABASE_URL, or "database" in service.json, gives the address. Run this command once before you
 start a new version of svc; nodes of the old version keep running. A start with --auto-migrate does the same.`,
-  run: async ({ options, context }: Call<ServiceMigrateOptions>) =>
-    (await import('../commands/service-database.ts')).migrateService(options, context),
+  run: async (call) => (await import('../commands/service-database.ts')).migrateService(call),
 };
 
 const MOVE: CliCommand = {
@@ -178,8 +159,8 @@ const MOVE: CliCommand = {
   examples: ['svc-service move --to file:/etc/svc/database-url'],
   more: `Stop the service first. If the move is interrupted, run it again and it continues. It computes the digest
 of every record again in the new database, and checks the signature of every receipt there.`,
-  run: async ({ options, context }: Call<MoveOptions>) =>
-    (await import('../commands/service-database.ts')).moveCommand(options, context),
+  run: async (call: Call<MoveOptions>) =>
+    (await import('../commands/service-database.ts')).moveCommand(call),
 };
 
 const VERIFY: CliCommand = {
@@ -198,8 +179,7 @@ const VERIFY: CliCommand = {
     'svc-service receipts verify purges.json --keys keys.json',
   ],
   more: 'Every node numbers the receipts of a tenant 1, 2, 3 … and signs its last number, the head.',
-  run: async ({ args: [path = ''], options, context }: Call<VerifyOptions>) =>
-    (await import('../commands/service-receipts.ts')).verifyReceipts(path, options, context),
+  run: async (call) => (await import('../commands/service-receipts.ts')).verifyReceipts(call),
 };
 
 const RECOVER: CliCommand = {
@@ -207,8 +187,7 @@ const RECOVER: CliCommand = {
   description: 'Store the receipts that a dead process left; the service must be stopped',
   options: { ...FOLDER, '--json': 'print JSON' },
   examples: ['svc-service receipts recover'],
-  run: async ({ options, context }: Call<RecoverOptions>) =>
-    (await import('../commands/service-receipts.ts')).recoverCommand(options, context),
+  run: async (call) => (await import('../commands/service-receipts.ts')).recoverCommand(call),
 };
 
 const ARCHIVE: CliCommand = {
@@ -217,8 +196,7 @@ const ARCHIVE: CliCommand = {
   args: { '<folder>': 'the target folder' },
   options: { ...CONSOLE, '--older-than <days>': 'age from which receipts are moved (90d)' },
   examples: ['svc-service receipts archive /backup/receipts --older-than 30d'],
-  run: async ({ args: [folder = ''], options, context }: Call<ArchiveOptions>) =>
-    (await import('../commands/service-receipts.ts')).archiveReceipts(folder, options, context),
+  run: async (call) => (await import('../commands/service-receipts.ts')).archiveReceipts(call),
 };
 
 const GROUPS: Readonly<Record<string, string>> = {
