@@ -4,13 +4,14 @@ import type { Command } from 'commander';
 import { CliError } from './cli-error.ts';
 import {
   type CliCommand,
+  completionOf,
   declareAll,
   type Declare,
   ofProcess,
   runProgram,
 } from './program/program.ts';
 import type { OpenStore } from './compose-store.ts';
-import { type Call, type CommandContext, type Confirm, scriptPath } from './context.ts';
+import { type CommandContext, type Confirm, scriptPath } from './context.ts';
 import type { Terminal } from './terminal.ts';
 import { COMMANDS } from './program/commands.ts';
 
@@ -47,23 +48,14 @@ function asker(isDefault = false): Confirm | undefined {
 }
 
 export const declareCommands: Declare = (program, context, finish) => {
-  const completion: CliCommand = {
-    name: 'completion',
+  const completion = completionOf(program, context, {
     group: 'programs',
-    description: 'Print a completion script for your shell',
-    args: { '[shell...]': 'bash, zsh or fish' },
-    options: { '--after': 'print the words that may follow other words, as the scripts ask' },
     examples: [
       `echo 'eval "$(svc completion bash)"' >> ~/.bashrc`,
       `echo 'eval "$(svc completion zsh)"' >> ~/.zshrc`,
       'svc completion fish > ~/.config/fish/completions/svc.fish',
     ],
-    async run({ args, options }: Call<{ readonly after?: boolean }>) {
-      const { printCompletion, printNext } = await import('./program/completion.ts');
-      if (options.after === true) await printNext(args, program, context);
-      else printCompletion(args[0], program, context.terminal);
-    },
-  };
+  });
   const help: CliCommand = {
     name: 'help',
     group: 'more',

@@ -1,6 +1,6 @@
-import type { Call, CommandContext } from '../../../src/cli/context.ts';
+import type { CommandContext } from '../../../src/cli/context.ts';
 import {
-  type CliCommand,
+  completionOf,
   type Declare,
   declareAll,
   runProgram,
@@ -21,17 +21,7 @@ export function run(argv: readonly string[], context?: CommandContext): Promise<
 }
 
 export const declareServiceCommands: Declare = (program, context, finish) => {
-  const completion: CliCommand = {
-    name: 'completion',
-    description: 'Print a completion script for your shell',
-    args: { '[shell...]': 'bash, zsh or fish' },
-    options: { '--after': 'print the words that may follow other words, as the scripts ask' },
-    examples: ['eval "$(svc-service completion bash)"'],
-    async run({ args, options }: Call<{ readonly after?: boolean }>) {
-      const { printCompletion, printNext } = await import('../../../src/cli/program/completion.ts');
-      if (options.after === true) await printNext(args, program, context);
-      else printCompletion(args[0], program, context.terminal);
-    },
-  };
+  const examples = ['eval "$(svc-service completion bash)"'];
+  const completion = completionOf(program, context, { examples });
   declareAll([...SERVICE_COMMANDS, completion])(program, context, finish);
 };

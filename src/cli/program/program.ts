@@ -178,6 +178,26 @@ export interface CliCommand<Given extends object = object> {
   run?(call: Call<Given>): Promise<number | undefined | void>;
 }
 
+/** Makes the command that prints the completion scripts of a program. */
+export function completionOf(
+  program: Command,
+  context: CommandContext,
+  row: Pick<CliCommand, 'group' | 'examples'>,
+): CliCommand {
+  return {
+    name: 'completion',
+    description: 'Print a completion script for your shell',
+    args: { '[shell...]': 'bash, zsh or fish' },
+    options: { '--after': 'print the words that may follow other words, as the scripts ask' },
+    ...row,
+    async run({ args, options }: Call<{ readonly after?: boolean }>) {
+      const { printCompletion, printNext } = await import('./completion.ts');
+      if (options.after === true) await printNext(args, program, context);
+      else printCompletion(args[0], program, context.terminal);
+    },
+  };
+}
+
 /** Returns a function that declares the commands in this order. A command comes before its subcommands. */
 export function declareAll(commands: readonly CliCommand[]): Declare {
   return (program, context, finish) => {
