@@ -1,8 +1,4 @@
-import { hash } from 'node:crypto';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { loadDriver } from '../../src/adapters/store/driver.ts';
-import { markOf } from '../../src/core/ledger/entries.ts';
 import { said, toolRound } from '../support/dialect-wire.ts';
 import { longOutput } from '../support/tool-session.ts';
 import { ask } from '../support/sockets.ts';
@@ -122,37 +118,6 @@ test('placed blocks are sent again after a restart, under another name and with 
   expect([answer.status, blocksIn(answer.sent)]).toEqual([200, blocks]);
   expect([strict.refusals, strict.lost]).toEqual([[], []]);
 });
-
-// svc of 2026-11-29 named a block by its text alone, and found it only under the names of its item.
-test('placed blocks are sent again after an upgrade, and after the restart that follows it', async () => {
-  const folder = tempFolder();
-  const { items, blocks, strict, story, provider } = await twoBlocks({ folder });
-  await story.stop();
-  olderMarks(folder, blocks);
-  const upgraded = await startTalk({ folder, provider, strict });
-  const answer = await upgraded.ask([...items, third]);
-  await upgraded.story.stop();
-  const again = await startTalk({ folder, provider, strict });
-  const later = await again.ask([...items, third, answer.item, said('user', 'Go on, please.')]);
-  expect([answer.status, blocksIn(answer.sent)]).toEqual([200, blocks]);
-  expect([later.status, blocksIn(later.sent)]).toEqual([200, blocks]);
-  expect([strict.refusals, strict.lost]).toEqual([[], []]);
-});
-
-/** Gives a closed ledger the names that earlier versions wrote. */
-function olderMarks(folder: string, blocks: readonly string[]): void {
-  const file = loadDriver().open(join(folder, 'state.db'));
-  file.exec("DELETE FROM ledger WHERE key LIKE 'p:%'");
-  for (const block of blocks) {
-    const text = JSON.parse(`"${block}"`) as string;
-    const [now, before] = [`text ${text}`, text].map((one) =>
-      markOf(hash('sha256', one, 'base64url')),
-    );
-    const sql = "UPDATE ledger SET value = replace(value, ?, ?) WHERE key LIKE 'thought:%'";
-    expect(file.prepare(sql).run(now ?? '', before ?? '')).toMatchObject({ changes: 4 });
-  }
-  file.close();
-}
 
 test('a client that leaves old thinking out keeps its blocks', async () => {
   const { ask: send, items, blocks, strict } = await twoBlocks();

@@ -377,20 +377,14 @@ function isKeptAway({ index, item }: BlockItem, { cached }: Bond): boolean {
   return cached.blocks.every((one) => one.item !== name);
 }
 
-/**
- * Returns the entry with the block that `placed` has for this item; undefined if there is none. A block that an earlier
- * version of svc placed has no entry under its mark, so it is also searched among the entries of the item.
- */
+/** Returns the entry with the block that `placed` has for this item; undefined if there is none. */
 function placedEntry(
   carrier: BlockItem,
   found: FoundEntries,
   placed: readonly PlacedMark[],
 ): BlockEntry | undefined {
   const address = placedAddress(carrier, placed);
-  if (address === undefined) return undefined;
-  const isNamed = (one: BlockEntry): boolean =>
-    address.mark === blockMark(one) || address.mark === textMark(one.block);
-  return found.get(address) ?? entriesAt(carrier, found).find(isNamed);
+  return address === undefined ? undefined : found.get(address);
 }
 
 /** Returns the address of the block that was sent at this item; undefined if none was. */
@@ -417,12 +411,7 @@ export function placedMarks(placements: readonly Placement[]): readonly PlacedMa
 
 /** Names a block as it is sent: the same text in another form is other bytes. */
 function blockMark({ block, form }: Pick<BlockFact, 'block' | 'form'>): string {
-  return textMark(`${form} ${block}`);
-}
-
-/** Names a block by its text alone, as earlier versions of svc did. */
-function textMark(text: string): string {
-  return markOf(hash('sha256', text, 'base64url'));
+  return markOf(hash('sha256', `${form} ${block}`, 'base64url'));
 }
 
 /** Returns an entry that removes this conversation's block at an item for good; undefined if the item has no block. */
