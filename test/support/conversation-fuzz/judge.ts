@@ -194,6 +194,7 @@ function callIds(items: readonly Buffer[]): string {
 function sayings(value: unknown): string {
   return JSON.stringify(value, (name, inner: unknown) => {
     if (name === 'cache_control') return undefined;
+    if (name === 'type' && inner === 'input_text') return 'text';
     return name === 'content' && typeof inner === 'string'
       ? [{ type: 'text', text: inner }]
       : inner;

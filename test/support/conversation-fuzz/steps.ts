@@ -9,6 +9,10 @@ export type Step =
   /** The first one: who answers. */
   | { readonly kind: 'provider'; readonly account: 'new' | 'old'; readonly isStrictest: boolean }
   | { readonly kind: 'begin'; readonly prompt: number; readonly branch: BranchKind }
+  /** Another client of the project opens with the same words. */
+  | { readonly kind: 'twin'; readonly on: number; readonly branch: BranchKind }
+  /** The client writes strings as lists of one part from now on, or the other way. */
+  | { readonly kind: 'rewrite'; readonly on: number }
   | { readonly kind: 'ask' | 'rewind' | 'edit'; readonly on: number; readonly prompt: number }
   /** A new system prompt, as at midnight, or a tool more, as when an MCP server comes late. */
   | { readonly kind: 'system' | 'tools'; readonly on: number }
@@ -134,6 +138,8 @@ function only<Kind extends string>(...kinds: readonly Kind[]): fc.Arbitrary<Kind
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ kind: only('begin'), prompt, branch }) },
+  { weight: 2, arbitrary: fc.record({ kind: only('twin'), on, branch }) },
+  { weight: 1, arbitrary: fc.record({ kind: only('rewrite'), on }) },
   { weight: 24, arbitrary: fc.record({ kind: only('ask'), on, prompt }) },
   { weight: 3, arbitrary: fc.record({ kind: only('rewind', 'edit'), on, prompt }) },
   {

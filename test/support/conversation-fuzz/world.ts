@@ -95,6 +95,8 @@ export class World {
   #clockMinutes = 0;
   /** The memory did not answer the newest request in time. */
   #isLate = false;
+  /** The disk was full at the newest request: svc could not write down that the prompt got no block. */
+  #wasFull = false;
 
   private constructor(place: FuzzedPlace, counts: Counts) {
     this.counts = counts;
@@ -141,24 +143,26 @@ export class World {
       case 'restart':
       case 'kill':
         return this.#restart(step.kind === 'kill' ? 'SIGKILL' : 'SIGTERM');
-      case 'begin': {
-        const session = step.branch.isNamed ? this.#newName() : undefined;
-        return this.#send({
-          kind: step.branch,
-          session,
-          model: modelOf(step.branch, step.branch.model),
-          items: [prompted(step.branch, step.prompt)],
-          answer: NO_ANSWER,
-          memory: 'on',
-          isAway: false,
-          proxy: 0,
-          systems: 0,
-          tools: 0,
-          given: new Set(),
-          sent: [],
-        });
-      }
+      case 'begin':
+        return this.#begin(step.branch, prompted(step.branch, step.prompt));
     }
+  }
+
+  async #begin(kind: BranchKind, prompt: WireItem): Promise<void> {
+    return this.#send({
+      kind,
+      session: kind.isNamed ? this.#newName() : undefined,
+      model: modelOf(kind, kind.model),
+      items: [prompt],
+      answer: NO_ANSWER,
+      memory: 'on',
+      isAway: false,
+      proxy: 0,
+      systems: 0,
+      tools: 0,
+      given: new Set(),
+      sent: [],
+    });
   }
 
   async #goOn(step: Extract<Step, { readonly on: number }>): Promise<void> {
@@ -166,6 +170,17 @@ export class World {
     const branch = this.#branches[at];
     if (branch === undefined) return;
     switch (step.kind) {
+      case 'twin': {
+        const { dialect, space } = branch.kind;
+        const kind = { ...step.branch, dialect, space };
+        const [first] = branch.items;
+        // Behind a compaction of the provider the first item may be no prompt.
+        if (first?.['role'] === 'user') await this.#begin(kind, written(kind, first));
+        return;
+      }
+      case 'rewrite':
+        this.#branches[at] = rewritten(branch);
+        return;
       case 'again':
         return this.#send(branch, at);
       case 'kill-during':
@@ -444,6 +459,7 @@ export class World {
     }
     const isUndecided = headers.get('x-svc-memory-state')?.startsWith('degraded') === true;
     const now: Sent = { judged, isUndecided, isBatchTold: isTold };
+    if (isUndecided && this.#wasFull) return branch.sent;
     try {
       const isFresh = branch.items.length === 1;
       const { compared, isBatch } = expectPricedPrefix(isFresh ? [] : branch.sent, now);
@@ -604,6 +620,7 @@ export class World {
     this.counts.requests += 1;
     const all = { ...headersOf(branch), ...headers };
     this.#isLate = false;
+    this.#wasFull = this.#isFull;
     if (branch.isAway) return this.#place.askProvider(path, client, all);
     const began = performance.now();
     const sending = this.#place.proxies[branch.proxy].send(path, client, all, until);
@@ -699,7 +716,9 @@ export class World {
 
 /** Names the conversation of a branch as svc does: forks without an id are one. */
 function nameOf({ session, kind, items }: Branch): string {
-  return session ?? `${kind.dialect} ${JSON.stringify(items[0])}`;
+  const [first] = items;
+  const opening = first && written({ ...kind, writesParts: true }, first);
+  return session ?? `${kind.dialect} ${JSON.stringify(opening)}`;
 }
 
 function elidedItems({ fates }: Judged): number {
@@ -729,6 +748,23 @@ function prompted(kind: BranchKind, prompt: number): WireItem {
   if (!kind.writesParts) return said('user', text);
   const shown = { 1: [IMAGES[kind.dialect]], 3: [DOCUMENTS[kind.dialect]] }[prompt % 5] ?? [];
   return said('user', [...shown, textPart(kind, text)]);
+}
+
+/** The item in the form that this kind of client writes, if it is a text of the person alone. */
+function written(kind: BranchKind, item: WireItem): WireItem {
+  const { role, content } = item;
+  if (role !== 'user') return item;
+  if (typeof content === 'string') {
+    return kind.writesParts ? { ...item, content: [textPart(kind, content)] } : item;
+  }
+  const [part, ...more]: readonly WireItem[] = Array.isArray(content) ? content : [];
+  const isText = more.length === 0 && typeof part?.['text'] === 'string';
+  return isText && !kind.writesParts ? { ...item, content: part['text'] } : item;
+}
+
+function rewritten(branch: Branch): Branch {
+  const kind = { ...branch.kind, writesParts: !branch.kind.writesParts };
+  return { ...branch, kind, items: branch.items.map((item) => written(kind, item)) };
 }
 
 function textPart({ dialect }: BranchKind, text: string): WireItem {
