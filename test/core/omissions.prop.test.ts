@@ -248,6 +248,31 @@ test('what leaves further down changes nothing in front of it, so that the cache
   );
 });
 
+// Claude Code turns a list of one part into a string when it moves its cache mark (see item-edits.ts).
+test.each(DIALECTS)(
+  'in %s a note keeps its words when a list of one part becomes a string',
+  (dialect) => {
+    const type = dialect === 'openai_responses' ? 'input_text' : 'text';
+    const written = (inForm: (text: string) => unknown): string => {
+      const items = [0, 1, 2, 3].flatMap((at) => [
+        { role: 'user', content: inForm(asks(at)) },
+        plainItem(dialect, 'assistant', says(at)),
+      ]);
+      const view = viewOf(dialect, items);
+      const edits = omit(view, omissionsOf(view)).edits;
+      return Buffer.concat(applyEdits(view.bytes, edits)).toString();
+    };
+    const asString = written((text) => text);
+    expect(asString).toContain(JSON.stringify(writeOmissionNote(2)).slice(1, -1));
+    const asList = written((text) => [{ type, text }]);
+    const lists = new RegExp(
+      `"role":"user","content":\\[\\{"type":"${type}","text":("[^"]*")\\}\\]`,
+      'g',
+    );
+    expect(asList.replaceAll(lists, '"role":"user","content":$1')).toBe(asString);
+  },
+);
+
 function partOf(note: string): (type: string) => string {
   return (type) => `,{"type":"${type}","text":"${note}"}`;
 }

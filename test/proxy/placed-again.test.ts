@@ -4,7 +4,8 @@ import { longOutput } from '../support/tool-session.ts';
 import { ask } from '../support/sockets.ts';
 import { TOKEN } from '../support/local-server.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { BINDING, NAMED, QUESTION, SECOND, startTalk } from '../support/strict-talk.ts';
+import { BINDING, FACTS, NAMED, QUESTION, SECOND, startTalk } from '../support/strict-talk.ts';
+import { recordOf } from '../support/records.ts';
 
 /**
  * Law 7: in a conversation with thinking that is bound to its prefix, what svc sent once it sends again. The
@@ -67,6 +68,21 @@ test('a placed block keeps its form when another conversation has it in the othe
   const later = await send([asked, first.item, second]);
   expect([later.status, blocksIn(later.sent)[0]]).toEqual([200, blocksIn(first.sent)[0]]);
   expect([strict.refusals, strict.lost]).toEqual([[], []]);
+});
+
+test('a forgotten block stays away although another space has the same text', async () => {
+  const { ask: send, story } = await startTalk();
+  const patience = AbortSignal.timeout(30_000);
+  const space = 'elsewhere';
+  const copies = FACTS.map((text) => recordOf(text, { space, conversation: text }));
+  await story.memory.capture(copies, patience);
+  const other = await send([asked], { headers: { 'session-id': 'in-default' } });
+  const headers = { ...NAMED, 'x-svc-memory-space': space };
+  const first = await send([asked], { headers });
+  expect(blocksIn(first.sent)).toEqual(blocksIn(other.sent));
+  expect(await story.memory.forget({ space }, patience)).toBeGreaterThan(1);
+  const later = await send([asked, first.item, second], { headers });
+  expect(blocksIn(later.sent)).toEqual([]);
 });
 
 // Anthropic takes PDF files in requests of at most 32 MB (platform.claude.com, "PDF support", read 2026-11-29).

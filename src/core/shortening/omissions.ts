@@ -210,12 +210,21 @@ function gapsOf(view: RequestView, omissions: readonly Omission[]): readonly Gap
     while ((inOrder[passed]?.span.end ?? Infinity) <= item.start) passed += 1;
     const isGone = (inOrder[passed]?.span.start ?? Infinity) <= item.start;
     if (isGone || passed === told || item.humanText === '') continue;
-    const form = contentForm(view, item);
+    const form = noteForm(view, item);
     if (form === undefined) continue;
     gaps.push({ place: item, form, count: passed - told });
     told = passed;
   }
   return told === inOrder.length ? gaps : undefined;
+}
+
+/**
+ * Returns the form of a note at an item; undefined if the item takes none. A note joins the message's text, because a
+ * client may write a list of one part as a string later (see item-edits.ts). To the provider both are the same message.
+ */
+function noteForm(view: RequestView, item: Item): ContentForm | undefined {
+  const form = contentForm(view, item);
+  return form === 'part' && item.toolResultIds.length === 0 ? 'text' : form;
 }
 
 const NO_BYTES = new Uint8Array();
