@@ -1,4 +1,4 @@
-import type { ConversationPlace } from '../core/recall/injections.ts';
+import type { ConversationPlace, Placement } from '../core/recall/injections.ts';
 import type { Place } from '../ports/projects.ts';
 import type { Workplace } from '../ports/provenance.ts';
 import type { RequestIdentity, RequestView } from '../core/conversation/view.ts';
@@ -250,13 +250,10 @@ export interface KnownBlocks {
   readonly mayLook: boolean;
 }
 
-export interface KnownBlock {
+export interface KnownBlock extends Omit<Placement, 'item' | 'isNew'> {
   readonly index: number;
   /** The fingerprint of the item at `index`. */
   readonly fingerprint: string;
-  readonly block: string;
-  readonly form: 'text' | 'part';
-  readonly tokens: number;
 }
 
 /** A question, the recalled blocks of its request, and the record that captureHuman() makes of both. */

@@ -303,7 +303,7 @@ export class Recaller {
     const fact = { block: block.text, form, space, quoted: written.quoted };
     const { tokens } = block;
     const { item } = carrier;
-    const placement = { item, block: block.text, form, tokens, isNew: true } as const;
+    const placement = { item, block: block.text, form, space, tokens, isNew: true } as const;
     return this.#settle(open, [...placements, placement], fact);
   }
 
@@ -602,9 +602,9 @@ function remember(
 ): void {
   const loop = loopOf(reading);
   if (loop === undefined) return;
-  const blocks = placements.map(({ item, block, form, tokens }): KnownBlock => {
+  const blocks = placements.map(({ item, block, form, space, tokens }): KnownBlock => {
     const index = reading.view.items.indexOf(item);
-    return { index, fingerprint: item.fingerprint, block, form, tokens };
+    return { index, fingerprint: item.fingerprint, block, form, space, tokens };
   });
   const isForeign = bond.placed === 'foreign';
   reading.state.blocks.set(loop, { generation, blocks, isForeign, mayLook });

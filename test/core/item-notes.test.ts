@@ -52,7 +52,15 @@ function notesOf({ roles, elided = [], block, omitted }: Given) {
   const placements =
     placed === undefined
       ? []
-      : [{ item: placed, block: 'a secret block', form: 'text' as const, tokens: 40 }];
+      : [
+          {
+            item: placed,
+            block: 'a secret block',
+            form: 'text' as const,
+            space: 'default',
+            tokens: 40,
+          },
+        ];
   return itemNotes({ view, placements, shortening });
 }
 

@@ -298,7 +298,7 @@ test('only what the newest prompt was told stands for exchanges, and a degraded 
   const omissions = omissionsOf(view);
   const placed = (at: number) =>
     view.items.slice(at, at + 1).map((item) => {
-      return { item, block: 'block', form: 'text' as const, tokens: 1 };
+      return { item, block: 'block', form: 'text' as const, space: 'default', tokens: 1 };
     });
   expect(view.items.map((item) => isOmitted(item, omissions))).toEqual(
     view.items.map((_, at) => at < 4),

@@ -43,7 +43,7 @@ function shorten(view: RequestView): Shortening {
 function blockIn(view: RequestView) {
   const item = newestPrompt(view);
   if (item === undefined) throw new Error('The body of this test has no prompt.');
-  return { item, block: 'what was recalled', form: 'text', tokens: 7 } as const;
+  return { item, block: 'what was recalled', form: 'text', space: 'default', tokens: 7 } as const;
 }
 
 test.each(DIALECTS)('%s: the plan’s numbers are those of the bytes that leave', (dialect) => {

@@ -15,7 +15,7 @@ test('exchanges leave for what the newest prompt was told, not for a brief that 
   if (view === undefined || item === undefined) throw new Error('the body was not read');
   const withBlock = (block: string) =>
     recallObstacle(view, {
-      placements: [{ item, block, form: 'text', tokens: 40 }],
+      placements: [{ item, block, form: 'text', space: 'default', tokens: 40 }],
       state: 'recalled',
     });
   expect(withBlock(LINES)).toBeUndefined();

@@ -18,7 +18,11 @@ function use(messages: readonly object[], answer: string, item = 0) {
   const view = viewOf(messages);
   const placed = view.items[item];
   if (placed === undefined) throw new Error('No such item.');
-  return recallUse(view, [{ item: placed, block: BLOCK, form: 'text', tokens: 30 }], answer);
+  return recallUse(
+    view,
+    [{ item: placed, block: BLOCK, form: 'text', space: 'default', tokens: 30 }],
+    answer,
+  );
 }
 
 const asked = { role: 'user', content: 'How do we deploy?' };
@@ -50,7 +54,11 @@ test('a block for an agent names its memories in short', () => {
   const [item] = view.items;
   if (item === undefined) throw new Error('No such item.');
   const block = '<svc-memory>\n2026-11-02 m_abcdefgh:\n- deploys run at night\n</svc-memory>';
-  const found = recallUse(view, [{ item, block, form: 'text', tokens: 30 }], 'So.');
+  const found = recallUse(
+    view,
+    [{ item, block, form: 'text', space: 'default', tokens: 30 }],
+    'So.',
+  );
   expect(found?.refs).toEqual(['m_abcdefgh']);
 });
 

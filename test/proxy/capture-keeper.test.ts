@@ -94,7 +94,7 @@ test('a question is kept without the blocks of its own request, whatever the one
   const reading = read([said('user', `${text} ${block}`)]);
   const [item] = reading.view.items;
   if (item === undefined) throw new Error('no item');
-  const placement = { item, block, form: 'text', tokens: 9 } as const;
+  const placement = { item, block, form: 'text', space: 'default', tokens: 9 } as const;
   const answer = {
     isComplete: true,
     isFailed: false,

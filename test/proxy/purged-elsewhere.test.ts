@@ -5,6 +5,7 @@ import { MemoryError } from '../../src/core/errors.ts';
 import { referenceOf, textDigest } from '../../src/core/memory/reference.ts';
 import type { ForgetFilter, Memory } from '../../src/ports/memory.ts';
 import { said } from '../support/dialect-wire.ts';
+import { recordOf } from '../support/records.ts';
 import type { TenantStore } from '../../service/src/ports/service-store.ts';
 import { withTenantsChanged } from '../../service/src/server/change-watch.ts';
 import { type TestService, startMemoryService } from '../../service/test/support/memory-service.ts';
@@ -81,6 +82,27 @@ test.each([
   // The next recall shows the new generation.
   await expect.poll(send, { timeout: 20_000 }).toEqual(left);
   expect(await send()).toEqual(left);
+});
+
+test('a purge of one space empties its blocks although another space has the same texts', async () => {
+  const service = await startMemoryService();
+  const here = await machine(service);
+  await here.hosted.watch();
+  const { ask, story } = await startTalk({ memory: here.memory, folder: here.folder });
+  const space = 'elsewhere';
+  const copies = FACTS.map((text) => recordOf(text, { space, conversation: text }));
+  await story.memory.capture(copies, patience());
+  const headers = { 'session-id': 'in-elsewhere', 'x-svc-memory-space': space };
+  const other = await ask([asked], { headers });
+  const one = await ask([asked]);
+  expect(blocksIn(one.sent)).toEqual(blocksIn(other.sent));
+  expect(blocksIn(one.sent)).toHaveLength(1);
+  await forgetElsewhere(service, { space: 'default' });
+  const next = said('user', 'Paint the mountains, please.');
+  const send = async () => blocksIn((await ask([asked, one.item, next])).sent);
+  await expect.poll(send, { timeout: 20_000 }).toEqual([]);
+  const kept = await ask([asked, other.item, next], { headers });
+  expect(blocksIn(kept.sent)).toEqual(blocksIn(other.sent));
 });
 
 test('a purge while no proxy ran is seen when the next one starts, without a request in its space', async () => {

@@ -27,7 +27,7 @@ const { text: block, tokens } = writeRecallBlock([passage], 512);
 
 function placed({ view }: Reading): Placement[] {
   const item = view.items.findLast(({ humanText }) => humanText !== '');
-  return item === undefined ? [] : [{ item, block, form: 'text', tokens }];
+  return item === undefined ? [] : [{ item, block, form: 'text', space: 'default', tokens }];
 }
 
 test.each([FACT, `Earlier you told me: ${FACT}`, 'The code word is marmalade-42.', block])(

@@ -45,11 +45,9 @@ export interface BlockItem {
   readonly isOpening: boolean;
 }
 
-/** One block that this request carries. `form`: whether it joins a text of the item, or is a part of its own. */
-export interface Placement {
+/** One block that this request carries. */
+export interface Placement extends Pick<BlockFact, 'block' | 'form' | 'space'> {
   readonly item: Item;
-  readonly block: string;
-  readonly form: 'text' | 'part';
   readonly tokens: number;
   /** True if this request is the first one that carries the block. */
   readonly isNew?: true;
@@ -365,7 +363,10 @@ export function replayBlocks(
     const { block, form, space } = fact;
     if (block === '' || facts.isGone?.(carrier.item) === true) continue;
     if (facts.mayRead?.(space) === false) isDenied = true;
-    else placements.push({ item: carrier.item, block, form, tokens: estimateTextTokens(block) });
+    else {
+      const tokens = estimateTextTokens(block);
+      placements.push({ item: carrier.item, block, form, space, tokens });
+    }
   }
   return { placements, isSettled, isWhole, isDenied, isForeign, pins };
 }
@@ -409,9 +410,12 @@ export function placedMarks(placements: readonly Placement[]): readonly PlacedMa
   }));
 }
 
-/** Names a block as it is sent: the same text in another form is other bytes. */
-function blockMark({ block, form }: Pick<BlockFact, 'block' | 'form'>): string {
-  return markOf(hash('sha256', `${form} ${block}`, 'base64url'));
+/**
+ * Names a block. The same text in another form is other bytes. The same text from another space has other readers, and
+ * is forgotten separately.
+ */
+function blockMark({ block, form, space }: Pick<BlockFact, 'block' | 'form' | 'space'>): string {
+  return markOf(hash('sha256', `${form} ${space} ${block}`, 'base64url'));
 }
 
 /** Returns an entry that removes this conversation's block at an item for good; undefined if the item has no block. */
