@@ -758,8 +758,8 @@ function written(kind: BranchKind, item: WireItem): WireItem {
     return kind.writesParts ? { ...item, content: [textPart(kind, content)] } : item;
   }
   const [part, ...more]: readonly WireItem[] = Array.isArray(content) ? content : [];
-  const isText = more.length === 0 && typeof part?.['text'] === 'string';
-  return isText && !kind.writesParts ? { ...item, content: part['text'] } : item;
+  const isPlain = more.length === 0 && typeof part?.['text'] === 'string';
+  return isPlain && !kind.writesParts ? { ...item, content: part['text'] } : item;
 }
 
 function rewritten(branch: Branch): Branch {
