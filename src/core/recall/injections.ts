@@ -415,7 +415,7 @@ export function placedMarks(placements: readonly Placement[]): readonly PlacedMa
  * is forgotten separately.
  */
 function blockMark({ block, form, space }: Pick<BlockFact, 'block' | 'form' | 'space'>): string {
-  return markOf(hash('sha256', `${form} ${space} ${block}`, 'base64url'));
+  return markOf(hash('sha256', JSON.stringify([form, space, block]), 'base64url'));
 }
 
 /** Returns an entry that removes this conversation's block at an item for good; undefined if the item has no block. */
