@@ -40,6 +40,19 @@ test.each(DIALECTS)(
   },
 );
 
+test.each(DIALECTS)('%s: a fault of a call itself is no error of the project', (dialect) => {
+  const wrong =
+    '<tool_use_error>Text to replace not found in file.\nError: walrus</tool_use_error>';
+  const rounds = [...ROUNDS, [wrong, { path: 'src/tide.ts' }] as const];
+  const { view, prompt } = viewOf(
+    dialect,
+    rounds.flatMap(([output, input], at) => toolRound(dialect, `call_${at}`, output, input)),
+  );
+  expect(actionOf(view, prompt)?.errors).toEqual([
+    'Error: cannot acquire lock walrus-tide: held by 4711',
+  ]);
+});
+
 test.each(DIALECTS)(
   '%s: a block goes into a result that nothing of the model or the person follows',
   (dialect) => {

@@ -185,9 +185,22 @@ export function isMasked(sentence: string): boolean {
   return open !== sentence && !hasValue(open);
 }
 
+/**
+ * Matches what an agent is about to do. Its reason is no conclusion: "I'll use the workflow because this is a review",
+ * "One glob found nothing, so I'm rerunning it with find instead".
+ */
+const PLANS = new RegExp(
+  `^${LEAD}i['’]ll \\p{L}|[,;:–—] (?:(?:and|but|now|so) )*i['’](?:ll \\p{L}|m (?:(?:also|now) )*(?!assuming|getting|missing|seeing)\\p{L}+ing\\b)`,
+  'iu',
+);
+/** Matches the statement of a cause, which is a conclusion in any sentence. */
+const FINDS =
+  /\b(?:caused by|root cause|turns out)\b|\bthe (?:problem|issue|cause|bug|reason) (?:is|was)\b/i;
+
 /** Says whether an agent's sentence means nothing to a reader without its context. */
 export function saysNothing(said: string): boolean {
   const sentence = withoutOpener(said);
+  if (PLANS.test(sentence) && !FINDS.test(sentence)) return true;
   const tells = SAYS_WHY.test(sentence);
   if (!tells && (announces(sentence) || offersWork(sentence) || INVITES.test(sentence)))
     return true;

@@ -131,6 +131,9 @@ export function isErrorLine(line: string): boolean {
   return line.length <= ERROR_CHARS_MAX && ERROR.test(line) && !QUOTES_CODE.test(line);
 }
 
+/** Matches how Claude Code reports that a call itself was wrong, which says nothing about the project. */
+const WRONG_CALL = /^\s*<tool_use_error>/;
+
 function errorsIn({ bytes, dialect }: RequestView, item: Item): readonly string[] {
   if (item.toolResultIds.length === 0 || item.role === 'assistant') return [];
   return dialectOf(dialect)
@@ -138,7 +141,7 @@ function errorsIn({ bytes, dialect }: RequestView, item: Item): readonly string[
     .flatMap(({ open, textName }) => {
       const value = opensObject(bytes, open) ? memberValue(bytes, open, textName) : undefined;
       const said = value === undefined ? [] : textsOf(parseSpan(bytes, value));
-      return said.flatMap((text) => text.split('\n'));
+      return said.flatMap((text) => (WRONG_CALL.test(text) ? [] : text.split('\n')));
     })
     .filter(isErrorLine)
     .map((line) => line.trim())
