@@ -34,7 +34,7 @@ const COMMIT_MS = 250;
 /** How long record() waits for a lock. After that, the entry is written in the background. */
 const RECORD_MS = 50;
 
-interface NewRow {
+interface StoredRow {
   readonly n: number;
   readonly key: string;
   readonly value: string;
@@ -187,7 +187,7 @@ export class StateLedger implements Ledger {
       else if (known.row !== undefined) found.set(key, known.row);
     }
     if (unknown.size === 0) return at;
-    const read = rows.all<Omit<NewRow, 'n'>>(
+    const read = rows.all<Omit<StoredRow, 'n'>>(
       'SELECT key, value FROM ledger WHERE key IN (SELECT value FROM json_each(?))',
       JSON.stringify([...unknown]),
     );
@@ -202,7 +202,7 @@ export class StateLedger implements Ledger {
   /** Reads the rows that any process has written since the last call, and applies them. Returns the generation. */
   #follow(rows: Statements): number {
     if (this.#opens !== this.#file.opens) this.#begin(rows);
-    const fresh = rows.all<NewRow>(
+    const fresh = rows.all<StoredRow>(
       `SELECT n, key, value FROM ledger WHERE n > ? ORDER BY n LIMIT ${NEW_ROWS_MAX}`,
       this.#last,
     );
@@ -281,12 +281,6 @@ const FORGOTTEN_KEY = 'forgotten';
 const ROWS_MAX = 200_000;
 /** Rows that are read and changed in one transaction: about 2 MB. */
 const FORGET_ROWS = 1000;
-
-interface StoredRow {
-  readonly n: number;
-  readonly key: string;
-  readonly value: string;
-}
 
 /** Returns a row's value as JSON. The key has a column of its own; `isOnce` only matters while writing. */
 function valueOf(row: LedgerRow): string {

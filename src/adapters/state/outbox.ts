@@ -40,7 +40,7 @@ const RETRY_MS_MAX = 30_000;
 /** Shortest time between two warnings. */
 const WARNING_MS = 60_000;
 
-interface OutboxRow {
+export interface OutboxRow {
   readonly n: number;
   readonly record: string;
 }

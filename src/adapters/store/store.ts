@@ -35,7 +35,7 @@ import { SpaceMover } from './space-mover.ts';
 import { MemoryError } from '../../core/errors.ts';
 import { termsOf } from '../../core/recall/terms.ts';
 import { referenceOf } from '../../core/memory/reference.ts';
-import { STORE_TARGET } from '../state/outbox.ts';
+import { type OutboxRow, STORE_TARGET } from '../state/outbox.ts';
 
 /**
  * Runs the calls of StoreCalls on the files of the data folder, in the store's thread. Every error becomes a
@@ -386,11 +386,6 @@ function asMemoryError(error: unknown): MemoryError {
   return unavailable(failureText(error), error);
 }
 
-interface WaitingRow {
-  readonly n: number;
-  readonly record: string;
-}
-
 interface WaitingRecord {
   readonly n: number;
   readonly record: MemoryRecord;
@@ -402,7 +397,7 @@ function waitingRecords(
   isMeant: (record: MemoryRecord) => boolean,
 ): readonly WaitingRecord[] {
   return rows
-    .all<WaitingRow>('SELECT n, record FROM outbox WHERE target = ? ORDER BY n', STORE_TARGET)
+    .all<OutboxRow>('SELECT n, record FROM outbox WHERE target = ? ORDER BY n', STORE_TARGET)
     .flatMap(({ n, record: text }) => {
       const record = readRecord(JSON.parse(text));
       return record !== undefined && isMeant(record) ? [{ n, record }] : [];

@@ -10,6 +10,7 @@ import type {
   TenantPurge,
   TenantStore,
 } from '../../ports/service-store.ts';
+import { type ControlEngine, tenantControl } from '../control/control-plane.ts';
 import { type PurgedIndex, Purges } from './purges.ts';
 import { Records, type WordSearch } from './records.ts';
 import { Spaces } from './spaces.ts';
@@ -29,6 +30,20 @@ export interface MemoryEngine extends PurgedIndex {
   recall(tenant: string, question: ServiceQuestion, signal: AbortSignal): Promise<ServiceAnswer>;
   /** Rewrites the database's file, because it still has bytes of deleted rows. Rejects while others read it. */
   rewrite?(): Promise<void>;
+}
+
+/** Returns a function that makes the store of a tenant, and each only once. */
+export function tenantStores(control: ControlEngine, memory: MemoryEngine) {
+  const storeOf = (tenant: string) => ({
+    ...tenantControl(control, tenant),
+    ...tenantMemory(memory, tenant),
+  });
+  const made = new Map<string, ReturnType<typeof storeOf>>();
+  return (tenant: string) => {
+    const store = made.get(tenant) ?? storeOf(tenant);
+    made.set(tenant, store);
+    return store;
+  };
 }
 
 export function tenantMemory(engine: MemoryEngine, tenant: string) {

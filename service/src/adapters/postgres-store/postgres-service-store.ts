@@ -3,14 +3,9 @@ import { isTenantId } from '../../core/tenants.ts';
 import { isoDay } from '../../../../src/core/memory/times.ts';
 import { firstReceiptIdAt } from '../../core/ids.ts';
 import { SPACE_BYTES_MAX } from '../../core/limits.ts';
-import type {
-  KeptDays,
-  ServerFacts,
-  ServiceStore,
-  TenantStore,
-} from '../../ports/service-store.ts';
-import { dropStale, serviceControl, tenantControl } from '../control/control-plane.ts';
-import { heldIn, tenantMemory, unfinishedPurges } from '../memory/tenant-memory.ts';
+import type { KeptDays, ServerFacts, ServiceStore } from '../../ports/service-store.ts';
+import { dropStale, serviceControl } from '../control/control-plane.ts';
+import { heldIn, tenantStores, unfinishedPurges } from '../memory/tenant-memory.ts';
 import { Connections, type ConnectionOptions } from './connections.ts';
 import { migrate, readSchema, newEpochIn } from './migrations.ts';
 import { type OpenDatabase, postgresMemory } from './memory-engine.ts';
@@ -58,20 +53,16 @@ export function openPostgresStore(options: PostgresStoreOptions): ServiceStore {
     });
     return asked;
   };
-  const tenants = new Map<string, TenantStore>();
   const connected = async (): Promise<Transactions> => (await database()).connections.all;
   const statistics = new Statistics(connected, options.statisticsMs);
   const engine = { open: connected, now: POSTGRES_NOW };
   const memory = postgresMemory(database, spaceBytesMax);
+  const storeOf = tenantStores(engine, memory);
   return {
     isShared: true,
     of(tenant) {
       if (!isTenantId(tenant)) throw new TypeError('This is not the id of a tenant.');
-      const known = tenants.get(tenant);
-      if (known !== undefined) return known;
-      const made = { ...tenantControl(engine, tenant), ...tenantMemory(memory, tenant) };
-      tenants.set(tenant, made);
-      return made;
+      return storeOf(tenant);
     },
     ...serviceControl(engine),
     async keepDays(kept) {

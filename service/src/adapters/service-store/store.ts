@@ -8,8 +8,8 @@ import { SchemaTooNewError } from '../../../../src/adapters/store/schema.ts';
 import { type NewSignal, Signals } from '../../../../src/adapters/store/signals.ts';
 import type { Transactions } from '../../ports/rows.ts';
 import type { KeptDays, ServiceStoreHealth } from '../../ports/service-store.ts';
-import { dropStale, serviceControl, tenantControl } from '../control/control-plane.ts';
-import { heldIn, tenantMemory, unfinishedPurges } from '../memory/tenant-memory.ts';
+import { dropStale, serviceControl } from '../control/control-plane.ts';
+import { heldIn, tenantStores, unfinishedPurges } from '../memory/tenant-memory.ts';
 import { lockServiceFolder, openServiceDatabase, serviceFile } from './database.ts';
 import { sqliteMemory } from './memory-engine.ts';
 import { ServiceFileError } from './schema.ts';
@@ -125,15 +125,8 @@ export class WorkerStore {
         database.unsyncedTransaction(() => signals.write(given)),
       health: () => this.#health(database, transactions),
     };
-    const tenants = new Map<string, Methods>();
-    return (tenant) => {
-      if (tenant === undefined) return whole;
-      const known = tenants.get(tenant);
-      if (known !== undefined) return known;
-      const made = { ...tenantControl(engine, tenant), ...tenantMemory(memory, tenant) };
-      tenants.set(tenant, made);
-      return made;
-    };
+    const storeOf = tenantStores(engine, memory);
+    return (tenant) => (tenant === undefined ? whole : storeOf(tenant));
   }
 
   async #health(database: Database, transactions: Transactions): Promise<ServiceStoreHealth> {
