@@ -1,6 +1,7 @@
 import { usageNumbers } from '../../../src/core/dialects/dialect-answer.ts';
 import type { Dialect } from '../../../src/core/conversation/view.ts';
 import type { Usage } from '../../../src/core/dialects/answer.ts';
+import { canonicalJson } from '../../../src/core/memory-api/canonical.ts';
 import { isoTime } from '../../../src/core/memory/times.ts';
 import type { ContinuityState, MemoryState } from '../../../src/core/plan/continuity.ts';
 import { maskSecrets } from '../../../src/core/redaction/redaction.ts';
@@ -190,7 +191,7 @@ function shortName(text: string | null | undefined): string | undefined {
   return text !== null && text !== undefined && text.length <= NAME_CHARS ? text : undefined;
 }
 
-/** Makes the unsigned receipt in its published form. Its members are in the order of canonical JSON. */
+/** Makes the unsigned receipt in its published form. */
 export function receiptOf(
   opening: ReceiptOpening,
   closing: ReceiptClosing,
@@ -199,7 +200,7 @@ export function receiptOf(
   const { provider } = opening;
   const decided = closing.decided ?? opening.decided;
   const total = wholeMs(closing.times.total);
-  return sorted({
+  return {
     ...decided,
     api_key_id: opening.keyId,
     capture_state: closing.captureState,
@@ -236,19 +237,12 @@ export function receiptOf(
     upstream_request_id: nameOrNull(closing.upstreamRequestId),
     upstream_response_id: nameOrNull(closing.upstreamResponseId),
     upstream_status: closing.upstreamStatus ?? null,
-  });
+  };
 }
 
-/** Sorts the members as canonical JSON has them, so that JSON.stringify writes that form. */
-function sorted(receipt: Receipt): Receipt {
-  const members = Object.entries(receipt).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The same members.
-  return Object.fromEntries(members) as Receipt;
-}
-
-/** Returns a receipt's canonical JSON: its members have that order, and no text has half a surrogate pair. */
+/** Returns a receipt's canonical JSON, which is signed. It always has one: no text has half a surrogate pair. */
 export function receiptText(receipt: Receipt): string {
-  return JSON.stringify(receipt);
+  return canonicalJson(receipt) ?? '';
 }
 
 export interface Receipt {

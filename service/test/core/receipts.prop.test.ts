@@ -1,8 +1,9 @@
-import { randomBytes } from 'node:crypto';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { canonicalJson } from '../../../src/core/memory-api/canonical.ts';
 import { firstReceiptIdAt, newReceiptId, RECEIPT_ID, timeOfReceiptId } from '../../src/core/ids.ts';
+import { objectSigner, publicJwk, publicPartOf, verifyObject } from '../../src/core/jws.ts';
 import { receiptOf, receiptText } from '../../src/core/receipts.ts';
 import { closingOf, openingOf } from '../support/receipt-facts.ts';
 
@@ -52,6 +53,24 @@ test('any facts make a receipt that has a canonical form and ends after it began
     { numRuns: 40 },
   );
 });
+
+// The members of a usage come in the provider's order, and JSON.stringify writes a name that is a number first.
+test.each([
+  ['Anthropic', { input_tokens: 43, cache_creation_input_tokens: 0, output_tokens: 90 }],
+  ['OpenAI', { prompt_tokens: 9, completion_tokens: 3, prompt_tokens_details: { b: 1, a: 2 } }],
+  ['another provider', { 9: 1, 10: 2 }],
+])('R36: the signature of a receipt with the usage of %s is valid', (_name, providerUsage) => {
+  const privateKey = newPrivateKey();
+  const jwk = publicJwk(publicPartOf(privateKey));
+  const receipt = receiptOf(openingOf(), closingOf({ providerUsage }), ISSUER);
+  const signed = objectSigner({ kid: jwk.kid, privateKey }).signText(receiptText(receipt));
+  expect(verifyObject(JSON.parse(signed) as Record<string, unknown>, [jwk])).toBe('valid');
+});
+
+function newPrivateKey(): string {
+  const { privateKey } = generateKeyPairSync('ed25519');
+  return privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64');
+}
 
 test('R13: a receipt repeats no secret and no text, only names, counts and times', () => {
   const key = `sk-ant-api03-${'Zq8'.repeat(30)}`;
