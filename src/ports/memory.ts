@@ -60,8 +60,8 @@ export interface Memory {
    */
   holdVersion?(): number | undefined;
   /**
-   * Moves part of a space to another one, with outputs and tombstones. Call it until it moves nothing. Only the embedded
-   * store has this method.
+   * Moves part of a space to another one, with outputs and tombstones. Call it until it moves nothing, with a pause of
+   * REST_MS in between. Only the embedded store has this method.
    */
   moveSome?(move: SpaceMove, signal: AbortSignal): Promise<SpaceMoved>;
   /**
@@ -79,6 +79,9 @@ export type RequestMemory = Pick<
   Memory,
   'supports' | 'recall' | 'capture' | 'hold' | 'holdVersion' | 'distrust'
 >;
+
+/** Pause between two transactions, so that another process, which tries every few milliseconds, gets the lock. */
+export const REST_MS = 5;
 
 /** Bound on references that begin alike, from which a user chooses one; a user reads no longer list. */
 export const REFERENCES_MAX = 10;

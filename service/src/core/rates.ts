@@ -16,6 +16,8 @@ export interface Turn {
 }
 
 const MINUTE_MS = 60_000;
+/** Bound on the counters of a kind in a process; the least recently used are dropped. 100,000 take about 10 MB. */
+export const BUCKETS_MAX = 100_000;
 
 /** Counts one call. `dueAt` is the value that the last call returned; undefined for the first call. */
 export function takeTurn(rate: Rate, dueAt: number | undefined, now: number): Turn {

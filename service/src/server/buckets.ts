@@ -1,10 +1,7 @@
 import { Recent } from '../../../src/core/bytes/recent.ts';
-import { addressBlock, type Rate, takeTurn } from '../core/rates.ts';
+import { addressBlock, BUCKETS_MAX, type Rate, takeTurn } from '../core/rates.ts';
 
 /** Limits rates in this process, without the limiter. */
-
-/** Bound on names with a counter; the least recently used are dropped. 100,000 take about 10 MB. */
-const BUCKETS_MAX = 100_000;
 
 export class Buckets {
   readonly #rate: Rate;

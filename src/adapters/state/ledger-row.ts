@@ -19,6 +19,13 @@ type Content = Pick<LedgerRow, 'block' | 'form'>;
 /** Separates a block's space, the records that it quotes, and its text. Neither a space nor a reference contains it. */
 const LINE_END = '\n';
 
+/** Bytes of a row in memory in addition to its texts. */
+export const ROW_BYTES = 200;
+
+export function bytesOf({ key, block }: LedgerRow): number {
+  return ROW_BYTES + key.length + block.length;
+}
+
 export function rowOf(entry: LedgerEntry): LedgerRow {
   const isOnce = isWrittenOnce(entry) && entry.replaces !== true;
   const once = isOnce ? ({ isOnce: true } as const) : {};

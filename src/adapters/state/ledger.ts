@@ -1,6 +1,7 @@
 import { setImmediate as nextRound, setTimeout as sleep } from 'node:timers/promises';
 import { Recent } from '../../core/bytes/recent.ts';
 import {
+  FORGOTTEN_KEY,
   FoundEntries,
   keyOf,
   type LedgerAddress,
@@ -8,7 +9,7 @@ import {
   type QuotedRecord,
 } from '../../core/ledger/entries.ts';
 import type { Ledger, LedgerRow } from '../../ports/ledger.ts';
-import { entryOf, quotedIn, rowOf, rowFrom } from './ledger-row.ts';
+import { bytesOf, entryOf, quotedIn, ROW_BYTES, rowOf, rowFrom } from './ledger-row.ts';
 import type { Statements } from '../store/driver.ts';
 import { isBusy } from '../store/driver.ts';
 import type { StateFile } from './state-file.ts';
@@ -22,8 +23,6 @@ import type { StateWriter } from './state-writer.ts';
 
 /** Bound on the cache: about 16 conversations of 150 prompts, or 20,000 addresses without an entry. */
 const KNOWN_BYTES_MAX = 4 * 1024 * 1024;
-/** Bytes of a cached row in addition to its texts. */
-const ROW_BYTES = 200;
 /** Bound on keys that are read in one step (500 take 1 ms). Between two steps the event loop serves other requests. */
 const STEP_KEYS = 500;
 /** Bound on new rows that are applied to the cache (4 ms). If there are more, the cache is dropped instead. */
@@ -262,20 +261,9 @@ export class StateLedger implements Ledger {
   }
 }
 
-function bytesOf({ key, block }: LedgerRow): number {
-  return ROW_BYTES + key.length + block.length;
-}
-
 function lastOf(rows: Statements): number {
   return rows.get<{ n: number | null }>('SELECT max(n) AS n FROM ledger')?.n ?? 0;
 }
-
-/**
- * The key of the row that marks the last time at which texts were forgotten. Each forgetting writes it again, so the
- * row gets a new number, and every process that reads new rows notices it. Keys of entries contain a colon, this one
- * none.
- */
-const FORGOTTEN_KEY = 'forgotten';
 
 /** Bound on rows: a year of heavy use, and about 400 MB if every row were a block of 2 kB. */
 const ROWS_MAX = 200_000;
@@ -299,6 +287,7 @@ function withoutQuotes(row: LedgerRow): LedgerRow {
   return quotedIn(row).length === 0 ? row : { ...row, block: '' };
 }
 
+/** Writes the row again, so that it gets a new number and every process that reads new rows notices it. */
 function noteForgotten(rows: Statements): void {
   rows.run('INSERT OR REPLACE INTO ledger (key, value) VALUES (?, ?)', FORGOTTEN_KEY, '{}');
 }

@@ -6,7 +6,7 @@ import type { Outbox } from '../../ports/outbox.ts';
 import { within } from '../within.ts';
 import type { Statements } from '../store/driver.ts';
 import type { StateFile } from './state-file.ts';
-import type { StateWriter } from './state-writer.ts';
+import { seldom, type StateWriter } from './state-writer.ts';
 
 /**
  * The outbox: captures that a memory has not stored yet. Each capture is a row of `state.db` until the memory has
@@ -37,8 +37,6 @@ const CAPTURE_MS = 30_000;
 export const CLOSE_FLUSH_MS = 2000;
 const RETRY_MS_MIN = 250;
 const RETRY_MS_MAX = 30_000;
-/** Shortest time between two warnings. */
-const WARNING_MS = 60_000;
 
 export interface OutboxRow {
   readonly n: number;
@@ -70,12 +68,13 @@ export class StateOutbox implements Outbox {
   /** True if captures may have been added since #deliverAll() last read the rows. */
   #isAsked = false;
   #batchMax = BATCH_RECORDS_MAX;
-  #warnedAt = -Infinity;
+  readonly #warn: (line: string) => void;
   #wake: () => void = () => undefined;
 
   /** Starts to deliver the captures that earlier processes have left. */
   constructor(options: StateOutboxOptions) {
     this.#options = options;
+    this.#warn = seldom((line) => options.report(line));
     setImmediate(() => void this.#begin());
   }
 
@@ -167,13 +166,6 @@ export class StateOutbox implements Outbox {
     this.#isAsked = true;
     this.#delivering ??= this.#deliverAll();
     return this.#delivering;
-  }
-
-  #warn(line: string): void {
-    const now = performance.now();
-    if (now - this.#warnedAt < WARNING_MS) return;
-    this.#warnedAt = now;
-    this.#options.report(line);
   }
 
   /**

@@ -8,6 +8,7 @@ import {
   isBusy,
   isDamage,
   Statements,
+  waitForOpener,
 } from '../store/driver.ts';
 import type { Descriptors } from '../store/descriptors.ts';
 import { identityOf, OpenedFile, removeStaleLogs } from '../store/opened-file.ts';
@@ -87,7 +88,6 @@ CREATE TABLE IF NOT EXISTS outbox_owners (
  * block all streams.
  */
 const OPEN_MS = 1000;
-const OPEN_RETRY_MS = 20;
 const REOPEN_MS = 1000;
 
 export interface StateFileOptions {
@@ -250,7 +250,7 @@ export class StateFile {
         return this.#openOnce(Math.max(0, Math.ceil(end - performance.now())));
       } catch (error) {
         if (!isBusy(error) || performance.now() >= end) throw error;
-        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, OPEN_RETRY_MS);
+        waitForOpener();
       }
     }
   }

@@ -22,7 +22,7 @@ const WARNING_MS = 60_000;
 /**
  * Time from a write to the next sync. A power cut loses the writes of this time and of the sync; R27 allows a second.
  */
-const SYNC_MS = 500;
+export const SYNC_MS = 500;
 /** Size of the write-ahead log from which the store's thread moves it into the file. */
 const LOG_BYTES_MAX = 4 * 1024 * 1024;
 /** Size of the log from which the event loop moves it into the file, because the store's thread has not done so. */
@@ -59,7 +59,7 @@ export class StateWriter {
   #syncTimer: NodeJS.Timeout | undefined;
   #log: { readonly descriptor: number; readonly identity: string } | undefined;
   #whenIdle: (() => void)[] = [];
-  #warnedAt = -Infinity;
+  readonly #warn: (line: string) => void;
   /** True if the last write failed for another reason than a short lock. */
   #isFailing = false;
   /** When the first of the waiting writes met a lock, on a clock that never jumps. */
@@ -69,6 +69,7 @@ export class StateWriter {
   constructor(options: StateWriterOptions) {
     this.#options = options;
     this.#file = options.file;
+    this.#warn = seldom((line) => options.report(line));
   }
 
   get isBehind(): boolean {
@@ -160,7 +161,9 @@ export class StateWriter {
     } catch (error) {
       this.#isFailing = !isBusy(error) || this.#isLockedLong();
       if (!this.#isFailing) return 'waits';
-      this.#warn(failureText(error));
+      this.#warn(
+        `The file of svc's state ${failureText(error)}. What cannot be written now waits.`,
+      );
       return 'failed';
     }
   }
@@ -239,11 +242,15 @@ export class StateWriter {
     if (this.#log !== undefined) close(this.#log.descriptor, () => undefined);
     this.#log = undefined;
   }
+}
 
-  #warn(what: string): void {
+/** Returns a function that reports a line, unless it has reported one a short time ago. */
+export function seldom(report: (line: string) => void): (line: string) => void {
+  let reportedAt = -Infinity;
+  return (line) => {
     const now = performance.now();
-    if (now - this.#warnedAt < WARNING_MS) return;
-    this.#warnedAt = now;
-    this.#options.report(`The file of svc's state ${what}. What cannot be written now waits.`);
-  }
+    if (now - reportedAt < WARNING_MS) return;
+    reportedAt = now;
+    report(line);
+  };
 }

@@ -11,6 +11,7 @@ import {
   isBusy,
   isDamage,
   Statements,
+  waitForOpener,
 } from './driver.ts';
 import type { Descriptors } from './descriptors.ts';
 import {
@@ -39,7 +40,6 @@ const BUSY_MS = 5000;
 const OPEN_ATTEMPTS = 50;
 /** Attempts while another program writes the file: ten seconds in all, enough to copy a backup of some gigabytes. */
 const COPY_ATTEMPTS = 500;
-const OPEN_RETRY_MS = 20;
 
 export interface OpenOptions {
   readonly folder: string;
@@ -236,7 +236,7 @@ function openPatiently(options: OpenOptions): Database {
         earlier?.close();
         throw error;
       }
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, OPEN_RETRY_MS);
+      waitForOpener();
     }
   }
 }

@@ -106,6 +106,11 @@ export function isBusy(error: unknown): boolean {
   return code === 5 || code === 15;
 }
 
+/** Blocks the thread until another process may have opened the file, which takes 20 ms for a new one. */
+export function waitForOpener(): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
+}
+
 /** The primary result codes that users meet: https://www.sqlite.org/rescode.html */
 const FAILURES: Readonly<Record<number, string>> = {
   3: 'cannot be opened: its owner or mode forbids it',

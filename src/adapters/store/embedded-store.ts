@@ -9,14 +9,15 @@ import { ProofState } from './proof-state.ts';
 import { type StoreCaller, StoreClient, type StoreClientOptions } from './client.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { batchesOf } from '../../core/bytes/batches.ts';
-import type {
-  CaptureState,
-  ForgetFilter,
-  Holding,
-  HoldQuestion,
-  Memory,
-  MemoryRecord,
-  RecordKey,
+import {
+  type CaptureState,
+  type ForgetFilter,
+  type Holding,
+  type HoldQuestion,
+  type Memory,
+  type MemoryRecord,
+  type RecordKey,
+  REST_MS,
 } from '../../ports/memory.ts';
 import type { ForgottenElsewhere } from './protocol.ts';
 import { MemoryError } from '../../core/errors.ts';
@@ -176,8 +177,6 @@ const BATCHES = {
   sizeMax: 8_192,
   sizeOf: ({ text }: MemoryRecord) => text.length,
 } as const;
-/** Pause between two transactions, so that another process, which tries every few milliseconds, gets the lock. */
-const REST_MS = 5;
 
 /** Attempts to erase forgotten texts from the files, ten seconds in all. Another program may read them for hours. */
 const ERASE_ATTEMPTS = 40;

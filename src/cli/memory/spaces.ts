@@ -12,7 +12,7 @@ import {
 import { findRepository } from '../../adapters/projects/repository.ts';
 import { isSpace } from '../../core/request/space.ts';
 import type { SpaceChange } from '../../local/ui/memory-calls.ts';
-import type { Memory } from '../../ports/memory.ts';
+import { type Memory, REST_MS } from '../../ports/memory.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext, Call } from '../context.ts';
 import { printable } from '../terminal.ts';
@@ -24,8 +24,6 @@ import { isKept, pagesOf } from './record-writer.ts';
 const PAGE = 500;
 /** Names the argument in an error; other commands have an option instead. */
 const NAMED = 'The name of a space';
-/** Pause between two transactions, in which another process can get the lock: it tries every few milliseconds. */
-const REST_MS = 5;
 /** Bound on pages of PAGE memories: half a million, more than anybody has. */
 const PAGES_MAX = 1000;
 

@@ -229,6 +229,9 @@ export function isWrittenOnce({ kind }: LedgerAddress): boolean {
   return WRITTEN_ONCE.has(kind);
 }
 
+/** The key of the row that marks the last time at which texts were forgotten. Keys of entries contain a colon. */
+export const FORGOTTEN_KEY = 'forgotten';
+
 /**
  * Returns the key of an address. Only the last part may contain a colon: the key of a conversation. So two addresses
  * never share a key.

@@ -1,4 +1,5 @@
 import { quotedIn } from '../../../../src/adapters/state/ledger-row.ts';
+import { FORGOTTEN_KEY } from '../../../../src/core/ledger/entries.ts';
 import type { LedgerRow } from '../../../../src/ports/ledger.ts';
 import type { Rows, Transactions } from '../../ports/rows.ts';
 import type { TenantStore } from '../../ports/service-store.ts';
@@ -8,9 +9,6 @@ import { LEDGER } from './statements.ts';
  * Reads and writes the ledger of one tenant: the decisions about earlier requests, such as recalled blocks, which
  * later requests repeat.
  */
-
-/** Key of the row whose `at` is the time of the tenant's last purge. Keys of entries always contain a colon. */
-const FORGOTTEN_KEY = 'forgotten';
 
 /** Returns the key of the row whose `at` is the time of the last purge in this space. */
 function forgottenKey(space: string): string {

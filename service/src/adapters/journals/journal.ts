@@ -14,6 +14,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
+import { SYNC_MS } from '../../../../src/adapters/state/state-writer.ts';
 import {
   makePrivateFolder,
   openPrivateFile,
@@ -25,10 +26,6 @@ import {
  * lock of the folder, reads it, and drops a line that does not match its length and checksum.
  */
 
-/**
- * Time from a write to the next sync. A power cut loses the writes of this time and of the sync; R27 allows a second.
- */
-const SYNC_MS = 500;
 /** Bytes of a line's head: the payload's length and its CRC-32, each as eight hex digits and a space. */
 const HEAD_BYTES = 18;
 const LINE_END = 10;

@@ -10,7 +10,7 @@ import type { Ledger, LedgerRow } from '../../../../src/ports/ledger.ts';
 import { forgottenIn } from '../../../../src/adapters/files/marks.ts';
 import { within } from '../../../../src/adapters/within.ts';
 import { Journal, type JournalOptions, type LeftJournal, takeJournals } from './journal.ts';
-import { entryOf, rowFrom, rowOf } from '../../../../src/adapters/state/ledger-row.ts';
+import { bytesOf, entryOf, rowFrom, rowOf } from '../../../../src/adapters/state/ledger-row.ts';
 
 /**
  * The ledger of a service: a table, a journal of the entries that the table does not have yet, so that a kill loses
@@ -23,8 +23,6 @@ import { entryOf, rowFrom, rowOf } from '../../../../src/adapters/state/ledger-r
  * of 16 conversations of 150 prompts fit, or 2,000 prompts with a block of 2 kB.
  */
 const ROWS_BYTES_MAX = 4 * 1024 * 1024;
-/** Bytes that a row takes in memory in addition to its key and block. */
-const ROW_BYTES = 200;
 /**
  * Bound on cached keys without an entry, 200 bytes each. A long conversation looks up two or three keys for each
  * prompt.
@@ -63,10 +61,7 @@ export class JournalLedger implements Ledger {
   readonly #options: LedgerOptions;
   readonly #journal: Journal;
   /** Cached rows, in the order of last use. */
-  readonly #rows = new Recent<string, LedgerRow>(
-    ROWS_BYTES_MAX,
-    ({ key, block }) => ROW_BYTES + key.length + block.length,
-  );
+  readonly #rows = new Recent<string, LedgerRow>(ROWS_BYTES_MAX, bytesOf);
   /** Keys without an entry, each with the time until which this is cached. */
   readonly #absent = new Recent<string, number>(ABSENT_MAX);
   /** Entries that the table does not have yet, by key. */

@@ -1,5 +1,5 @@
 import { Recent } from '../../../../src/core/bytes/recent.ts';
-import { bookCost, takeCost } from '../../core/rates.ts';
+import { bookCost, BUCKETS_MAX, takeCost } from '../../core/rates.ts';
 import type { Clock } from '../../../../src/ports/clock.ts';
 import type {
   BudgetAsk,
@@ -12,8 +12,6 @@ import type {
 
 /** Counts limits in memory, for a service with one process. */
 
-/** Bound on the counters of each kind; the least recently used are dropped. 100,000 take about 10 MB. */
-const BUCKETS_MAX = 100_000;
 /** The wait to suggest if too many calls are running, because nobody knows when one will end. */
 const LEASE_WAIT_MS = 1000;
 
