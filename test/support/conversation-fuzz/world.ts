@@ -750,10 +750,12 @@ function prompted(kind: BranchKind, prompt: number): WireItem {
   return said('user', [...shown, textPart(kind, text)]);
 }
 
-/** The item in the form that this kind of client writes, if it is a text of the person alone. */
+/** The item in the form that this kind of client writes, if it is one text alone. */
 function written(kind: BranchKind, item: WireItem): WireItem {
   const { role, content } = item;
-  if (role !== 'user') return item;
+  // The text of an answer is another kind of part there.
+  const isOther = role === 'assistant' && kind.dialect === 'openai_responses';
+  if ((role !== 'user' && role !== 'assistant') || isOther) return item;
   if (typeof content === 'string') {
     return kind.writesParts ? { ...item, content: [textPart(kind, content)] } : item;
   }
