@@ -144,14 +144,24 @@ export class World {
       case 'kill':
         return this.#restart(step.kind === 'kill' ? 'SIGKILL' : 'SIGTERM');
       case 'begin':
-        return this.#begin(step.branch, prompted(step.branch, step.prompt));
+        return this.#begin(step.branch, {
+          prompt: prompted(step.branch, step.prompt),
+          session: this.#nameFor(step.branch),
+        });
     }
   }
 
-  async #begin(kind: BranchKind, prompt: WireItem): Promise<void> {
+  #nameFor({ isNamed }: BranchKind): string | undefined {
+    return isNamed ? this.#newName() : undefined;
+  }
+
+  async #begin(
+    kind: BranchKind,
+    { prompt, session }: { readonly prompt: WireItem; readonly session: string | undefined },
+  ): Promise<void> {
     return this.#send({
       kind,
-      session: kind.isNamed ? this.#newName() : undefined,
+      session,
       model: modelOf(kind, kind.model),
       items: [prompt],
       answer: NO_ANSWER,
@@ -175,8 +185,10 @@ export class World {
         const kind = { ...step.branch, dialect, space };
         const [first] = branch.items;
         // Behind a compaction of the provider the first item may be no prompt.
-        if (first?.['role'] === 'user') await this.#begin(kind, written(kind, first));
-        return;
+        if (first?.['role'] !== 'user') return;
+        // Agents that work for another one have its session.
+        const session = step.branch.space % 3 === 0 ? branch.session : this.#nameFor(kind);
+        return this.#begin(kind, { prompt: written(kind, first), session });
       }
       case 'rewrite':
         this.#branches[at] = rewritten(branch);
