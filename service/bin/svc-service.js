@@ -1,12 +1,14 @@
 #!/usr/bin/env node
 // This file is CommonJS, by the package.json beside it.
 // An old Node must be able to parse this file, so that it can say which Node is needed.
+const { homedir } = require('node:os');
 const { join } = require('node:path');
 
 /** The oldest Node that svc-service runs on; package.json says the same in `engines`. */
 const NODE_MIN = [20, 18, 1];
 
 async function main() {
+  setHome();
   if (isOld(process.versions.node)) {
     const needed = NODE_MIN.join('.');
     process.stderr.write(
@@ -17,6 +19,15 @@ async function main() {
   }
   const { run } = await import('../dist/main.js');
   process.exitCode = await run(process.argv.slice(2));
+}
+
+/** Sets HOME for a user without a name, as a container may have: to `/`, as Docker does. Without it Node throws. */
+function setHome() {
+  try {
+    homedir();
+  } catch {
+    process.env.HOME = '/';
+  }
 }
 
 function isOld(version) {

@@ -141,3 +141,24 @@ test.runIf(canMount)(
     expect(ran.stderr).not.toContain('Run: svc setup');
   },
 );
+
+test('a user without a name and without HOME, as in a container, has the home /', () => {
+  const preload = join(tempFolder(), 'nameless.cjs');
+  const code = `const os = require('node:os');
+    const named = os.homedir;
+    os.homedir = () => {
+      if (process.env.HOME === undefined) throw new Error('ENOENT');
+      return named();
+    };
+    require('node:module').syncBuiltinESMExports();`;
+  writeFileSync(preload, code);
+  const env = { PATH: process.env['PATH'], NODE_OPTIONS: `--require ${preload}` };
+  const place = { SVC_CONFIG_HOME: tempFolder(), SVC_DATA_HOME: tempFolder() };
+  const ask = (args: readonly string[]) =>
+    spawnSync(process.execPath, [BIN, ...args], { env: { ...env, ...place }, encoding: 'utf8' });
+  expect(ask(['status'])).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining('There is no configuration yet') as unknown,
+  });
+  expect(ask(['memory', 'list'])).toMatchObject({ status: 0 });
+});
