@@ -12,6 +12,27 @@ const CORE = 'test/core/injections.test.ts';
 
 export const BOUND = [
   {
+    name: 'a placed block is named without its form',
+    file: INJECTIONS,
+    from: 'JSON.stringify([form, space, block])',
+    to: 'JSON.stringify([space, block])',
+    test: BOUND_TEST,
+  },
+  {
+    name: 'a placed block is named without its space',
+    file: INJECTIONS,
+    from: 'JSON.stringify([form, space, block])',
+    to: 'JSON.stringify([form, block])',
+    test: 'test/proxy/purged-elsewhere.test.ts',
+  },
+  {
+    name: 'a note about left-out exchanges is a part of its own in a list',
+    file: 'src/core/shortening/omissions.ts',
+    from: "? 'text' : form;",
+    to: "? 'part' : form;",
+    test: 'test/core/omissions.prop.test.ts',
+  },
+  {
     name: 'a model that binds counts as one that does not',
     file: 'src/core/conversation/binding-models.ts',
     from: 'Number(major) * 10 + Number(minor) > newest',
