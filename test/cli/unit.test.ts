@@ -8,15 +8,16 @@ import {
   systemdUnit,
   unitPrograms,
 } from '../../src/cli/proxy/unit.ts';
-import { runHere } from '../support/cli.ts';
+import { BIN, runCli, runHere, tempFolder } from '../support/cli.ts';
 import { LOCAL_TOKEN, PROVIDER_KEY, validConfig } from '../support/config.ts';
+import { freePort } from '../support/free-port.ts';
 import { homeWith } from '../support/home.ts';
 import { screen } from '../support/screen.ts';
 
 vi.setConfig({ testTimeout: 30_000 });
 
 const facts = { node: '/usr/bin/node', script: '/opt/a b/svc.js', environment: [] };
-const parts = { platform: 'linux', node: facts.node, script: facts.script };
+const parts = { platform: 'linux', node: facts.node, script: facts.script, startMs: 0 };
 
 test('the unit holds its words as they are, whatever systemd would read in them', () => {
   const script = '/opt/50% "$HOME"/svc.js';
@@ -37,11 +38,16 @@ test('install writes the unit and asks the service manager, uninstall takes both
   const log = join(home, 'log');
   const fake = `#!/bin/sh\necho "$@" >> '${log}'\n`;
   writeFileSync(join(home, 'bin/systemctl'), fake, { mode: 0o755 });
-  const environment = { HOME: home };
+  const environment = { HOME: home, SVC_DATA_HOME: join(home, 'data') };
   const file = join(home, '.config/systemd/user/svc-local-proxy.service');
   vi.stubEnv('PATH', `${join(home, 'bin')}:${process.env['PATH'] ?? ''}`);
   const { terminal, stderr } = screen();
-  expect(await installUnit({}, { environment, terminal }, parts)).toBe(0);
+  // This service manager starts nothing, as one whose service ends at once.
+  await expect(installUnit({}, { environment, terminal }, parts)).rejects.toMatchObject({
+    message: 'The service is installed, but its proxy does not answer.',
+    hint: 'See why: journalctl --user -u svc-local-proxy.service',
+  });
+  expect(stderr()).not.toContain('svc runs now');
   const text = readFileSync(file, 'utf8');
   expect(text).toContain('ExecStart="/usr/bin/node" "/opt/a b/svc.js" start --quiet');
   expect(text).not.toContain(LOCAL_TOKEN);
@@ -57,8 +63,24 @@ test('install writes the unit and asks the service manager, uninstall takes both
   vi.unstubAllEnvs();
 });
 
+test('install says that svc runs when its proxy answers', async () => {
+  const home = homeWith({ ...validConfig(), proxy: { port: await freePort() } });
+  mkdirSync(join(home, 'bin'));
+  const start = `'${process.execPath}' '${BIN}' start --quiet >/dev/null 2>&1 &`;
+  const fake = `#!/bin/sh\ncase "$*" in *enable*) HOME='${home}' ${start} esac\n`;
+  writeFileSync(join(home, 'bin/systemctl'), fake, { mode: 0o755 });
+  const environment = { HOME: home, SVC_DATA_HOME: join(home, 'data') };
+  vi.stubEnv('PATH', `${join(home, 'bin')}:${process.env['PATH'] ?? ''}`);
+  const { terminal, stderr } = screen();
+  const waiting = { ...parts, startMs: 20_000 };
+  expect(await installUnit({}, { environment, terminal }, waiting)).toBe(0);
+  vi.unstubAllEnvs();
+  expect(stderr()).toContain('svc runs now');
+  expect(await runCli(['stop'], { home })).toMatchObject({ code: 0 });
+});
+
 test('without a service manager it says what to do instead', async () => {
-  const environment = { HOME: homeWith(validConfig()) };
+  const environment = { HOME: homeWith(validConfig()), SVC_DATA_HOME: tempFolder() };
   const { terminal } = screen();
   vi.stubEnv('PATH', '/nonexistent');
   await expect(installUnit({}, { environment, terminal }, parts)).rejects.toMatchObject({
@@ -81,6 +103,7 @@ test('--print shows the file and does nothing', async () => {
 test('R41: the unit keeps the network’s proxy and certificates, never a password', async () => {
   const environment = {
     HOME: homeWith(validConfig()),
+    SVC_DATA_HOME: tempFolder(),
     HTTPS_PROXY: 'http://me:SECRET-pass@proxy.example.com:8080',
     NO_PROXY: '127.0.0.1,.example.com',
     NODE_EXTRA_CA_CERTS: '/etc/ssl/company.pem',
@@ -96,7 +119,8 @@ test('R41: the unit keeps the network’s proxy and certificates, never a passwo
   writeFileSync(join(log, 'systemctl'), '#!/bin/sh\n', { mode: 0o755 });
   vi.stubEnv('PATH', `${log}:${process.env['PATH'] ?? ''}`);
   const installed = screen();
-  await installUnit({}, { environment, terminal: installed.terminal }, parts);
+  const installing = installUnit({}, { environment, terminal: installed.terminal }, parts);
+  await expect(installing).rejects.toThrow('does not answer');
   vi.unstubAllEnvs();
   expect(installed.stderr()).toMatch(/HTTPS_PROXY contains a user name and password.*chmod 600/s);
   expect(installed.stderr()).not.toContain('SECRET');

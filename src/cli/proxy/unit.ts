@@ -2,12 +2,14 @@ import { execFile } from 'node:child_process';
 import { lstat, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { namedVariable, type Environment } from '../../core/settings/config-values.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
 import { type CommandContext, scriptPath } from '../context.ts';
 import { withoutCredentials } from '../../core/settings/network-proxy.ts';
 import { keyVariables, storedUpstreams } from '../setup/load-config.ts';
+import { OwnProxies } from './own-proxies.ts';
 
 /** Runs `svc start --at-login`: installs the proxy as the user's service, which starts with the session. */
 
@@ -19,13 +21,17 @@ export interface UnitParts {
   readonly platform: string;
   readonly node: string;
   readonly script: string;
+  /** Milliseconds that the started proxy has to answer. */
+  readonly startMs: number;
 }
 
 const OWN: UnitParts = {
   platform: process.platform,
   node: process.execPath,
   script: scriptPath(),
+  startMs: 20_000,
 };
+const POLL_MS = 100;
 
 /** Writes the file of the service, and starts the service. `print`: only prints the file. */
 export async function installUnit(
@@ -43,6 +49,7 @@ export async function installUnit(
     terminal.out(manager.text.trimEnd());
     return 0;
   }
+  const running = await OwnProxies.of(environment);
   const fromShell = await keyVariables(environment);
   await mkdir(dirname(manager.file), { recursive: true });
   await writeFile(manager.file, manager.text);
@@ -62,6 +69,14 @@ export async function installUnit(
     );
   }
   await runAll(manager.install);
+  // The service manager reports success also for a program that ends at once, as svc does without its key.
+  const until = performance.now() + parts.startMs;
+  while ((await running.find()).own.length === 0) {
+    if (performance.now() > until) {
+      throw new CliError('The service is installed, but its proxy does not answer.', manager.hint);
+    }
+    await sleep(POLL_MS);
+  }
   terminal.note('svc runs now and starts at every login. See: svc status');
   return 0;
 }
@@ -138,6 +153,7 @@ function managerFor(environment: Environment, parts: UnitParts, proxies: readonl
         ['systemctl', '--user', 'enable', '--now', name],
       ],
       uninstall: [['systemctl', '--user', 'disable', '--now', name]],
+      hint: `See why: journalctl --user -u ${name}`,
     };
   }
   if (parts.platform === 'darwin') {
@@ -147,6 +163,7 @@ function managerFor(environment: Environment, parts: UnitParts, proxies: readonl
       text: launchdPlist(facts),
       install: [['launchctl', 'load', '-w', file]],
       uninstall: [['launchctl', 'unload', '-w', file]],
+      hint: 'See why: svc start',
     };
   }
   throw new CliError(
