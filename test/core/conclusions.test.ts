@@ -367,3 +367,12 @@ test('words before a further call are quoted only where the last text says nothi
   expect(quoted('All tests pass.')).toEqual([cause]);
   expect(quoted('')).toEqual([cause]);
 });
+
+test('an answer to a menu is not quoted', () => {
+  const asked = '3 but apply it to the lighthouse branch.';
+  const told = 'The lighthouse branch has the crane of quay 6.';
+  const exchange = { asked, answered: told };
+  expect(quoteExchange(exchange, valuesOf('the lighthouse branch'), { tokensMax: 60 })).toEqual([
+    { role: 'assistant', text: told },
+  ]);
+});

@@ -38,6 +38,7 @@ test('a prompt that begins with consent or a choice is a reply unless it says mu
     'yes please, and answer all quay comments',
     'Sure, let the gate stay open',
     '2, then the ferry to the lighthouse',
+    '1. just make sure that the ferry sees the comment',
   ];
   for (const text of answers) {
     expect([text, isReply(text), isReplyPrompt(text), isAnswer(text)]).toEqual([
@@ -52,6 +53,8 @@ test('a prompt that begins with consent or a choice is a reply unless it says mu
     '2 tests of the lighthouse fail',
     'yesterday the gate of the quay was open',
     '5 ferries are late at the quay',
+    '1. mend the quay\n2. move the ferry',
+    '1.5 tons are too much for the quay',
   ]) {
     expect(isReplyPrompt(text), text).toBe(false);
   }

@@ -1,7 +1,7 @@
 import { SAYS_WHY } from '../memory/next-steps.ts';
 import { Known } from './known.ts';
 import { estimateTextTokens } from '../bytes/tokens.ts';
-import { isReply, isTelling, ownWordsOf, sentencesAsked } from './own-words.ts';
+import { isReply, isReplyPrompt, isTelling, ownWordsOf, sentencesAsked } from './own-words.ts';
 import { SaidLines } from './said-lines.ts';
 import {
   HALF,
@@ -448,7 +448,7 @@ function requestSentence(
   let best: { readonly text: string; readonly score: number } | undefined;
   for (const [at, whole] of sentences.entries()) {
     const text = withoutPoliteness(plainLine(whole));
-    if (isReply(text) || isNoRequest(text) || isMasked(text) || isOfMoment(whole)) continue;
+    if (isReplyPrompt(text) || isNoRequest(text) || isMasked(text) || isOfMoment(whole)) continue;
     if (!isStatement(text) || (isBack(text) && !hasValue(text))) continue;
     const match = matchOf(text, values);
     // A sentence that shares no term with the question is about something else, unless it is the whole request.

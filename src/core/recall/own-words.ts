@@ -106,9 +106,9 @@ function tellsLess(ownWords: string, most: number): boolean {
   return !hasTerms(ownWords, most, isTelling);
 }
 
-/** Matches the opening of an answer to the agent: consent, or the number of a choice. */
+/** Matches the opening of an answer to the agent: consent, the number of a choice, or the only item of a list. */
 const ANSWERING =
-  /^\s*(?:(?:yes|yeah|yep|yup|sure|ja|oui|sí|да)(?![\p{L}\p{N}'’])|はい|是的|好的|(?:(?:choice|number|option) |#)?\d{1,2}(?=\s*(?:$|[,;–—]|(?:and|but|for now|is|looks?|or|please|seems?|sounds?|then)\b)))/iu;
+  /^\s*(?:(?:yes|yeah|yep|yup|sure|ja|oui|sí|да)(?![\p{L}\p{N}'’])|はい|是的|好的|\d{1,2}\. (?![\s\S]*\n\s*\d{1,2}[.)]\s)|(?:(?:choice|number|option) |#)?\d{1,2}(?=\s*(?:$|[,;–—]|(?:and|but|for now|is|looks?|or|please|seems?|sounds?|then)\b)))/iu;
 /** An answer with at least so many informative words asks for something of its own. */
 const ANSWER_WORDS_MIN = 6;
 
