@@ -89,6 +89,7 @@ test.each([
   'we know that the quai one was removed',
   'quai errors',
   'In [38]: planner(tide, harbour, quai)',
+  'planner v7.18.0 - A tide planner for the harbour and its quai',
   'from quai.planner import Tide, Harbour',
   '6:606 Setting the planner of the quai to true',
   'if the tide planner of quai fails',

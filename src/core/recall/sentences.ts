@@ -101,10 +101,10 @@ export function isFragment(line: string): boolean {
 
 /**
  * Matches lines that no user typed as a request: tool output, a path, a slash command, a menu answer, a remark in
- * brackets, a shell prompt, the message of a program, the text behind a slash command.
+ * brackets, a shell prompt, the message or banner of a program, the text behind a slash command.
  */
 const PASTED =
-  /\S {2,}\S|\t|^[^\p{L}\p{N}"'“`#]|^\d+(?:[,.)]|:\d)|^\S+$|^\S+@\S+ |^In \[\d+\]:|^(?:from [\w.]+ )?import \w|^(?:[Ee]rror|fatal|hint|[Ww]arning)(?:\[\w+\])?: |^Invoke the \S+ skill\b|\b(?:saved|written) to:? [/~]\S+$|^(?:\d{1,2}|[Oo]ption [A-D\d]) (?:does(?:n['’]t)?|is|looks?|seems?|sounds?|works?)\b/u;
+  /\S {2,}\S|\t|^[^\p{L}\p{N}"'“`#]|^\d+(?:[,.)]|:\d)|^\S+$|^\S+@\S+ |^In \[\d+\]:|^(?:from [\w.]+ )?import \w|^(?:[Ee]rror|fatal|hint|[Ww]arning)(?:\[\w+\])?: |^Invoke the \S+ skill\b|\b(?:saved|written) to:? [/~]\S+$|^\S+ v\d+\.\d+\.\d+(?:$| [–—-] )|^(?:\d{1,2}|[Oo]ption [A-D\d]) (?:does(?:n['’]t)?|is|looks?|seems?|sounds?|works?)\b/u;
 /** Matches a clause without its main clause: "if this is an edge case now", "which was on the quay". */
 const SUBORDINATE = /^(?:although|because|if|unless|whereas|while)\b[^,;–—]*$/iu;
 /** Most words of a sentence that SUBORDINATE may match: a longer one may have a main clause without a comma. */
