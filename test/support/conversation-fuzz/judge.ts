@@ -128,13 +128,14 @@ function isSameBut(client: unknown, forwarded: unknown, stubs: Stub[]): boolean 
 
 /**
  * A block that another client's list carried as a part goes back as a part, so that the provider's cache
- * holds. The string of this client is then the part in front of it.
+ * holds. The string of this client is then the part in front of it, with a note if exchanges have left.
  */
 function isWrapped(client: unknown, forwarded: unknown): boolean {
   if (typeof client !== 'string' || !Array.isArray(forwarded)) return false;
   const parts: readonly unknown[] = forwarded;
   const [own, ...added] = parts;
-  const isOwn = isRecord(own) && Object.keys(own).join() === 'type,text' && own['text'] === client;
+  const isOwn =
+    isRecord(own) && Object.keys(own).join() === 'type,text' && isSameBut(client, own['text'], []);
   return isOwn && added.length > 0 && added.every(isAdded);
 }
 
