@@ -12,6 +12,7 @@ import {
   roomForLook,
   roomLeft,
   BRIEF_TOKENS_MAX,
+  QUESTION_CHARS_MAX,
   limitsOfBlock,
 } from '../core/recall/injections.ts';
 import { quietShareAt } from '../core/recall/running-share.ts';
@@ -22,7 +23,7 @@ import type { AgentFacts, Memory, RecallQuestion } from '../ports/memory.ts';
 import type { ProxyDependencies } from './dependencies.ts';
 import { Deadline } from './deadline.ts';
 import type { QuotedAnswer, Texts, WrittenBlock } from '../ports/texts.ts';
-import { aroundPrompt, checkAnswer, marked, QUESTION_CHARS_MAX, RecallGuard } from './recall.ts';
+import { aroundPrompt, checkAnswer, marked, RecallGuard } from './recall.ts';
 
 /**
  * Answers a client's hooks with the text that the proxy would place beside a prompt. A running proxy uses it, and so does

@@ -36,6 +36,7 @@ import {
   unansweredItem,
   firstUnsentItem,
   BRIEF_TOKENS_MAX,
+  QUESTION_CHARS_MAX,
   limitsOfBlock,
 } from '../core/recall/injections.ts';
 import type { Answer } from '../core/dialects/answer.ts';
@@ -79,8 +80,6 @@ export interface Recalled {
   readonly generation?: string | undefined;
 }
 
-// Most characters of a question. With more words the search mostly finds common ones.
-export const QUESTION_CHARS_MAX = 4_096;
 // Most characters of each text around a prompt, and the number of earlier prompts; see aroundPrompt.
 const AROUND_CHARS = 1_500;
 const PROMPTS_AROUND = 2;

@@ -4,6 +4,7 @@ import { type Heard, withoutEchoes } from './echoes.ts';
 import type { Exchange } from '../conversation/exchanges.ts';
 import { isFiller, isOrder } from './orders.ts';
 import { withoutReminders } from '../conversation/human-text.ts';
+import { QUESTION_CHARS_MAX } from '../recall/injections.ts';
 import { NO_BLOCKS, type OwnBlocks, withoutOwnBlocks } from '../recall/own-blocks.ts';
 import { maskSecrets, stripPrivate } from '../redaction/redaction.ts';
 import { quietShareAt } from '../recall/running-share.ts';
@@ -95,7 +96,7 @@ export function lookQuestion(
     readonly conversation?: string;
   },
 ) {
-  const humanText = questionText(prompt, LOOK_CHARS_MAX);
+  const humanText = questionText(prompt, QUESTION_CHARS_MAX);
   const agent = {
     conversation,
     branch: '',
@@ -104,9 +105,6 @@ export function lookQuestion(
   };
   return { ...place, humanText, assistantText: '', excludeDigests: [], tokensMax, agent };
 }
-
-/** Characters of the prompt that the preview reads: as many as a recall does. */
-const LOOK_CHARS_MAX = 4_096;
 
 /** An exchange and its digests. Callers cache it, because masking is slow. */
 export interface CleanExchange {
