@@ -374,7 +374,7 @@ export const NAME_RULES: readonly SecretRule[] = [
     'Below or beside its label, as a console shows it: a line "Client secret" and a line with the value',
     {
       pattern: after(
-        `(?:${NAMES})(?: \\([\\w ]{1,24}\\))?(?<=(?:^|\\n)[ \\t]{0,8}(?:[A-Za-z][\\w’'() -]{1,60}))(?:[ \\t]{0,4}\\r?\\n[ \\t]{0,8}|\\t| {2,40})(?=\\S{6,128}[ \\t]{0,4}(?:\\r?\\n|$))`,
+        `(?:${NAMES})(?=[\\w ()]{0,60}?(?:\\s{2}|[\\t\\r\\n]))(?: \\w{1,16}){0,2}(?: \\([\\w ]{1,24}\\))?(?<=(?:^|\\n)[ \\t]{0,8}(?:[A-Za-z][\\w’'() -]{1,60}))(?:[ \\t]{0,4}\\r?\\n[ \\t]{0,8}|\\t| {2,40})(?=\\S{6,128}[ \\t]{0,4}(?:\\r?\\n|$))`,
         '"\'`(),;./',
         6,
       ),

@@ -536,7 +536,7 @@ const SETS =
 const PUTS =
   /(?<![\p{L}\d])(?:änder\p{L}{0,2}|setze|stelle|changé|cambi\p{L}{1,4}|impost\p{L}{1,4}|mud[aeo]\p{L}{0,2}|altere\p{L}{0,2}|defin[aei]\p{L}{0,2}|modifi[cé]\p{L}{0,4}|mets|mettez|pon|puse|metti) (?:\p{L}{1,16} ){0,3}[\w.-]{0,24}$/iu;
 const IS = new RegExp(
-  `(?: \\([^()\\n]{1,24}\\))?(?: (?:I|we|you|they) \\w{1,12}(?: \\w{1,12})?)?${OF_PLACE}(?: (?:(?:will|should|must) be|${VERB_IS})${ADVERBS}:?|[?,.]{0,3} (?:which (?:is|was)|it(?:['’]s| is) (?:currently|now)|the (?:new|current|right|correct) one is|(?<=\\? )(?:(?:[Ii]t|[Tt]hat)(?:['’]s| is)|[Ee]s ist|[Cc]['’]est))${ADVERBS}:?) ["'\`*]{0,3}`,
+  `(?: \\([^()\\n]{1,24}\\))?(?: (?:I|we|you|they) \\w{1,12}(?: \\w{1,12})?)?${OF_PLACE}(?: (?:(?:will|should|must) be|${VERB_IS})${ADVERBS}:?|(?: (?:has|was|got|is))? (?:changed|reset|rotated|updated|new)[,.;:]{1,2} (?:it['’]s|it is)${ADVERBS}:?|[?,.]{0,3} (?:which (?:is|was)|it(?:['’]s| is) (?:currently|now)|the (?:new|current|right|correct) one is|(?<=\\? )(?:(?:[Ii]t|[Tt]hat)(?:['’]s| is)|[Ee]s ist|[Cc]['’]est))${ADVERBS}:?) ["'\`*]{0,3}`,
   'y',
 );
 /** Matches a word of time after the value: "the password was … yesterday". */

@@ -36,7 +36,7 @@ export const NAMES =
   `${PASSWORDS}|secret|token|credentials?|\\bcreds|(?<![a-z])auth(?![a-z])|client[_-]key[_-]data|unseal[_ -]?key(?: \\d{1,2})?|` +
   '(?:api|access|account|auth|private|secret|encryption|signing|master|shared|service|session|' +
   'consumer|client|license|subscription|deploy|webhook|jwt|app|pre-?shared|integration)[_.-]?key|api key|' +
-  "api[ -]?schl(?:ü|ue)ssel|clé (?:d['’])?api|clave (?:de )?api|chiave api|" +
+  "api[ -]?schl(?:ü|ue)ssel|clé (?:d['’])?api|clave (?:de )?api|chiave api|jeton|" +
   'connection[_-]?string|erlang[_-]?cookie|(?<=[a-z0-9]_)hmac(?![a-z])|(?<=[a-z0-9])_(?:key|pat|dsn)(?![a-z])';
 /** Matches an ending such as `_key`. It is a weaker sign: with such a name, only a random value is a secret. */
 export const WEAK_NAME = /^_/;
@@ -54,7 +54,7 @@ export const CHOSEN = `(?:${PASSWORDS}|secret)`;
 
 /** Matches parts of names; each name has one. They are searched for first: whole names take ten times as long. */
 const NAME_PART = new RegExp(
-  `pass|kennwort|mdp|p/w|pswd|contrase|clave|senha|phrase|wachtwoord|has[łl]o|heslo|senord|adgangskode|salasana|parola|ifre|jelsz|lozinka|κωδικός|пароль|密[码碼]|口令|パスワード|暗証|비밀|비번|암호|패스|pwd|pw|psk|secret|token|cred|auth|key|schl(?:ü|ue)ssel|clé|chiave|connection|cookie|hmac|_pat|_dsn|${VENDORS}`,
+  `pass|kennwort|mdp|p/w|pswd|contrase|clave|senha|phrase|wachtwoord|has[łl]o|heslo|senord|adgangskode|salasana|parola|ifre|jelsz|lozinka|κωδικός|пароль|密[码碼]|口令|パスワード|暗証|비밀|비번|암호|패스|pwd|pw|psk|secret|token|cred|auth|key|schl(?:ü|ue)ssel|clé|chiave|jeton|connection|cookie|hmac|_pat|_dsn|${VENDORS}`,
   'gi',
 );
 /** Matches `pass` in "user anna and pass …". Only one rule reads it, because the word is mostly a verb there. */
