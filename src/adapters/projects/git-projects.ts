@@ -32,8 +32,12 @@ import { bytesAt, kindOf, readBounded, withFile } from './bounded-read.ts';
  * repository has a commit that svc has seen in this project, or if the user has assigned the folder to it.
  */
 
-/** Deadline of finding a project, which takes milliseconds on a local disk. After it the folder is its own project. */
-const FIND_MS = 300;
+/**
+ * Deadline of finding a project, which takes milliseconds on a local disk. After it the folder is its own project for
+ * some seconds, so what is stored meanwhile is missing in the repository's space. A busy machine may need a second. A
+ * disk that does not answer delays only the first request of a folder.
+ */
+const FIND_MS = 2_000;
 /** Deadline of listing subfolders. A local disk lists 256 folders in 10 ms. A late list counts for later requests. */
 const BELOW_MS = 100;
 /** Age from which a cached project is checked again, in the background. */

@@ -380,13 +380,15 @@ export class World {
       () => undefined,
     );
     await new Promise((resolve) => setTimeout(resolve, afterMs));
+    // On a full disk svc wrote nothing down, and a killed proxy does not know it any more.
+    const wasFull = this.#isFull;
     await this.#unlock();
     this.counts.stops += 1;
     await proxy.stop('SIGKILL');
     await proxy.start();
     await sending;
     const forwarded = this.#place.provider.seen.at(-1)?.body;
-    const isCompared = branch.memory === 'on' && !this.#pair.isRefused;
+    const isCompared = branch.memory === 'on' && !this.#pair.isRefused && !wasFull;
     if (forwarded === undefined || !isCompared) return this.#send(branch, at);
     const judged = judgeBody(branch.kind.dialect, client, forwarded);
     const sent = [...branch.sent, { judged, isUndecided: false, isBatchTold: true }];
