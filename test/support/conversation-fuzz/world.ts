@@ -463,14 +463,14 @@ export class World {
     this.counts.blocks += forwarded.toString().split('<svc-memory').length - 1;
     this.counts.looks += judged.looks;
     await this.#expectStored(branch.kind, judged);
-    // Where nothing is bound, a header that lowers memory takes blocks and stubs away. Thinking that is
-    // bound meanwhile was made without them, so they stay away.
-    if (branch.memory !== 'on') return isBinding(dialect, branch.model) ? [] : branch.sent;
     // After a refusal that says nothing of thinking, what was refused is not sent for an hour.
     if (this.#pair.timesFailed > 0) {
       this.#forgetAlike(branch);
       return [];
     }
+    // Where nothing is bound, a header that lowers memory takes blocks and stubs away. Thinking that is
+    // bound meanwhile was made without them, so they stay away.
+    if (branch.memory !== 'on') return isBinding(dialect, branch.model) ? [] : branch.sent;
     const isUndecided = headers.get('x-svc-memory-state')?.startsWith('degraded') === true;
     const now: Sent = { judged, isUndecided, isBatchTold: isTold };
     if (isUndecided && this.#wasFull) return branch.sent;
