@@ -10,13 +10,13 @@ import {
   bodyOf,
   type Branch,
   headersOf,
-  NO_ANSWER,
+  newBranch,
   spaceOf,
 } from './conversation-fuzz/branch.ts';
 import { judgeBody } from './conversation-fuzz/judge.ts';
 import { expectPricedPrefix, type Sent } from './conversation-fuzz/prefix.ts';
 import { RunningProxy } from './conversation-fuzz/running.ts';
-import { type BranchKind, isBinding, modelsOf } from './conversation-fuzz/steps.ts';
+import { type BranchKind, isBinding } from './conversation-fuzz/steps.ts';
 import { StrictPair } from './conversation-fuzz/strict-pair.ts';
 import { PATHS, said, toolRound } from './dialect-wire.ts';
 import { recordOf } from './records.ts';
@@ -187,21 +187,7 @@ class Talk {
 
   #begun(): Branch {
     this.#sessions += 1;
-    const { dialect, model } = this.#kind;
-    return {
-      kind: this.#kind,
-      session: `${this.#name}-session-${this.#sessions}`,
-      model: modelsOf(dialect)[model] ?? '',
-      items: [],
-      answer: NO_ANSWER,
-      memory: 'on',
-      isAway: false,
-      proxy: 0,
-      systems: 0,
-      tools: 0,
-      given: new Set(),
-      sent: [],
-    };
+    return newBranch(this.#kind, { session: `${this.#name}-session-${this.#sessions}` });
   }
 
   /** A further prompt, a round of the tool loop, or the first prompt of the next conversation. */

@@ -3,7 +3,7 @@ import { marked } from '../conversations.ts';
 import { requestWith, said, type WireItem } from '../dialect-wire.ts';
 import { BINDING_BETA } from '../strict-provider/messages-shape.ts';
 import type { Sent } from './prefix.ts';
-import type { BranchKind, MemoryHeader } from './steps.ts';
+import { type BranchKind, type MemoryHeader, modelsOf } from './steps.ts';
 
 /** One conversation as its client has it, and the requests that the client writes. */
 
@@ -36,6 +36,35 @@ export interface Branch {
 }
 
 export const NO_ANSWER = { text: '', thoughts: [] };
+
+/** A conversation of which nothing was sent yet. */
+export function newBranch(
+  kind: BranchKind,
+  {
+    session,
+    items = [],
+  }: { readonly session: string | undefined; readonly items?: readonly WireItem[] },
+): Branch {
+  return {
+    kind,
+    session,
+    model: modelOf(kind, kind.model),
+    items,
+    answer: NO_ANSWER,
+    memory: 'on',
+    isAway: false,
+    proxy: 0,
+    systems: 0,
+    tools: 0,
+    given: new Set(),
+    sent: [],
+  };
+}
+
+export function modelOf({ dialect }: BranchKind, choice: number): string {
+  const models = modelsOf(dialect);
+  return models[choice % models.length] ?? 'gemini-2.5-pro';
+}
 
 export function spaceOf({ space }: BranchKind): (typeof SPACES)[number] {
   return SPACES[space % SPACES.length] ?? 'default';

@@ -10,6 +10,8 @@ import {
   bodyOf,
   type Branch,
   headersOf,
+  modelOf,
+  newBranch,
   NO_ANSWER,
   SPACES,
   spaceOf,
@@ -23,7 +25,6 @@ import {
   type BranchKind,
   type Cleared,
   isBinding,
-  modelsOf,
   type Note,
   type Probe,
   type Step,
@@ -144,35 +145,17 @@ export class World {
       case 'kill':
         return this.#restart(step.kind === 'kill' ? 'SIGKILL' : 'SIGTERM');
       case 'begin':
-        return this.#begin(step.branch, {
-          prompt: prompted(step.branch, step.prompt),
-          session: this.#nameFor(step.branch),
-        });
+        return this.#send(
+          newBranch(step.branch, {
+            session: this.#nameFor(step.branch),
+            items: [prompted(step.branch, step.prompt)],
+          }),
+        );
     }
   }
 
   #nameFor({ isNamed }: BranchKind): string | undefined {
     return isNamed ? this.#newName() : undefined;
-  }
-
-  async #begin(
-    kind: BranchKind,
-    { prompt, session }: { readonly prompt: WireItem; readonly session: string | undefined },
-  ): Promise<void> {
-    return this.#send({
-      kind,
-      session,
-      model: modelOf(kind, kind.model),
-      items: [prompt],
-      answer: NO_ANSWER,
-      memory: 'on',
-      isAway: false,
-      proxy: 0,
-      systems: 0,
-      tools: 0,
-      given: new Set(),
-      sent: [],
-    });
   }
 
   async #goOn(step: Extract<Step, { readonly on: number }>): Promise<void> {
@@ -188,7 +171,7 @@ export class World {
         if (first?.['role'] !== 'user') return;
         // Agents that work for another one have its session.
         const session = step.branch.space % 3 === 0 ? branch.session : this.#nameFor(kind);
-        return this.#begin(kind, { prompt: written(kind, first), session });
+        return this.#send(newBranch(kind, { session, items: [written(kind, first)] }));
       }
       case 'rewrite':
         this.#branches[at] = rewritten(branch);
@@ -750,11 +733,6 @@ function markOf(kind: BranchKind): string {
 /** With another system prompt or other tools the provider reads every message anew. */
 function afresh(branch: Branch): Branch {
   return branch.kind.dialect === 'openai_chat_completions' ? branch : { ...branch, sent: [] };
-}
-
-function modelOf({ dialect }: BranchKind, choice: number): string {
-  const models = modelsOf(dialect);
-  return models[choice % models.length] ?? 'gemini-2.5-pro';
 }
 
 function prompted(kind: BranchKind, prompt: number): WireItem {
