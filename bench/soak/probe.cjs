@@ -1,6 +1,6 @@
 /**
  * Loaded into every thread of the measured process. On request it collects the garbage of the main thread and of the
- * store's thread, and tells the parent the bytes that stay. A second thread of the store comes and goes, so it does not count.
+ * store's thread, and tells the parent the bytes that stay. The first thread that the product starts is the store's.
  */
 const { setFlagsFromString } = require('node:v8');
 const { runInNewContext } = require('node:vm');
@@ -8,7 +8,7 @@ const threads = require('node:worker_threads');
 
 function liveBytes() {
   let collect;
-  // Again if another thread of the product, which collects when it is idle, took the flag back in between.
+  // Repeat it if another thread has just reset the flag: the product's threads do so when they collect while idle.
   while (typeof collect !== 'function') {
     setFlagsFromString('--expose-gc');
     collect = runInNewContext('globalThis.gc');

@@ -191,7 +191,7 @@ function shortName(text: string | null | undefined): string | undefined {
   return text !== null && text !== undefined && text.length <= NAME_CHARS ? text : undefined;
 }
 
-/** Makes the unsigned receipt in its published form. */
+/** Makes the receipt of a call in the form that the contract publishes, without its signature. */
 export function receiptOf(
   opening: ReceiptOpening,
   closing: ReceiptClosing,

@@ -411,8 +411,8 @@ export function placedMarks(placements: readonly Placement[]): readonly PlacedMa
 }
 
 /**
- * Names a block. The same text in another form is other bytes. The same text from another space has other readers, and
- * is forgotten separately.
+ * Names a block by its text, form and space. In another form the same text is sent as other bytes. In another space
+ * other keys may read it, and a user forgets it separately.
  */
 function blockMark({ block, form, space }: Pick<BlockFact, 'block' | 'form' | 'space'>): string {
   return markOf(hash('sha256', JSON.stringify([form, space, block]), 'base64url'));
@@ -450,7 +450,7 @@ function entryOf(
     const alike = [used, found.get(shared)];
     return alike.find((entry) => entry !== undefined && (!isOpening || isFresh(entry, facts)));
   }
-  // The item stands behind an answer. Conversations that are equal up to there are one, whatever their ids.
+  // An answer precedes this item. Conversations with the same items up to here are one conversation under any id.
   if (!isOpening) return decided(used) ?? decided(found.get(shared));
   if (used === undefined || used.isOpen === true) return undefined;
   return facts.isStated || isFresh(used, facts) ? used : undefined;

@@ -1,12 +1,12 @@
 import type { RequestView } from '../conversation/view.ts';
 import { isAnswer, ownWordsOf } from './own-words.ts';
 
-/** Tells a new session from a continued one, by signs in a request. */
+/** Distinguishes a new session from a continued one by what a request contains. */
 
 /**
- * Says whether the newest prompt opens a session: all earlier prompts only answer the agent, such as "14", and name no
- * subject. It is false for a resumed or forked session, which has other earlier prompts, and for a compacted one, which
- * has a summary.
+ * Says whether the newest prompt is the first of its session that may name a subject. All earlier prompts must be mere
+ * answers to the agent, such as "14". It is false for a resumed or forked session, which has other earlier prompts, and
+ * for a compacted one, which has a summary.
  */
 export function isOpening({ items }: RequestView): boolean {
   let first = items.at(-1)?.soFar.humans;

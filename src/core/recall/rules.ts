@@ -181,13 +181,16 @@ const FOR_EACH = /^(?:every|each|all) /i;
 const NOT_BUT_HERE = /^(?:(?:no|nope|nah)[,.: ]+)?[\w@.+-]+(?: \w+)?,? not [\w@.+-]+\b/i;
 /** What code has besides THING. With THING it is what a taste or a ban in code is about. */
 const CODE_THING = `${THING}|abbreviations?|any|calls?|callbacks?|casts?|emojis?|globals?|hacks?|ifs?|lambdas?|loops?|macros?|mutations?|numbers|one-liners?|prints?|pushes|returns?|semicolons?|singletons?|styles?|ternar(?:y|ies)`;
-/** Matches the beginning of a taste: "I prefer", "I'd really rather use". One design or option is no kind of things. */
+/**
+ * Matches the beginning of a preference: "I prefer", "I'd really rather use". An article or a number must not follow,
+ * because the sentence then chooses one design or option and states no permanent preference.
+ */
 const TASTE =
   "^i(?:'d| would| do)?(?: (?:always|generally|much|really|strongly|usually))* (?:prefer|rather (?:have|see|use)|don't (?:like|want)|do not (?:like|want)|dislike|hate) " +
   '(?!(?:an?|another|how|it|its|my|one|option|our|that|the|these|this|those|to|what|when|your)\\b|\\d)';
 /** Matches a text that PREFERS may match. It is a quick test, because V8 needs 25 ms to compile PREFERS. */
 const BEGINS_TASTE = new RegExp(TASTE, 'i');
-/** Matches a taste about things of a kind: "I prefer early returns over nested ifs". */
+/** Matches a preference about a kind of code, not about one piece of it: "I prefer early returns over nested ifs". */
 const PREFERS = new RegExp(`${TASTE}[\\w-]+(?: [\\w-]+){0,3}? ?\\b(?:${CODE_THING})\\b`, 'i');
 /** Matches a ban: "no inline styles", "no network calls in unit tests". */
 const BANS = new RegExp(

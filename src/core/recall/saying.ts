@@ -134,8 +134,8 @@ const IS_DONE = [
 const PRAISES =
   /^(?:overall, |net assessment: |(?:the |this )?(?:current )?\S+(?: \S+){0,2} (?:is|are|looks?) (?:already )?(?:correct|fine|good|reasonable|right|solid|sound|surgical|well-\w+)(?: already| now)?(?:$|[.!]| [–—-]|,? (?:and|as|for)\b)|(?:clean|clear|comprehensive|excellent|good|great|nice|solid|strong|thorough)(?: [\w-]+){1,3}(?:$|[.!:]| [–—-]|,? (?:for|with)\b))/i;
 /**
- * Matches a verdict of a review: praise as the label of what is praised, or of the whole change. The code shows the
- * rest: "Excellent separation - the new `quay` package has one task".
+ * Matches a review's praise of one thing or of the whole change: "Excellent separation - the new `quay` package has one
+ * task". What follows the praise can be read in the code.
  */
 const PRAISES_WHOLE =
   /^(?:(?:clean|comprehensive|excellent|good|great|nice|solid|strong|thorough)(?! enough\b)(?: [\w-]+){1,3}(?::| [–—-] |[.!]$| with\b)|(?:overall, )?(?:the|this|your|our) (?:branch|changes|code|codebase|implementation|pr|(?:pr )?worktree) (?:is|are) (?:\S+ )?(?:clean|cleaner|cleanly|correct|solid|sound|well-\w+)\b(?!.*\b(?:if|only|unless|until|when)\b)|(?:overall, )?(?:the|this|your|our) (?:branch|change|code|pr) improves \S+(?: \S+){0,3} without introducing\b)/i;
@@ -186,14 +186,14 @@ export function isMasked(sentence: string): boolean {
 }
 
 /**
- * Matches what an agent is about to do. Its reason is no conclusion: "I'll use the workflow because this is a review",
- * "One glob found nothing, so I'm rerunning it with find instead".
+ * Matches what an agent is about to do. The reason for a step is no conclusion about the project: "I'll use the
+ * workflow because this is a review", "One glob found nothing, so I'm rerunning it with find instead".
  */
 const PLANS = new RegExp(
   `^${LEAD}i['’]ll \\p{L}|[,;:–—] (?:(?:and|but|now|so) )*i['’](?:ll \\p{L}|m (?:(?:also|now) )*(?!assuming|getting|missing|seeing)\\p{L}+ing\\b)`,
   'iu',
 );
-/** Matches the statement of a cause, which is a conclusion in any sentence. */
+/** Matches the statement of a cause. It is a conclusion even in a sentence about the next step. */
 const FINDS =
   /\b(?:caused by|root cause|turns out)\b|\bthe (?:problem|issue|cause|bug|reason) (?:is|was)\b/i;
 
@@ -342,8 +342,9 @@ export function isWeak(line: string): boolean {
 }
 
 /**
- * Patterns of a line whose subject stands above its list: "Already expects a name", "Can find files by time", "Fall
- * back to the copy", "Used by both gates", and a line of a file that is not named: "Line 51: opens the gate".
+ * Patterns of a list's line without a subject, which the heading of the list names: "Already expects a name", "Can find
+ * files by time", "Fall back to the copy", "Used by both gates". Also of a line that names a line of code but no file:
+ * "Line 51: opens the gate".
  */
 const SUBJECT_ABOVE = [
   /^(?:(?:already|also|always|can|does not|doesn['’]t|never|now|only|still|then) )?(?:abstracts|accepts|assumes|depends|determines|expects|falls back|feeds into|find|gives|ignores|initiali[sz]es|invokes|iterates|looks up|performs|preserves|prints|respects|reuses|scans|sees|splits|tells|throws|traverses|tries|truncates|trusts|works (?:after|because|by|for|on|only|when|with|without))\b(?! (?:is|are|was|were)\b)/i,
@@ -353,10 +354,10 @@ const SUBJECT_ABOVE = [
   /^lines? ~?\d+(?:[–-]\d+)?(?:\s?[:(–—-])|^(?:the|it|this)\b[^`/]*\b(?:is|fails|failed|lies) (?:at|in|on) lines? \d+\b(?! (?:in|of)\b)/i,
 ];
 
-/** Matches a reason or a choice, which is worth quoting without a subject: "Switched to pnpm because …". */
+/** Matches a reason or a choice. A line with one is quoted even without a subject: "Switched to pnpm because …". */
 const GIVES_REASON = /\b(?:because|caused by|due to|instead|rather than|so that)\b/i;
 
-/** Says whether a line of an agent is clear only below its heading. */
+/** Says whether a reader needs the heading above an agent's line to know what the line is about. */
 export function hasSubjectAbove(line: string): boolean {
   return !GIVES_REASON.test(line) && SUBJECT_ABOVE.some((one) => one.test(line));
 }

@@ -76,7 +76,7 @@ export function hasValue(text: string): boolean {
 const CODE =
   /[{;}(]\s*(?:\/\/.*)?$|^[$>]\s|^\/\/ |\s:=\s|^(?:const|let|var|func|return|import|if|for|git)\b.*[({=]/;
 const DRAWN = /[─│├└┌╭╰╮╯┼═║]/;
-/** Matches code that is only drawn lines, "`╰`": its sentence explains a picture, which is not quoted with it. */
+/** Matches code of nothing but box-drawing characters, "`╰`". Its sentence explains a picture that is not quoted. */
 const DRAWN_CODE = /`[─━│┃├└┌╭╰╮╯┼═║\s]+`/;
 /**
  * Matches a table cell, an arrow, a line of a diff, and what follows a dash or "e.g.": it is unclear without the text

@@ -406,7 +406,10 @@ const VERDICT = /^PASS: /;
 const VARIABLE =
   /^(?:pass|pwd|pw\d|p\d|secret|token|hash|user|new|old|current|input|form|req|args?|db|opts?)/i;
 
-/** Matches what no variable has and a password may have: a mark behind a digit, a digit for a letter, three digits. */
+/**
+ * Matches what a password may have and the name of a variable has not: a punctuation mark after a digit ("d1!"), a
+ * digit in place of a letter ("w0rd"), or three digits after "pass".
+ */
 const NO_VARIABLE = /\d[!@#$%^&*?+~]|[a-z][013-9][a-z]|^[Pp]ass[a-z]*\d{3}/;
 
 function isVariable(secret: string): boolean {
@@ -429,16 +432,16 @@ function named(
 interface Edges {
   /** Fewest characters of a value. */
   readonly charsMin?: number;
-  /** A character that the beginning of a value does not have either. */
+  /** A further character with which no value begins. */
   readonly except?: string;
 }
 
-/** Matches a value without quotes: a sign of code, of a list or of a shell ends it. */
+/** Matches an unquoted value after `context`. A sign of code, of a list or of a shell ends it. */
 function bare(context: string, { charsMin = 6, except = '' }: Edges = {}) {
   return { pattern: after(context, `"'\`(),;&|${except}`, charsMin), rest: BARE_REST };
 }
 
-/** Matches a value that only a quotation mark or white space ends. */
+/** Matches a value after `context` that only a quotation mark or white space ends. */
 function quoted(context: string, { charsMin = 6, except = '' }: Edges = {}) {
   return { pattern: after(context, `"'\`${except}`, charsMin), rest: QUOTED_REST };
 }

@@ -79,7 +79,7 @@ function describe({ digest, text, gist }: StubFacts): string {
 
 /** Bound on the names in a stub: each costs some 5 tokens in every later request. */
 const NAMES_MAX = 5;
-/** Lines that svc proposes to read of a text that it left out: about as many as one call returns. */
+/** Number of lines of a left-out text that svc proposes to read at once: about as many as one call returns. */
 export const PART_LINES = 100;
 /** Matches the beginning of a name that needs no quotes in a shell. */
 const SHELL_WORD = /^[A-Za-z0-9_.]+/;

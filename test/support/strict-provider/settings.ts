@@ -15,7 +15,10 @@ export interface StrictSettings {
 }
 
 export interface Readings {
-  /** No document says whether a string and one text block count as the same. Claude Code changes between them. */
+  /**
+   * The reference calls a string and one text block equivalent messages (@anthropic-ai/sdk 0.129.0, read 2026-11-30). No
+   * document says so of the check of a prefix, but Claude Code changes between the two.
+   */
   readonly stringIsOneBlock: boolean;
   /** The page of 2026-09-26 says "the set of tools". */
   readonly toolOrderCounts: boolean;
