@@ -91,10 +91,13 @@ export function camelOf(name: string): string {
   return name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** Bounds on a model request's body, in bytes, equal to the local proxy's. `zstd` bounds a compressed body. */
+/**
+ * Bounds on a model request's body, in bytes, equal to the local proxy's. `zstd` is for a body that arrives compressed
+ * with zstd, `decoded` for every body after decompression.
+ */
 export const MODEL_BODY_BYTES = { decoded: 64 << 20, zstd: 16 << 20 } as const;
 
-/** Deadline of the head of a provider's answer. A reasoning model may think for minutes before it. */
+/** Deadline of the head of a provider's answer, because a reasoning model may think for minutes before it answers. */
 export const PROVIDER_HEADERS_MS = 600_000;
 
 /** Default deadline of a recall in milliseconds, equal to the local proxy's. */

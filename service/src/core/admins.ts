@@ -1,7 +1,7 @@
 import type { FaultCode } from '../../../src/core/memory-api/faults.ts';
 import { isSameHash } from '../../../src/core/memory-api/keys.ts';
 
-/** Admin tokens, which open the console operations and nothing else. No service key opens a console operation. */
+/** Admin tokens. They allow the operations of the console and nothing else; a service key allows none of these. */
 
 /** An operator runs the service; an admin manages one tenant; a viewer reads one tenant's data. */
 export type AdminRole = 'operator' | 'admin' | 'viewer';
@@ -15,7 +15,7 @@ export interface StoredAdmin {
   readonly tenant?: string;
   readonly name: string;
   readonly role: AdminRole;
-  /** The `hashKey` of the whole token. */
+  /** Hash of the whole token, made by `hashKey` of core/memory-api/keys.ts. */
   readonly hash: string;
   readonly createdAt: number;
   readonly expiresAt?: number;

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../../src/core/memory-api/canonical.ts';
 
 /**
- * Audit events: who changed what, and when. The events of a tenant form a chain: each contains the hash of the one
- * before it, so that a removed or changed event is noticed. An event has names and counts, never a secret or a
- * memory's text.
+ * Audit events: who changed what, and when. The events of a tenant form a chain: each contains the hash of the event
+ * before, so that a removed or changed event is noticed. An event has names and counts, never a secret or a memory's
+ * text.
  */
 
 export type AuditKind =

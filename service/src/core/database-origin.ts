@@ -1,9 +1,9 @@
 import { asRecord, parseJson } from '../../../src/core/bytes/json-fields.ts';
 
 /**
- * Detects that a service's database is another one than before. A promoted standby may lack its primary's last
- * commits, and a restored copy lacks all commits after the backup. Then clients must not rely on earlier
- * acknowledgements.
+ * Detects that the address of a service's database leads to another database than before. A promoted standby may lack
+ * its primary's last commits, and a restored copy lacks all commits after the backup. In both cases clients must not
+ * rely on earlier acknowledgements.
  */
 
 export interface DatabaseOrigin {
@@ -17,7 +17,7 @@ export interface DatabaseOrigin {
 
 export type OriginVerdict =
   | 'same'
-  /** The database contains no earlier origin. */
+  /** The database stores no origin yet. */
   | 'first'
   /** A standby with every acknowledged commit was promoted. */
   | 'promoted'

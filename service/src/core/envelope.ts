@@ -9,8 +9,8 @@ import { shortText } from './ids.ts';
  */
 
 /**
- * Where a secret belongs. Its ciphertext opens only together with these facts. No part contains `|`, so two secrets
- * never have the same context.
+ * Where a secret belongs. Its ciphertext can be decrypted only with exactly these facts. None of them contains `|`,
+ * which separates them, so two secrets never have the same context.
  */
 export interface SecretContext {
   readonly tenant: string;
@@ -21,8 +21,11 @@ export interface SecretContext {
 }
 
 export interface SealedText {
+  /** The id of the master key. */
   readonly kek: string;
+  /** The secret's data key, encrypted with the master key. */
   readonly wrapped: Uint8Array;
+  /** The secret, encrypted with its data key. */
   readonly ciphertext: Uint8Array;
 }
 
@@ -76,7 +79,7 @@ export interface Rewrap {
   readonly randomBytes: RandomBytes;
 }
 
-/** Re-encrypts the data key with another master key; the ciphertext itself does not change. */
+/** Re-encrypts a secret's data key with another master key; undefined if `from` does not decrypt the data key. */
 export function rewrapText(
   { wrapped, ciphertext }: SealedText,
   context: SecretContext,
@@ -93,8 +96,8 @@ export function rewrapText(
 }
 
 /**
- * Returns a fingerprint that shows whether two secrets are equal without revealing them: `fp_` and 8 characters. It
- * depends on the tenant, so equal secrets of two tenants are not visible.
+ * Returns a fingerprint that shows whether two secrets of a tenant are equal, without revealing them: `fp_` and 8
+ * characters. Equal secrets of two tenants have different fingerprints.
  */
 export function fingerprintOf(pepper: Uint8Array, tenant: string, text: string): string {
   const hash = createHmac('sha256', pepper).update(`svc-fp/1|${tenant}|${text}`).digest();

@@ -22,7 +22,7 @@ export function shortText(bytes: Uint8Array): string {
 
 /** Zero bits in front of a UUID: 26 digits of base 32 hold 130 bits, and a UUID has 128. */
 const LEADING_BITS = 2;
-/** The digits that contain the leading bits and the time. */
+/** Number of digits that contain the leading bits and the 48 bits of the time. */
 const TIME_DIGITS = 10;
 
 /**
@@ -44,7 +44,7 @@ export function newReceiptId(at: number, randomBytes: (count: number) => Uint8Ar
   return idOf(bytes);
 }
 
-/** Returns the first possible id at this time, for a list that begins then. */
+/** Returns the smallest id of a time, in milliseconds since 1970, for a list that begins at that time. */
 export function firstReceiptIdAt(at: number): string {
   const bytes = Buffer.alloc(16);
   bytes.writeUIntBE(clamp(at), 0, 6);

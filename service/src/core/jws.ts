@@ -38,7 +38,7 @@ export function publicJwk(x: string): PublicJwk {
   return { kty: 'OKP', crv: 'Ed25519', x, kid, alg: 'Ed25519', use: 'sig' };
 }
 
-/** Returns `x` of the public key of a private key in PKCS #8, base64. */
+/** Returns the public key, as the `x` of its JWK, of a private key in PKCS #8 and base64. */
 export function publicPartOf(privateKey: string): string {
   return createPublicKey(privateKeyOf(privateKey)).export({ format: 'jwk' }).x ?? '';
 }
@@ -87,7 +87,7 @@ export function objectSigner({
 export type VerifyOutcome = 'valid' | 'unsigned' | 'unknown_key' | 'invalid';
 
 /**
- * Checks that the signature is by one of these keys. Only the algorithm and the header that svc writes are accepted.
+ * Checks that one of these keys has signed the object. Only the algorithm and the header that svc writes are accepted.
  */
 export function verifyObject(
   value: Readonly<Record<string, unknown>>,

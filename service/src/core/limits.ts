@@ -3,7 +3,7 @@ import type { StoredKey } from '../../../src/core/memory-api/keys.ts';
 import type { PlanLimits } from './plans.ts';
 import type { Rate } from './rates.ts';
 
-/** Derives the limits of a call from its tenant's plan, its key and the settings. The limiter counts them. */
+/** Derives the limits of a call from its tenant's plan, its key and the settings. The limiter counts against them. */
 
 export type LimitAsk = RateAsk | BudgetAsk | LeaseAsk;
 
@@ -23,7 +23,7 @@ export interface RateAsk extends Limit {
   readonly cost: number;
 }
 
-/** A limit for a period: at the end of the period the count starts again. */
+/** A limit on the tokens of a period. At the end of the period the count starts again. */
 export interface BudgetAsk extends Limit {
   readonly kind: 'budget';
   readonly max: number;
@@ -46,7 +46,7 @@ export interface LeaseAsk extends Limit {
 }
 
 /**
- * Calls that may come at once, as a part of a minute's calls: a twelfth, because a starting agent sends several at
+ * The calls that may come at once are those of a minute divided by this number. A starting agent sends several calls at
  * once.
  */
 const BURST_SHARE = 12;
@@ -196,7 +196,7 @@ export interface SpentTokens {
   readonly output: number;
 }
 
-/** Returns by how many tokens the real cost of a call exceeds the estimate that was booked; 0 for other limits. */
+/** Returns by how many tokens a call exceeded the estimate that was booked; 0 for a limit that counts no tokens. */
 export function costDifference(ask: LimitAsk, { input, output }: SpentTokens): number {
   if (ask.kind === 'budget') return input + output - ask.cost;
   return ask.kind === 'rate' && ask.name === 'input_tokens_per_minute' ? input - ask.cost : 0;

@@ -8,7 +8,7 @@ import {
   textOfRecord,
 } from '../../../src/core/memory-api/records.ts';
 
-/** Makes records of the memory API ready for the store: checked, and with their searchable texts. */
+/** Prepares records of the memory API for the store: checks them, and extracts the texts for the search. */
 
 export type ObjectKind = 'exchange' | 'tool_output' | 'note';
 
@@ -48,7 +48,7 @@ export interface NewObject {
 
 export type Refusal = 'digest_mismatch' | 'invalid_record' | 'too_large';
 
-/** Makes a record from an item of a call. Computes the digest again, because a client's own digest is not trusted. */
+/** Converts an item of a capture. Computes the digest again, because a client's own digest is not trusted. */
 export function objectOfItem(item: CaptureItem, session: string): NewObject | Refusal {
   const { record } = item;
   const bytes = recordBytes(record);

@@ -32,7 +32,7 @@ export interface TenantProvider {
   readonly updatedAt: number;
 }
 
-/** The facts of a secret that may be shown. */
+/** What svc may show of a secret in the vault. */
 export interface VaultedValue {
   readonly secretId: string;
   readonly fingerprint: string;
@@ -52,7 +52,7 @@ export const PROVIDERS_MAX = 1000;
 /** Matches a URL's host that is an IP address. URL puts IPv6 in brackets, and IPv4 as four decimal numbers. */
 const ADDRESS = /^\[|^\d{1,3}(?:\.\d{1,3}){3}\.*$/;
 
-/** Ports as the URL class writes them: '' is 443. */
+/** Ports of providers that every service allows, as the URL class writes them: '' is 443. */
 export const USUAL_PORTS: ReadonlySet<string> = new Set(['', '443', '8443']);
 
 export interface Egress {
@@ -107,7 +107,7 @@ export function presetOf(
   return { baseUrl: base.url, auth: found.auth };
 }
 
-/** The placeholder for the credential. A value that contains it is a secret too. */
+/** Stands for the credential in the value of a header or parameter. Such a value is a secret too. */
 const PLACEHOLDER = '$API_KEY';
 
 export function isSecretValue(value: string): boolean {

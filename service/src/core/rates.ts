@@ -16,7 +16,7 @@ export interface Turn {
 }
 
 const MINUTE_MS = 60_000;
-/** Bound on the counters of a kind in a process; the least recently used are dropped. 100,000 take about 10 MB. */
+/** Bound on a process's counters for one kind of limit: about 10 MB. The least recently used counter is dropped. */
 export const BUCKETS_MAX = 100_000;
 
 /** Counts one call. `dueAt` is the value that the last call returned; undefined for the first call. */

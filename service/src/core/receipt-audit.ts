@@ -2,13 +2,14 @@ import { asRecord } from '../../../src/core/bytes/json-fields.ts';
 import { type PublicJwk, verifyObject, type VerifyOutcome } from './jws.ts';
 
 /**
- * Checks whether a set of receipts is complete and unchanged: each signature is valid, no number of a node and tenant
- * is missing, and the count of each tenant is right. Objects without a valid signature do not count, so a forged
- * receipt cannot hide a gap. See receipts.ts for heads and totals.
+ * Checks whether a set of receipts is complete and unchanged: each signature is valid, no receipt number of a node and
+ * tenant is missing, and each tenant has as many receipts as its signed total states. Objects without a valid
+ * signature do not count, so a forged receipt cannot hide a gap. See receipts.ts for heads and totals.
  */
 
 export interface WrongReceipt {
   readonly id: string;
+  /** Why the signature is not accepted; 'twice' if another receipt has the same number. */
   readonly outcome: Exclude<VerifyOutcome, 'valid'> | 'twice';
 }
 
@@ -33,8 +34,8 @@ export interface AuditResult {
   readonly missing: readonly MissingReceipts[];
   readonly unknown: readonly UnknownReceipts[];
   /**
-   * Tenants with neither a signed total nor a signed head of each node. The number of their receipts is unknown, so
-   * the last ones may be missing.
+   * Tenants without a signed total, of whose nodes at least one has no signed head. The number of their receipts is
+   * unknown, so the last ones may be missing.
    */
   readonly endless: readonly string[];
 }

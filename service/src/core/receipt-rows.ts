@@ -35,7 +35,7 @@ export const USAGE_COUNTS = [
   'spent_tokens',
 ] as const;
 
-/** What one receipt adds to the sums. It counts as one request. */
+/** What one receipt adds to the sums, in addition to one request. */
 export type UsageCounts = {
   readonly [Name in Exclude<(typeof USAGE_COUNTS)[number], 'requests'> as Camel<Name>]: number;
 };

@@ -176,7 +176,7 @@ export function boundedOpening(opening: ReceiptOpening): ReceiptOpening {
   };
 }
 
-/** Returns the closing without texts that are too long, for the same reason. */
+/** Returns the closing without texts that are too long: see boundedOpening(). */
 export function boundedClosing(closing: ReceiptClosing): ReceiptClosing {
   return {
     ...closing,
@@ -240,7 +240,7 @@ export function receiptOf(
   };
 }
 
-/** Returns a receipt's canonical JSON, which is signed. It always has one: no text has half a surrogate pair. */
+/** Returns the canonical JSON of a receipt, which svc signs. It exists, because no text has half a surrogate pair. */
 export function receiptText(receipt: Receipt): string {
   return canonicalJson(receipt) ?? '';
 }
@@ -260,8 +260,8 @@ export interface Receipt {
 }
 
 /**
- * Makes a head: it states how many receipts a node has made for a tenant. If one of the numbers up to that has no
- * receipt, it is not stored yet or was removed.
+ * Makes a head: it states the number of the last receipt that a node has made for a tenant. If a receipt with a smaller
+ * number is missing, it is not stored yet or was removed.
  */
 export function headOf(
   { node, tenant, lastSeq }: HeadFacts,
@@ -280,7 +280,7 @@ export function headOf(
 
 /**
  * Makes a total: it states how many receipts a tenant ever had. The number comes from the sums of usage, which are
- * kept longer than receipts. If it is larger than the sum of the heads, a head was deleted or replaced by an older one.
+ * kept longer than receipts. If the total exceeds the sum of the heads, a head was deleted or replaced by an older one.
  */
 export function totalOf({ tenant, receipts, at }: TotalFacts) {
   return { object: 'svc.receipt_total', tenant_id: tenant, receipts, at } as const;
@@ -320,13 +320,13 @@ function msOrNull(ms: number | undefined): number | null {
 /** Matches the names of models and the ids of providers' answers. Any other text does not appear in a receipt. */
 const NAME = /^[\w.:@/+~-]{1,256}$/;
 
-/** Returns the text if it is such a name, else null. A name with a secret becomes `[masked]`. */
+/** Returns the text if it matches NAME, else null. A name with a secret becomes `[masked]`. */
 function nameOrNull(text: string | undefined): string | null {
   if (text === undefined || !NAME.test(text)) return null;
   return maskSecrets(text).text === text ? text : '[masked]';
 }
 
-/** Cuts a text to `charsMax` characters. Half a surrogate pair has no canonical form, so it is removed. */
+/** Cuts a text to `charsMax` characters. Replaces half a surrogate pair, because canonical JSON cannot contain it. */
 function cut(text: string, charsMax: number): string {
   return text.slice(0, charsMax).replaceAll(/\p{Surrogate}/gu, '\u{FFFD}');
 }

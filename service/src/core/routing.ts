@@ -187,7 +187,7 @@ function isWithin(entry: string, other: string): boolean {
     : takesModel(other, entry);
 }
 
-/** What a client asks of the list of models. svc makes the list from stored data and asks no provider. */
+/** The form in which a client wants the list of models. svc makes the list from stored data and asks no provider. */
 export interface ListForm {
   /** The model to return; undefined means the whole list. */
   readonly id: string | undefined;

@@ -14,8 +14,8 @@ import type { Egress } from './providers.ts';
 import { isOwnMachine } from '../../../src/core/settings/own-machine.ts';
 
 /**
- * The settings of the service, from service.json in its folder. They contain no secrets, with one exception: an
- * address may contain a password, unless `from` names a source for the address.
+ * The settings of the service, from service.json in its folder. Their only secret can be a password in the address of
+ * a database or of Redis. With `from` instead of `url`, the settings name only a source of the address.
  */
 
 /** The default port. It differs from the proxy's 8765, so one machine can run both. */
@@ -41,7 +41,7 @@ const masterKeySource = closed({
   from: text({ max: 4096, pattern: MASTER_KEY_FROM }),
 });
 
-/** An address that may contain a password. `from` names a source outside the settings, which is safer. */
+/** An address that may contain a password, or `from`: a source of the address outside the settings, which is safer. */
 const addressAt = (pattern: RegExp) => ({
   url: text({ min: 1, max: 4096, pattern }),
   from: text({ max: 4096, pattern: MASTER_KEY_FROM }),
@@ -84,7 +84,7 @@ const serviceSettings = such(
             ...addressAt(/^postgres(?:ql)?:\/\//),
             /** Set if the cluster promotes only a standby that has every acknowledged commit. */
             trustFailover: flag,
-            /** True: a start runs missing migrations. */
+            /** True if a starting service runs missing migrations. */
             autoMigrate: flag,
           },
         ),

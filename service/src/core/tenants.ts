@@ -9,7 +9,7 @@ export const DEFAULT_TENANT = 'default';
  */
 export const SERVICE_TENANT = 'service';
 
-/** Matches a tenant's id. Neither a space nor a key's public part has a colon, so `tenant:name` is unambiguous. */
+/** Matches a tenant's id. It contains no colon, so in `tenant:space` the tenant ends at the colon. */
 export const TENANT_ID = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
 export function isTenantId(text: string): boolean {

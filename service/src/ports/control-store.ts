@@ -38,7 +38,7 @@ export interface TenantControl {
   listKeys(page?: KeyPage): Promise<readonly StoredKey[]>;
   /** Returns a key of this tenant; undefined if it has none with this id. */
   getKey(keyId: string): Promise<StoredKey | undefined>;
-  /** Notes when a key was used. A power cut may lose the note. A key that does not exist is no error. */
+  /** Stores when a key was used. A power cut may lose that time. Does nothing if the key does not exist. */
   noteKeyUse(keyId: string, at: number): Promise<void>;
   /** Lists providers by id, at most PROVIDERS_MAX. */
   listProviders(): Promise<readonly TenantProvider[]>;
@@ -52,7 +52,7 @@ export interface TenantControl {
   apply(change: TenantChange, note: AuditNote): Promise<ChangeOutcome>;
 }
 
-/** Names a fact that has changed and that nodes cache. `apply` stores it in the transaction of the change. */
+/** Names a changed fact that nodes cache. `apply` stores the name in the transaction of the change. */
 export interface ChangedFact {
   /** The tenant whose fact changed. Plans, operators and signing keys have SERVICE_TENANT. */
   readonly tenant: string;

@@ -27,7 +27,7 @@ export interface Limiter {
 export interface CallEnd {
   /** Leases that the call gives back. */
   readonly leases: readonly LeaseAsk[];
-  /** Differences between the costs taken and the real ones, which are known at the end of the call. */
+  /** For each limit, how much the real cost differs from the cost that was taken at the beginning of the call. */
   readonly changes: readonly CostChange[];
 }
 

@@ -16,7 +16,7 @@ export interface ReceiptStore {
   storeReceipts(rows: readonly ReceiptRow[]): Promise<void>;
   /** Lists the node's heads that are not closed. */
   openHeads(asked: { readonly node: string; readonly limit: number }): Promise<readonly OpenHead[]>;
-  /** Stores these heads as closed ones. A head that is closed already stays as it is. */
+  /** Stores these closed heads. A head that is closed already does not change. */
   closeHeads(heads: readonly ClosedHead[]): Promise<void>;
 }
 
@@ -29,7 +29,7 @@ export interface TenantReceipts {
   listHeads(page: Page): Promise<readonly (OpenHead | ClosedHead)[]>;
   /** Lists sums of usage. Sums are kept longer than their receipts. */
   listUsage(filter: UsageFilter): Promise<readonly UsageSum[]>;
-  /** Returns input and output tokens: the providers' counts, or estimates where there are none. */
+  /** Returns the sum of input and output tokens: the providers' counts, or estimates where there are none. */
   tokensSpent(asked: SpentQuestion, signal: AbortSignal): Promise<number>;
   /** Deletes the oldest receipts before this time, at most `limit`. Returns how many it deleted. */
   dropReceipts(asked: { readonly before: number; readonly limit: number }): Promise<number>;
@@ -97,8 +97,8 @@ export interface SpentQuestion {
 }
 
 /**
- * Writes the receipts of requests. An open receipt is on disk before the provider is called, so every forwarded
- * request has one, even if this process is killed. Closed receipts are signed and stored a moment later.
+ * Writes the receipts of requests. An open receipt is in a file before the provider is called, so every forwarded
+ * request has a receipt, even if this process is killed. Closed receipts are signed and stored a moment later.
  */
 export interface Receipts {
   /** Opens a receipt, in one line that is written synchronously. If it throws JournalFullError, forward nothing. */

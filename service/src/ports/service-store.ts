@@ -45,17 +45,17 @@ export interface ServiceStore extends ServiceControl, ReceiptStore {
 /** What `keepDays` deletes. All times are milliseconds since 1970. */
 export interface KeptDays {
   readonly now: number;
-  /** True if the clock may be wrong, so that nothing is deleted by it. */
+  /** True if the clock may be wrong. Then nothing is deleted by its age. */
   readonly isUnsure?: true;
   /** The beginning of the oldest receipts that any tenant keeps. */
   readonly receiptsFrom?: number;
-  /** Audit events before this time are deleted. The hash that the next event of a tenant needs is stored apart. */
+  /** Audit events before this time are deleted. The hash for the next event of a tenant is stored in another table. */
   readonly auditFrom?: number;
 }
 
 /**
- * Keys, spaces, records and purges of one tenant. Records arrive checked: their digest fits their bytes. When a
- * write resolves, its data are on disk and visible to every later read of any process, unless the method says
+ * Keys, spaces, records and purges of one tenant. The caller has checked that each record's digest fits its bytes. When
+ * a write resolves, its data are on disk and visible to every later read of any process, unless the method says
  * otherwise.
  */
 export interface TenantStore extends TenantControl, TenantReceipts, LeaseStore {
@@ -83,11 +83,11 @@ export interface TenantStore extends TenantControl, TenantReceipts, LeaseStore {
    */
   beginPurge(order: PurgeOrder): Promise<PurgeReceipt>;
   /**
-   * Erases a limited part, so that recalls can run in between. Returns true once no file holds a byte of the
-   * records. Rejects with 'unavailable' while an older reader keeps bytes in a file: call it again then.
+   * Erases some records of a purge, so that recalls can run between calls. Returns true once no file holds a byte of
+   * the purged records. Rejects with 'unavailable' while an older reader keeps bytes in a file: call it again then.
    */
   continuePurge(purgeId: string, now: number): Promise<boolean>;
-  /** Finds a purge, which stays on record after its records are gone. */
+  /** Finds a purge. Its receipt is kept after its records are gone. */
   findPurge(purgeId: string, signal: AbortSignal): Promise<PurgeReceipt | undefined>;
   /** Lists purges, newest first. */
   listPurges(filter: PageFilter, signal: AbortSignal): Promise<readonly PurgeReceipt[]>;
@@ -99,9 +99,9 @@ export interface TenantStore extends TenantControl, TenantReceipts, LeaseStore {
 
   /** Finds the answer that is stored for an Idempotency-Key; undefined if there is none, or it is older than a day. */
   findAnswer(asked: AnswerKey, signal: AbortSignal): Promise<KeptAnswer | undefined>;
-  /** Begins the work of a call with an Idempotency-Key. Only one call at a time may do it, over all nodes. */
+  /** Begins the work of a call with an Idempotency-Key. Over all nodes only one call at a time may do this work. */
   beginAnswer(asked: AnswerKey, begun: BegunAnswer): Promise<AnswerState>;
-  /** Stores the answer and ends the work that `beginAnswer` began. A power cut may lose it, which does no harm. */
+  /** Stores the answer and ends the work that `beginAnswer` began. A power cut may lose the answer without harm. */
   keepAnswer(asked: AnswerKey, answer: KeptAnswer): Promise<void>;
   /** Ends the work that `beginAnswer` began, without an answer. */
   leaveAnswer(asked: AnswerKey, holder: string): Promise<void>;
@@ -117,7 +117,7 @@ export interface BegunAnswer {
 
 export type AnswerState =
   | { readonly state: 'begun' }
-  /** Another call is working on it. */
+  /** Another call does the work now. */
   | { readonly state: 'running'; readonly requestHash: string }
   | { readonly state: 'kept'; readonly answer: KeptAnswer };
 
@@ -151,7 +151,7 @@ export interface CaptureOutcome {
   readonly results: readonly ObjectState[] | undefined;
 }
 
-/** A recall with proofs. `excludeDigests` and `candidates` may be digests of records or of texts. */
+/** The question of a recall with proofs. `excludeDigests` and `candidates` are digests of records or of texts. */
 export interface ServiceQuestion extends Omit<RecallQuestion, 'humanText'> {
   /** The prompt; undefined if only proofs are asked for. */
   readonly humanText: string | undefined;

@@ -1,6 +1,6 @@
 import type { SealedText, SecretContext } from '../core/envelope.ts';
 
-/** The interface to sealed secrets and keys. No row contains a secret or a private key in plain form. */
+/** The interface to encrypted secrets and to keys. No row contains a secret or a private key in plain form. */
 
 export type MasterKeyState =
   /** The key with which new secrets are sealed. */
@@ -81,6 +81,6 @@ export interface RewrappedSecret {
 }
 
 export interface MasterKeys {
-  /** Returns 32 bytes; undefined if the settings name no source. Rejects with FileError if it is unreadable. */
+  /** Returns 32 bytes; undefined if the settings name no source. Rejects with FileError if the source is unreadable. */
   find(id: string): Promise<Uint8Array | undefined>;
 }
