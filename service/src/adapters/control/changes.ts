@@ -38,7 +38,7 @@ import { CONTROL } from './statements.ts';
  * the other.
  */
 
-/** Makes a change. `tenant`: whose audit chain gets the event; SERVICE_TENANT for a change of the service itself. */
+/** Makes a change. `tenant`: the owner of the audit chain; SERVICE_TENANT for a change of the service itself. */
 export async function applyWithEvent(
   rows: Rows,
   tenant: string,
@@ -67,8 +67,8 @@ export async function addEvent(rows: Rows, tenant: string, note: AuditNote): Pro
 }
 
 /**
- * Adds the changed fact to the list that every node reads, with the next number. Call it last in the transaction:
- * until the commit all other changes wait for the row that counts.
+ * Adds the changed fact, with the next number, to the list that every node reads. Call it last in the transaction, for
+ * it locks the row that counts the changes, and all other changes wait for this lock until the commit.
  */
 export async function addChange(rows: Rows, { tenant, kind, id }: ChangedFact): Promise<void> {
   const { number = 0 } = (await rows.get<{ number: number }>(CONTROL.nextChange)) ?? {};
@@ -236,7 +236,7 @@ export async function listMasterKeys(rows: Rows): Promise<MasterKeyRow[]> {
   return (await rows.all<MasterRow>(CONTROL.masterKeys)).map(masterOf);
 }
 
-/** Adds the secret, or replaces the one with its id. Its master key cannot be retired until the commit. */
+/** Adds the secret, or replaces the secret with its id. Its master key cannot be retired until the commit. */
 async function putSecret(rows: Rows, secret: SealedSecret): Promise<void> {
   await holdMaster(rows, secret.kek);
   await rows.run(
@@ -271,7 +271,7 @@ async function addMaster(
   return 'done';
 }
 
-/** Retires a master key, but never the active one, or one that a secret still needs. */
+/** Retires a master key, unless it is the active one or a secret still needs it. */
 async function retireMaster(
   rows: Rows,
   { id, at }: Extract<VaultChange, { what: 'master.retire' }>,
@@ -302,7 +302,7 @@ async function rewrap(rows: Rows, row: RewrappedSecret): Promise<void> {
 
 type ProviderPut = Extract<TenantChange, { what: 'provider.put' }>;
 
-/** Stores a provider. `limit`: how many providers the plan allows; null without a limit. */
+/** Stores a provider. `limit`: the number of providers that the plan allows; null means no limit. */
 async function putProvider(
   rows: Rows,
   { tenant, limit }: { readonly tenant: string; readonly limit: number | null },
@@ -342,7 +342,7 @@ async function removeSecrets(
   await Promise.all(gone.map(({ id }) => rows.run(CONTROL.removeSecret, tenant, id)));
 }
 
-/** Returns why the provider may not be added to the tenant's others; undefined if it may. */
+/** Returns why the provider may not be stored beside the tenant's `others`; undefined if it may. */
 function refusePut(
   { provider, ifVersion }: Pick<ProviderPut, 'provider' | 'ifVersion'>,
   others: readonly TenantProvider[],

@@ -32,8 +32,9 @@ import { closeHeads, listReceipts, listUsage, storeReceipts } from './receipts.t
 import { ANSWERS, CONTROL, leaseStatements, LEDGER, RECEIPTS } from './statements.ts';
 
 /**
- * The control plane of a service: keys, tenants, settings, the vault, leases, receipts and the ledger, so everything
- * but its memory. SQLite and PostgreSQL share it; each provides transactions and an SQL expression for its clock.
+ * The control plane of a service, which is everything but its memory: keys, tenants, settings, the vault, leases,
+ * receipts and the ledger. SQLite and PostgreSQL share this code. Each provides transactions and an SQL expression for
+ * its clock.
  */
 
 export interface ControlEngine {
@@ -43,13 +44,13 @@ export interface ControlEngine {
   readonly now: string;
 }
 
-/** Most changes that a node reads at once. It reads once a second, and drops all cached facts if it missed more. */
+/** Most changes that a node reads at once. It reads once a second. If there are more, it drops all cached facts. */
 const CHANGES_READ_MAX = 1000;
-/** A page with all keys of a tenant: without a limit in the plan there are some hundred. */
+/** A page with all keys of a tenant, which has some hundred if its plan sets no limit. */
 const EVERY: Page = { limit: 10_000, after: undefined };
 const DAY_MS = 24 * 3600 * 1000;
 const ANSWER_AGE_MAX_MS = DAY_MS;
-/** Age from which ledger entries are deleted: no provider caches a conversation for that long. */
+/** Age from which ledger entries are deleted. No provider caches a conversation for so long. */
 const LEDGER_AGE_MAX_MS = 90 * DAY_MS;
 
 export function serviceControl({ open }: ControlEngine) {
@@ -152,8 +153,8 @@ export async function dropStale(
 type Statement = readonly [statement: string, ...values: SqlValue[]];
 
 /**
- * Makes functions that run one statement. `list` and `find` read, and convert all rows or the first one. `noteRow`
- * writes what a power cut may lose.
+ * Makes functions that run one statement each. `list` converts all rows of a query, `find` the first row. `noteRow`
+ * changes a row, and a power cut may lose the change.
  */
 function statementsOn(open: ControlEngine['open']) {
   const list = async <Fact>(of: (row: Row) => Fact, asked: Statement, signal?: AbortSignal) => {

@@ -15,8 +15,8 @@ import type { ClosedHead, OpenHead, StoredReceipt } from '../../ports/receipt-st
 import type { MasterKeyRow, SealedSecret, SigningKeyRow } from '../../ports/vault-store.ts';
 
 /**
- * Converts rows of the control plane to facts. A fact has one member per column: `createdAt` for `created_at`, and
- * none for a column that is null.
+ * Converts rows of the control plane to facts. A fact has a member for each column that is not null: `createdAt` for
+ * `created_at`.
  */
 
 // Only the control plane writes the JSON that is parsed here.
@@ -122,7 +122,7 @@ export interface ChangeRow {
   readonly id: string | null;
 }
 
-/** Converts the rows of `CONTROL.listChanges`. Each also has the number of the latest change; there is at least one. */
+/** Converts the rows of `CONTROL.listChanges`: at least one, each with the number of the latest change. */
 export function changeListOf(after: number | undefined, rows: readonly ChangeRow[]): ChangeList {
   const last = rows[0]?.last ?? 0;
   if (after === undefined) return { last, changes: [] };

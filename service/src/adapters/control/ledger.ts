@@ -44,13 +44,13 @@ export async function forgetBlocks(
   await rows.run(LEDGER.empty, tenant, keys, at);
 }
 
-/** Empties recalled blocks that were added before the last purge of a space that they quote. */
+/** Returns the rows; a recalled block that quotes a space and is older than the space's last purge is empty in them. */
 async function withoutPurged(
   rows: Rows,
   tenant: string,
   given: readonly LedgerRow[],
 ): Promise<readonly LedgerRow[]> {
-  // Reading the time of the last purge first waits for a purge that is running.
+  // The second statement locks the row with the time of the tenant's last purge. So it waits for a running purge.
   const [, last] = await Promise.all([
     rows.run(LEDGER.makeForgotten, tenant, FORGOTTEN_KEY),
     rows.get<{ at: number }>(LEDGER.holdForgotten, tenant, FORGOTTEN_KEY),
@@ -67,7 +67,7 @@ async function withoutPurged(
   );
 }
 
-/** Writes rows. Of two rows with one key the later wins; but a row with `isOnce` never replaces another one. */
+/** Writes rows. Of two rows with one key the later one is stored; but a row with `isOnce` never replaces another. */
 async function record(rows: Rows, tenant: string, given: readonly LedgerRow[]): Promise<void> {
   const clean = await withoutPurged(rows, tenant, given);
   const valuesOf = ({ key, block, form, at }: LedgerRow) => [tenant, key, block, form, at] as const;

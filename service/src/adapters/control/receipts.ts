@@ -15,11 +15,11 @@ import { receiptOf, type Row } from './facts.ts';
 import { PAGE_CONDITIONS, RECEIPTS, receiptPage, usageSums } from './statements.ts';
 
 /**
- * Stores signed receipts, their heads (defined in service/src/core/receipts.ts), and the sums of each day, which are
- * kept longer.
+ * Stores signed receipts, their heads (defined in service/src/core/receipts.ts), and the sums of usage for each day,
+ * which are kept longer than receipts.
  */
 
-/** Stores receipts. It writes rows in a fixed order, so that two nodes never deadlock. */
+/** Stores receipts. Writes the rows of each table in a fixed order, so that two nodes never deadlock. */
 export async function storeReceipts(rows: Rows, receipts: readonly ReceiptRow[]): Promise<void> {
   const heads = newestOf(receipts).map(({ tenant, node, seq }) => [tenant, node, seq] as const);
   await rows.each(RECEIPTS.raiseHead, inOrder(heads, 2));
@@ -42,7 +42,7 @@ export async function closeHeads(rows: Rows, heads: readonly ClosedHead[]): Prom
   await rows.each(RECEIPTS.closeHead, inOrder(lists, 2));
 }
 
-/** Sorts lists of values by their first `keys` values, which no two lists share. */
+/** Sorts lists of values by their first `keys` values. No two lists have the same ones. */
 function inOrder<List extends readonly unknown[]>(lists: readonly List[], keys: number): List[] {
   const named = lists.map((list) => ({ list, name: list.slice(0, keys).join('\n') }));
   return named.toSorted((a, b) => (a.name < b.name ? -1 : 1)).map(({ list }) => list);
@@ -55,7 +55,7 @@ export async function listReceipts(
 ): Promise<StoredReceipt[]> {
   const { order, limit, after, before, from, to, status, model, keyId, providerId } = filter;
   const isDown = order === 'desc';
-  // A page that ends before a given receipt is read in reverse, so that LIMIT keeps its newest rows.
+  // A page that ends before a given receipt is read in reverse, so that LIMIT keeps the rows next to that receipt.
   const isBackwards = before !== undefined && after === undefined;
   const values = {
     behind: isDown ? before : after,
@@ -120,7 +120,7 @@ function usageOf(receipts: readonly ReceiptRow[]): readonly UsageRow[] {
   return [...sums.values()];
 }
 
-/** Returns the tenant, day, key, provider and model of a receipt. The day is the one on which the request came. */
+/** Returns the tenant, the day of the request, the key, the provider and the model of a receipt. */
 function usageKeyOf({
   tenant,
   receiptId,
@@ -129,7 +129,7 @@ function usageKeyOf({
   model,
 }: ReceiptRow): readonly string[] {
   const day = isoDay(timeOfReceiptId(receiptId) ?? 0);
-  // If no provider was asked, the model is any text that the caller sent, so the sums do not name it.
+  // Without a provider the model may be any text that the caller sent, so the sums do not name it.
   return [tenant, day, keyId, providerId, providerId === '' ? '' : model];
 }
 

@@ -49,7 +49,7 @@ export const CONTROL = {
     WHERE id = $1 AND revoked_at IS NULL AND (CAST($3 AS text) IS NULL OR tenant_id = $3)`,
   noteAdminUse: `UPDATE admins SET used_at = $2 WHERE id = $1`,
 
-  /** Locks the tenant's chain, so that changes of a tenant run one after the other. */
+  /** Returns and locks the head of the tenant's chain, so that changes of a tenant run one after the other. */
   lockAudit: `INSERT INTO audit_heads (tenant_id, number, hash) VALUES ($1, 0, '')
     ON CONFLICT (tenant_id) DO UPDATE SET number = audit_heads.number RETURNING number, hash`,
   addAudit: `INSERT INTO audit (tenant_id, number, at, event) VALUES ($1, $2, $3, $4)`,
@@ -180,7 +180,7 @@ export const RECEIPTS = {
       AND (CAST($4 AS text) IS NULL OR key_id = $4)`,
 } as const;
 
-/** The conditions of a page of receipts, by member of the filter. `behind` and `before` are its ends. */
+/** The SQL conditions of a page of receipts, each without its value. The page lies between `behind` and `before`. */
 export const PAGE_CONDITIONS = {
   behind: 'id > ',
   before: 'id < ',
@@ -193,8 +193,8 @@ export const PAGE_CONDITIONS = {
 } as const;
 
 /**
- * Writes the query for a page of receipts with these conditions. $1 is the tenant, then the conditions' values follow
- * in order, and then the limit. Unused conditions are left out, because with them SQLite would use no index.
+ * Writes the query for a page of receipts with these conditions. $1 is the tenant. The values of the conditions follow
+ * in their order, and then the limit. Unused conditions are left out, because with them SQLite would use no index.
  */
 export function receiptPage(
   asked: readonly (keyof typeof PAGE_CONDITIONS)[],
@@ -213,8 +213,8 @@ const GROUP_COLUMNS: Readonly<Record<UsageGroup, string>> = {
 };
 
 /**
- * Writes the query for sums by these groups. `isBehind`: only rows after the row whose groups are the values from $6
- * on.
+ * Writes the query for sums of usage by these groups. `isBehind`: only sums after the one whose groups have the values
+ * from $6 on.
  */
 export function usageSums(groups: readonly UsageGroup[], isBehind: boolean): string {
   const columns = groups.map((group) => GROUP_COLUMNS[group]).join(', ');

@@ -268,7 +268,7 @@ export const TABLES: readonly string[] = [
     VALUES ('${DEFAULT_TENANT}', '${DEFAULT_TENANT}', '${SELF_HOSTED}', 'active', 0)`,
 ];
 
-/** A table's key columns, and its columns without those that the database numbers by itself. */
+/** The columns of a table's key, joined by commas, and all columns except those that the database numbers by itself. */
 export interface TableShape {
   readonly key: string;
   readonly columns: readonly string[];

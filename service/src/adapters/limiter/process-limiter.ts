@@ -12,7 +12,7 @@ import type {
 
 /** Counts limits in memory, for a service with one process. */
 
-/** The wait to suggest if too many calls are running, because nobody knows when one will end. */
+/** The wait that a caller is told if too many calls are running, because nobody knows when one will end. */
 const LEASE_WAIT_MS = 1000;
 
 export class ProcessLimiter implements Limiter {
@@ -20,8 +20,8 @@ export class ProcessLimiter implements Limiter {
   readonly #due = new Recent<string, number>(BUCKETS_MAX);
   readonly #spent = new Recent<string, number>(BUCKETS_MAX);
   /**
-   * For each bucket, the leases by id with their ends by the monotonic clock. All leases have the same length, so those
-   * that end first come first.
+   * For each bucket, the ends of its leases by their ids, in milliseconds of the monotonic clock. All leases have the
+   * same length, so those that end first come first.
    */
   readonly #leases = new Map<string, Map<string, number>>();
 

@@ -19,7 +19,7 @@ export interface RedisLimiterOptions {
   readonly clock?: Pick<Clock, 'now'>;
 }
 
-/** Deadline of an answer; a limiter on the same network needs a millisecond. */
+/** Deadline of an answer. A Redis server on the same network needs a millisecond. */
 const ANSWER_MS = 1000;
 const RECONNECT_MAX_MS = 500;
 
@@ -117,7 +117,7 @@ export class RedisLimiter implements Limiter {
 
 const PASSED: LimitAnswer = { refusedBy: undefined, waitMs: 0 };
 
-/** One limit for the script. `facts`: its kind and four values. */
+/** A limit, and what the script needs of it. `facts`: its kind and four values. */
 interface Count {
   readonly ask: LimitAsk;
   readonly facts: readonly (string | number)[];
@@ -137,8 +137,8 @@ function countOf(ask: LimitAsk, booked?: number): Count {
   }
 }
 
-// The script reads each value once, because a command in it takes a microsecond or two. It writes numbers with 17
-// digits, so that they are read back exactly. A key expires a minute after its limit no longer needs the value.
+// The script reads each stored value once, because a Redis command takes one or two microseconds. It writes numbers
+// with 17 digits, so that they are read back exactly. A key expires a minute after its limit no longer needs the value.
 const SCRIPT = `
 local call, operation = redis.call, ARGV[1]
 local now = tonumber(ARGV[2])

@@ -17,7 +17,7 @@ export function passagesIn({ objects }: CaptureBatch): BatchPassages {
   return objects.map(({ texts }) => texts.map(({ text, role }) => passagesOf(text, role)));
 }
 
-/** Says whether the batch belongs to an earlier generation, because a purge has come in between. */
+/** Says whether a purge has changed the generation of the space since the client made the batch. */
 export function isStale({ ifGeneration }: CaptureBatch, { generation }: SpaceState): boolean {
   return ifGeneration !== undefined && ifGeneration !== generation;
 }
@@ -32,9 +32,7 @@ export function namesIn({ space, objects }: CaptureBatch) {
   ] as const;
 }
 
-/**
- * A name in the batch that the space already has. `what`: the kind of the name: 'purged', 'record', 'ref' or 'text'.
- */
+/** A digest or reference in the batch that the space already has. `what`: 'purged', 'record', 'ref' or 'text'. */
 export interface KnownRow {
   readonly what: string;
   readonly name: string;
@@ -69,7 +67,7 @@ interface NewRecord {
 export class CapturePlan {
   readonly results: readonly ObjectState[];
   readonly records: NewRecord[] = [];
-  /** Records of one text that the space already has. In the batch they may have a newer time, or be verified. */
+  /** Records of one text that the space already has. The batch may give them a newer time, or show them verified. */
   readonly again: NewObject[] = [];
   /** Canonical bytes of the new records. */
   bytes = 0;
@@ -112,8 +110,8 @@ export class CapturePlan {
   }
 
   /**
-   * Returns the digest and the reference of a text. If another record, such as a note, has the same text already, that
-   * record keeps the digest of the text, and this text gets a name made from its record's digest.
+   * Returns the digest and the reference of a text. If another record, such as a note, has the same text already, the
+   * digest of the text stays with that record, and this text gets a digest made from its own record's digest.
    */
   #nameOf({ digest, ref, textDigest }: NewObject, message: number) {
     if (textDigest === undefined) return { digest: `${digest}#${message}`, ref };
@@ -127,7 +125,7 @@ export class CapturePlan {
   }
 }
 
-/** Returns the key of a record's conversation: its session, or without one its digest, so that it stands alone. */
+/** Returns the key of a record's conversation: its session; without a session its digest, which no other record has. */
 export function threadOf({ session, digest }: NewObject): string {
   return session === '' ? digest : session;
 }

@@ -9,10 +9,10 @@ import { Spaces } from './spaces.ts';
 import { MEMORY } from './statements.ts';
 
 /**
- * Purges records of a tenant. The first transaction changes the generation and stores the order. Later ones erase some
- * records each, on any node, also after a crash. The last one changes the generation again, because a recall meanwhile
- * may have quoted a doomed record. A purged record leaves a tombstone, a row in `purged`, so that it is never stored
- * again.
+ * Purges records of a tenant. The first transaction changes the generation and stores the order. Later transactions
+ * erase some records each, on any node, also after a crash. The last of these changes the generation again, because a
+ * recall meanwhile may have quoted a record that was not erased yet. A purged record leaves a tombstone, a row in
+ * `purged`, so that it is never stored again.
  */
 
 /** Maximum number of records deleted in one transaction, which then takes about 100 ms. */
@@ -21,7 +21,7 @@ const BATCH = 256;
 interface PlacedPurge {
   readonly purge: PurgeReceipt;
   readonly spaceId: number;
-  /** The number of the last record that it may erase; later records stay. */
+  /** The number of the last record that the purge may erase; later records stay. */
   readonly upto: number;
 }
 
@@ -51,7 +51,7 @@ interface DoomedRow {
   readonly size: number;
 }
 
-/** The parts of a purge that differ between SQLite and PostgreSQL. They run in its transaction. */
+/** The parts of a purge that differ between SQLite and PostgreSQL. They run in the purge's transaction. */
 export interface PurgedIndex {
   /** Creates the space if it is missing. Returns its number; undefined if there are too many spaces. */
   makeSpace(rows: Rows, tenant: string, space: string): Promise<number | undefined>;
@@ -61,7 +61,7 @@ export interface PurgedIndex {
     place: { readonly tenant: string; readonly space: number },
     records: readonly number[],
   ): Promise<void>;
-  /** Drops stored counts of words, which would still reveal purged words. */
+  /** Drops stored counts of words, because they would reveal which words were purged. */
   forgetWords?(rows: Rows, tenant: string, space: number): Promise<unknown>;
 }
 
@@ -79,8 +79,8 @@ export class Purges {
   }
 
   /**
-   * Begins a purge. If the purge exists already, it only returns it: the transaction may run again if the result of its
-   * commit was lost.
+   * Begins a purge. Only returns the purge if it exists already, because this transaction runs again if the result of
+   * its commit was lost.
    */
   async begin(order: PurgeOrder): Promise<PurgeReceipt> {
     const { space, scope, isDryRun, now, purgeId } = order;
@@ -133,7 +133,7 @@ export class Purges {
     return purgeOf(row);
   }
 
-  /** Erases some of the purge's records. 'empty': none was left, so call `finish`. 'over': the purge has ended. */
+  /** Erases some of the purge's records. 'empty': no record was left, so call `finish`. 'over': the purge has ended. */
   async eraseSome(purgeId: string, now: number): Promise<'erased' | 'empty' | 'over'> {
     const placed = await this.#placed(purgeId);
     if (placed?.purge.state !== 'tombstoned') return 'over';
@@ -227,7 +227,7 @@ function sizeOf(records: readonly DoomedRow[]): number {
   return records.reduce((sum, { size }) => sum + size, 0);
 }
 
-/** Returns the scope's digests, session, source and time as values of a statement; null for those it does not name. */
+/** Returns digests, session, source and time of a scope as values of a statement; null for a missing member. */
 function valuesOf(scope: PurgeScope): [readonly string[] | null, ...(string | number | null)[]] {
   const before = 'before' in scope ? Date.parse(scope.before) : null;
   return [

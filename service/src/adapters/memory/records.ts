@@ -38,9 +38,9 @@ import { MEMORY } from './statements.ts';
 
 /** Reads a tenant's records: whole, as proofs, and as items of a list or a search. */
 
-/** Bound on retrieved records: a reference without a space may name one record in each of several spaces. */
+/** Bound on the records of one retrieval: a reference without a space may name a record in each of several spaces. */
 const OBJECTS_MAX = 256;
-/** Proofs computed between two checks of the deadline, from the rows of one statement: about 100 kB of records. */
+/** Proofs between two checks of the deadline. One statement reads their records, which have about 100 kB. */
 const PROOFS_PER_LOOK = 64;
 
 /** Tool outputs that one statement reads for a list. */
@@ -97,7 +97,7 @@ export class Records {
 
   /**
    * Proves that the store has the candidates, by reading all their bytes. `isPartial`: the deadline left some unread.
-   * It does not wait for the generation before the first proofs, because the caller's is rarely outdated.
+   * The first proofs are made before `state` has the generation, because the caller's generation is rarely outdated.
    */
   async prove(
     question: ServiceQuestion,
@@ -268,7 +268,7 @@ export class Records {
       texts,
     );
     const found = new Map<string, ProofRow>();
-    // If several records have the text, the first one proves it: it is set last.
+    // If several records have the text, the oldest record proves it, because it is set last.
     for (const row of held.toReversed()) {
       if (row.text_digest !== null) found.set(row.text_digest, row);
       found.set(row.digest, row);
@@ -278,7 +278,7 @@ export class Records {
     return names.map((digest) => {
       const row = found.get(digest);
       if (row === undefined) return { digest, state: purged.has(digest) ? 'purged' : 'unknown' };
-      // A record with masked secrets differs from the prompt's text, so its proof must not allow leaving that out.
+      // A record with masked secrets is not the text of the prompt, so it must not let this text be left out.
       if (row.redactions > 0) return { digest, state: 'not_checked' };
       const { ref, bytes } = row;
       return { digest, state: 'durable', bytes: bytes.length, pop: proofOf(nonce, bytes), ref };
@@ -315,9 +315,9 @@ function wholeOf({ bytes, message }: WholeRow): string {
 }
 
 /**
- * A name of a record or text as four values of a statement, of which one or two are not null. A record has a digest and
- * a reference, and a record of one text also those of its text. A text's digest comes with its reference, for which the
- * table has an index.
+ * The name of a record or text as four values of a statement, of which one or two are not null. A record has a digest
+ * and a reference. A record of one text also has the digest and the reference of this text. The table has an index for
+ * references only, so the reference of a text accompanies its digest.
  */
 type NameValues = readonly [
   digest: string | null,

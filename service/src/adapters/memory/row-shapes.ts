@@ -29,7 +29,7 @@ export interface ItemRow extends OriginRow {
 
 type SaidRow = Omit<ItemRow, 'role'> & { readonly role: Provenance['role'] };
 
-/** Returns the item of a row, without its text. Its id has the number of the record and the index of the text in it. */
+/** Returns the item of a row, without its text. The item's id names the record's number and the text's index in it. */
 export function factsOf(row: SaidRow): ItemFacts {
   return {
     item_id: `it_${row.record_id}.${row.message}`,
@@ -65,7 +65,7 @@ export interface FoundText extends SaidItem {
   readonly passage: RecalledPassage;
 }
 
-/** Returns the items that the question allows, and whether there were more. Passages of one text get different ids. */
+/** Returns the items that the question allows, and whether there are more. Passages of a text get different ids. */
 export function recalledItems(
   found: readonly FoundText[],
   { kinds, scoreMin, itemsMax }: Pick<ServiceQuestion, 'kinds' | 'scoreMin' | 'itemsMax'>,
@@ -93,7 +93,7 @@ export function objectOfItem(itemId: string): number {
   return digits === undefined ? -1 : Number(digits);
 }
 
-/** Makes an item that shows `text`. It is verbatim if `text` is the whole of a record that consists of one text. */
+/** Makes an item that shows `text`. The item is verbatim if its record consists of exactly this text. */
 function itemOf({ facts, whole }: SaidItem, text: string): MemoryItem {
   const isWhole = facts.provenance[0]?.text_digest !== undefined && text === whole;
   return { ...facts, text, verbatim: isWhole, tokens: estimateTextTokens(text) };

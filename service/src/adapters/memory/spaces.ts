@@ -30,7 +30,7 @@ export class Spaces {
     this.#tenant = tenant;
   }
 
-  /** Finds a space, with the database's present epoch: after a restore no node may report the old one. */
+  /** Finds a space. Reads the epoch again each time, because after a restore no node may report the old epoch. */
   async find(space: string): Promise<FoundSpace> {
     const row = await this.#rows.get<StateRow>(MEMORY.spaceState, this.#tenant, space);
     return { state: stateOf(space, row), id: row?.id ?? undefined, bytes: row?.bytes ?? 0 };
@@ -41,8 +41,8 @@ export class Spaces {
   }
 
   /**
-   * Returns how many more records the plan allows; Infinity without a limit. Batches of two spaces at the same moment
-   * may exceed it by one batch, because each locks only the row of its space.
+   * Returns how many more records the plan allows; Infinity without a limit. Two concurrent batches of different spaces
+   * may exceed the limit by one batch, because each locks only the row of its space.
    */
   async room(): Promise<number> {
     const found = await this.#rows.get<{ room: number | null }>(MEMORY.planRoom, this.#tenant);

@@ -1,6 +1,6 @@
 /**
- * The statements on spaces, records and purges that SQLite and PostgreSQL share. Each names the tenant, as $1. For
- * captures, the index and recalls each of the two has its own.
+ * The statements on spaces, records and purges that SQLite and PostgreSQL share. Each names the tenant, as $1, except
+ * `health` and `unfinishedPurges`. For captures, the index and recalls each of the two has statements of its own.
  */
 
 /** Columns of a record and its origin. Tables: r (objects), s (tenant_spaces), c (sources). */
@@ -14,7 +14,7 @@ const ORIGIN = `r.digest, r.ref, s.name AS space, r.text_digest, r.source_id AS 
 const ORIGIN_JOINS = `JOIN tenant_spaces s ON s.tenant_id = $1 AND s.id = r.space_id
   JOIN sources c ON c.tenant_id = $1 AND c.space_id = r.space_id AND c.id = r.source_id`;
 
-/** Selects the number of the space whose name is $2, so that no query before the statement is needed. */
+/** Selects the number of the space whose name is $2, which saves a query before the statement. */
 export const SPACE_NAMED =
   '(SELECT s.id FROM tenant_spaces s WHERE s.tenant_id = $1 AND s.name = $2)';
 
@@ -26,7 +26,7 @@ const SCOPE = `($3::text[] IS NULL OR r.digest = ANY($3))
   AND ($6::bigint IS NULL OR r.observed_at < $6)`;
 
 /**
- * Condition of a page of items; its values are $3 to $9. It selects from `texts`, so only the page's records are read.
+ * Condition of a page of items; its values are $3 to $9. It is on `texts`, so only the records of the page are read.
  */
 const LISTED = `t.tenant_id = $1 AND t.space_id = ANY($2::integer[])
         AND ($3::text IS NULL OR t.role = $3) AND ($4::text IS NULL OR t.session = $4)
@@ -63,7 +63,7 @@ export const MEMORY = {
     WHERE tenant_id = $1 AND id = $2`,
   bumpSpace: `UPDATE tenant_spaces SET counter = counter + 1 WHERE tenant_id = $1 AND id = $2`,
 
-  /** What a batch must know about the space: purged digests, records, references and texts that it already has. */
+  /** Returns which digests of a batch the space has purged, and which records, references and texts it already has. */
   known: `SELECT 'purged' AS what, p.digest AS name, 0 AS id FROM purged p
       WHERE p.tenant_id = $1 AND p.space_id = ${SPACE_NAMED} AND p.digest = ANY($3::text[])
     UNION ALL SELECT 'record', r.digest, r.id FROM objects r

@@ -32,7 +32,7 @@ export interface MemoryEngine extends PurgedIndex {
   rewrite?(): Promise<void>;
 }
 
-/** Returns a function that makes the store of a tenant, and each only once. */
+/** Returns a function that returns the store of a tenant. Each store is made only once. */
 export function tenantStores(control: ControlEngine, memory: MemoryEngine) {
   const storeOf = (tenant: string) => ({
     ...tenantControl(control, tenant),
@@ -105,7 +105,7 @@ export type AskedText = ServiceQuestion & RecallQuestion;
 export type FoundItems = Pick<ServiceAnswer, 'items' | 'exchanges' | 'sessions' | 'isTruncated'>;
 
 export interface StartedSearch {
-  /** Resolves when the search's first queries are answered. To save a round trip, they go with those of the proofs. */
+  /** Resolves when the search's first queries are answered. They share a round trip with the queries of the proofs. */
   readonly ready?: Promise<unknown>;
   recall(): Promise<FoundItems>;
 }
@@ -123,7 +123,7 @@ export async function answerTo(
   const stating = spaces.state(question.space);
   const proving = records.prove(question, stating);
   const [state, proven] = await Promise.all([stating, proving, started?.ready]);
-  // A search is not interrupted, as it takes some 20 ms. It is left out if the deadline has passed before.
+  // A search takes some 20 ms and is not interrupted. It is left out if the deadline has passed before it begins.
   const isLate = started !== undefined && Date.now() > deadlineAt;
   const found =
     started === undefined || isLate ? { items: [], isTruncated: false } : await started.recall();

@@ -1,13 +1,13 @@
 import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 
-/** Calls the console of a service, on this machine or another. It follows no redirect: the token is for one host. */
+/** Calls the console of a service, on this machine or another. Follows no redirect: the token is for one host. */
 
 export interface ConsoleEndpoint {
   /** The service's address without a path: `https://svc.example.com`. */
   readonly url: URL;
   readonly token: string;
-  /** The certificate of a service on this machine, trusted whatever name it has. */
+  /** The certificate of a service on this machine. It is trusted, whatever host it names. */
   readonly certificate?: string | undefined;
 }
 
@@ -28,7 +28,7 @@ interface HttpAnswer {
 
 /** Deadline of a call: the service itself answers or refuses within ten seconds, and a slow network may double that. */
 const WAIT_MS = 20_000;
-// Deadline of a check whether the service answers: on this machine it takes milliseconds, under load some hundred.
+/** Deadline of a check whether the service on this machine answers. It takes milliseconds, under load some hundred. */
 const READY_MS = 3000;
 /** Bound on an answer: a page of 100 providers of 500 models each has at most 13 MB. */
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
@@ -93,8 +93,8 @@ function ask(
       agent: false,
       signal: AbortSignal.timeout(waitMs),
       rejectUnauthorized: true,
-      // svc calls the service by an address that its certificate does not name. So only this exact certificate is
-      // trusted, whatever its name.
+      // svc calls the service by an address that its certificate does not name. So the name is not checked, and only
+      // this exact certificate is trusted.
       ...(certificate === undefined
         ? {}
         : { ca: certificate, checkServerIdentity: () => undefined }),

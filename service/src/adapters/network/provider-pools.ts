@@ -20,8 +20,8 @@ import {
 
 /**
  * Connections from a service to providers: TLS only, to public addresses and the networks that the operator allowed,
- * without a network proxy. Presets of one origin share a pool. A custom provider has its own, so no tenant can get a
- * connection that leads to another tenant's gateway.
+ * without a network proxy. Presets of one origin share a pool. Each custom provider has a pool of its own, so no tenant
+ * can get a connection that leads to another tenant's gateway.
  */
 
 interface EgressOptions {
@@ -37,7 +37,7 @@ interface EgressOptions {
  * and with fewer connections a tenant's long answers would delay the others.
  */
 const CONNECTIONS_MAX = 4_096;
-/** Bound on pools; the least recently used is closed. */
+/** Bound on pools. The least recently used pool is closed. */
 const POOLS_MAX = 2_000;
 
 export class ProviderPools implements ProviderLinks {

@@ -4,7 +4,7 @@ import { createSecureContext } from 'node:tls';
 import { codeOf, FileError } from '../../../../src/adapters/files/file-error.ts';
 import { isPrivate } from '../../../../src/adapters/files/private-folder.ts';
 
-/** Loads a certificate and its key from PEM files, and checks them before they are used. */
+/** Loads a certificate and its key from PEM files, and checks that they belong together. */
 
 export interface TlsFiles {
   readonly cert: string;

@@ -22,8 +22,8 @@ import type { TenantTermKeys } from './term-keys.ts';
 import { bytesArray } from './wire-values.ts';
 
 /**
- * Captures a batch of records. The space's row is locked, so batches of a space run one after the other, and `seq`
- * follows the order of their commits. A batch takes two messages and a commit, however many records it has.
+ * Captures a batch of records. The space's row is locked, so batches of a space run one after the other, and the commit
+ * sequence `seq` follows the order of their commits. A batch takes two messages and a commit, whatever its size.
  */
 
 export async function capture(
@@ -32,7 +32,7 @@ export async function capture(
   batch: CaptureBatch,
 ): Promise<CaptureOutcome> {
   const spaces = new Spaces(rows, place.tenant);
-  // The space's row is locked first, so no other transaction changes the rows that the next statement reads.
+  // The first statement locks the space's row, so no other transaction changes the rows that the next one reads.
   const lock = () =>
     Promise.all([
       lockSpace(rows, place.tenant, batch.space),
@@ -48,7 +48,7 @@ export async function capture(
     const state = await spaces.state(batch.space);
     if (isStale(batch, state)) return { state, results: undefined };
     await makeSpace(rows, place.tenant, batch.space);
-    // Another node may have created and filled it a moment ago.
+    // Another node may have created and filled the space a moment ago, so read it like an existing one.
     [space, held, room] = await lock();
     if (space === undefined) {
       return { state, results: batch.objects.map((): ObjectState => 'quota') };
@@ -99,7 +99,7 @@ export async function makeSpace(
   tenant: string,
   space: string,
 ): Promise<LockedSpace | undefined> {
-  // Two nodes may choose the same number for two spaces. Then one of them adds no row, and tries again.
+  // Two nodes may choose the same number for two spaces. Then one of the nodes adds no row, and tries again.
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- The next attempt depends on this one.
     const found = await lockSpace(rows, tenant, space);
@@ -277,8 +277,8 @@ class BatchWriter {
   }
 
   /**
-   * Updates records that the space had before the batch: sets a newer time, and marks a text as verified if the batch
-   * has it verified. On SQLite, sayAgain() does the same.
+   * Updates records that the space had before the batch: sets a newer time, and marks a text as verified if it is
+   * verified in the batch. On SQLite, sayAgain() of src/adapters/store/records.ts does the same.
    */
   #sayAgain(): Promise<number>[] {
     const { again } = this.#plan;
@@ -334,7 +334,7 @@ function newest(digests: readonly string[], times: readonly number[]) {
   return { digests: [...latest.keys()], times: [...latest.values()] };
 }
 
-/** Sums over the records that one session and client gave to a batch. */
+/** Sums over the records of a batch that came from one session and client. */
 interface SourceSum {
   readonly session: string;
   readonly client: string;

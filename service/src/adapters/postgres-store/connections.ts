@@ -19,8 +19,8 @@ import { MemoryError } from '../../../../src/core/errors.ts';
 
 /**
  * Runs transactions on PostgreSQL over a pool of a few connections. Every wait has a deadline, in this process and on
- * the server. svc uses no session state, so a connection pooler may be in between. `look` sends one message and opens
- * no transaction. `note` is the same as `write`.
+ * the server. svc uses no session state, so a connection pooler may be between it and the server. `look` sends one
+ * message and opens no transaction. `note` is the same as `write`.
  */
 
 export interface ConnectionOptions {
@@ -77,7 +77,7 @@ const WRITE = 'BEGIN';
 
 export class Connections {
   readonly all: Transactions;
-  /** Transactions of recalls and captures. They leave some connections free, so requests to models still pass. */
+  /** Transactions of recalls and captures. They leave some connections free for all other work: see RESERVED_SHARE. */
   readonly memory: Transactions;
   readonly #statementMs: number;
   readonly #server: ServerAddress;
@@ -109,7 +109,7 @@ export class Connections {
     return (await this.#search.writing()).origin;
   }
 
-  /** Drops the server, so that the next call connects and runs `settle` again. */
+  /** Drops the found server, so that the next call connects and runs `settle` again. */
   async lookAgain(): Promise<void> {
     this.#search.lose(await this.#search.writing());
   }
@@ -188,7 +188,7 @@ export class Connections {
         return await this.#attempt(found, work, until);
       } catch (error) {
         const isLate = this.#isClosed || performance.now() > until;
-        // If the server allows fewer connections, those that this node has serve all calls one after the other.
+        // If the server allows no further connection, all calls share those that this node has.
         if (isFull(error)) this.#slots.narrow(found.pool.totalCount);
         const isLast = attempt >= ATTEMPTS && !(isFull(error) && found.pool.totalCount > 0);
         if (!mayRunAgain(error, work.isRepeatable) || isLate || isLast) throw asMemoryError(error);
@@ -261,10 +261,10 @@ function cancel({ host, port }: ServerAddress, client: PoolClient): void {
   socket.unref();
 }
 
-/** How long svc uses fewer connections after the server refused one. */
+/** How long svc uses fewer connections after the server has refused a connection. */
 const NARROW_MS = 5000;
 
-/** Bounds concurrent work. Further work waits for a place, but not for long. */
+/** Bounds concurrent work by a number of places. Further work waits for a place, up to a deadline. */
 class Slots {
   readonly #count: number;
   #limit: number;

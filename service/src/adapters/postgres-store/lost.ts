@@ -1,7 +1,7 @@
 import { within } from '../../../../src/adapters/within.ts';
 import { MemoryError } from '../../../../src/core/errors.ts';
 
-/** Says how a call to PostgreSQL failed, and whether it may run again. The codes are PostgreSQL's SQLSTATE. */
+/** Tells how a call to PostgreSQL failed, and whether the call may run again. The codes are PostgreSQL's SQLSTATE. */
 
 const READ_ONLY_TRANSACTION = '25006';
 /** Serialization failure and deadlock: the transaction may run again at once. */
@@ -14,7 +14,7 @@ export class LostConnection extends Error {
   override readonly name = 'LostConnection';
 }
 
-/** Thrown if the result of a commit is unknown: the database or its standby may or may not have it. */
+/** Thrown if the result of a commit is unknown: the database or its standby may have it or not. */
 export class UncertainCommit extends Error {
   override readonly name = 'UncertainCommit';
 }
@@ -30,8 +30,8 @@ export function codeOf(error: unknown): string {
 }
 
 /**
- * Says whether the connection failed and not the statement. Codes 57P01 to 57P03 mean that the server shuts down or
- * starts, 08… a failed connection. An error without such a code, such as ECONNRESET, comes from the socket.
+ * Says whether the connection failed and not the statement. The codes 57P… mean that the server shuts down or starts,
+ * 08… that the connection failed. An error without a code of PostgreSQL, such as ECONNRESET, comes from the socket.
  */
 export function isGone(error: unknown): boolean {
   if (error instanceof LostConnection || error instanceof UncertainCommit) return true;

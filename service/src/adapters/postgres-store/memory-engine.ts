@@ -19,7 +19,7 @@ import { keepCounts, PostgresSource, type WordCount } from './postgres-source.ts
 import { INDEX } from './statements/index.ts';
 import type { TermKeys } from './term-keys.ts';
 
-/** Implements the memory of tenants on PostgreSQL: captures, recalls, and the index, which has hashes of words. */
+/** Implements the memory of tenants on PostgreSQL: captures, recalls, and the index, which contains hashes of words. */
 
 /** The database, once it was found and its tables were checked. */
 export interface OpenDatabase {
@@ -119,15 +119,15 @@ interface HeardSignal {
   readonly signal: number;
 }
 
-/** Bound on spaces of a tenant whose last prompt is cached, some 2 kB each. */
+/** Bound on the spaces of a tenant whose last prompt is cached. A prompt has some 2 kB. */
 const SPACES_MAX = 100;
-/** How long a recall waits for the signals of the one before. */
+/** How long a recall waits until the signals of the recall before it are stored. */
 const WAIT_MS = 50;
 
 /**
- * Stores the signals of the last 200 prompts of each space, because recall compares a new prompt with them. They are
- * written after the answer, so no request waits for them, but the tenant's next recall on this node does. A lost
- * signal makes the comparison slightly less exact.
+ * Stores the signals of the last 200 prompts of each space, because a recall compares a new prompt with them. They are
+ * written after the answer, so the request does not wait for them, but the tenant's next recall on this node does. A
+ * lost signal makes the comparison slightly less exact.
  */
 class TenantSignals {
   readonly #tenant: string;
@@ -139,7 +139,7 @@ class TenantSignals {
     this.#tenant = tenant;
   }
 
-  /** Returns the signals for one recall. `heard`: collects what must be written afterwards. */
+  /** Returns the signals for one recall. `heard`: collects the recall's own signals, for write(). */
   in(rows: Rows, heard: HeardSignal[]): SharedSignals {
     return {
       of: (space) => waitFor(this.#of(rows, space)),

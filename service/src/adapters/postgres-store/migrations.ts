@@ -7,7 +7,7 @@ import { MemoryError } from '../../../../src/core/errors.ts';
 
 /**
  * Updates the tables to this version of svc by numbered migrations. Each runs once for all nodes. The database stores
- * their checksums, so svc refuses a database whose migrations differ from its own.
+ * the checksums of the migrations, so svc refuses a database whose migrations differ from its own.
  */
 
 export interface Migration {
@@ -41,7 +41,7 @@ export async function migrate(
   now: number,
   known: readonly Migration[] = KNOWN,
 ): Promise<readonly number[]> {
-  // Two nodes that make a table at the same moment may collide: the second try finds it.
+  // If two nodes make the table at the same moment, one of them may fail. Its second attempt finds the table.
   await transactions.job(makeMeta).catch(() => transactions.job(makeMeta));
   return transactions.job(async (rows) => {
     await rows.get(SCHEMA.lockMeta);
@@ -79,7 +79,7 @@ export async function readSchema(
   });
 }
 
-/** Begins a new epoch after a restore, because earlier acknowledgements to clients are then invalid. */
+/** Begins a new epoch after a restore, which makes earlier acknowledgements to clients invalid. */
 export async function beginEpoch(transactions: Transactions): Promise<void> {
   await transactions.job(newEpochIn);
 }

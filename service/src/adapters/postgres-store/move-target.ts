@@ -13,8 +13,8 @@ import { TermKeys } from './term-keys.ts';
 import { MemoryError } from '../../../../src/core/errors.ts';
 
 /**
- * Writes a service's data from a file to PostgreSQL. Rows may come twice, because an interrupted move starts again;
- * existing records are skipped. No service starts on the database until the move has ended.
+ * Writes a service's data from a file to PostgreSQL. The same row may come twice, because an interrupted move starts
+ * again; existing records are skipped. No service starts on the database until the move has ended.
  */
 
 export async function openMoveTarget(server: ServerAddress, now: number) {
@@ -33,7 +33,7 @@ export async function openMoveTarget(server: ServerAddress, now: number) {
 export type MoveTarget = Awaited<ReturnType<typeof openMoveTarget>>;
 
 function targetOn(connections: Connections, keys: TermKeys) {
-  // An empty database becomes a large one within minutes, so the planner needs new statistics meanwhile.
+  // The database grows from empty to large within minutes, so the planner needs new statistics during the move.
   const statistics = new Statistics(async () => connections.all);
   return {
     /** Begins a move. Throws MemoryError if the database has data of a service, or of a move from another file. */
@@ -54,7 +54,7 @@ function targetOn(connections: Connections, keys: TermKeys) {
       };
       await connections.all.job((rows) => capture(rows, place, batch));
     },
-    /** Returns those digests for which PostgreSQL has no record, or one whose bytes have another digest. */
+    /** Returns those digests for which PostgreSQL has no record, or a record whose bytes have another digest. */
     async wrongRecords(
       { tenant, space }: MovedSpace,
       digests: readonly string[],

@@ -122,7 +122,7 @@ async function settleOrigin(
   if (before === 'no tables' || isNoted(before, origin)) return;
   const settled = transactions.write(async (rows) => {
     await rows.get(SCHEMA.lockMeta);
-    // Another node may have stored it a moment ago.
+    // Another node may have stored the origin a moment ago.
     const noted = await readNoted(rows);
     if (noted === 'no tables' || isNoted(noted, origin)) return 'same';
     const verdict = judge(noted);
@@ -131,7 +131,8 @@ async function settleOrigin(
     await rows.run(SCHEMA.setMeta, ORIGIN, originText(origin));
     return verdict;
   });
-  // A promoted standby may not accept commits yet. If the epoch stays, it can answer reads already, so do not wait.
+  // A promoted standby may not accept commits yet, but it answers reads. If the epoch does not change, do not wait for
+  // this commit.
   if (judge(before) !== 'replaced') settled.catch(() => undefined);
   else tell(await settled, report);
 }
@@ -181,7 +182,7 @@ async function makeDaysFrom(transactions: Transactions, at: number): Promise<voi
     for (const table of ['receipts', 'audit'] as const) {
       if (names.has(`${table}_${dayOf(start)}`)) continue;
       const statement = makeDay(table, dayOf(start), rangeOf(table, start));
-      // If rows of that day are in the default table already, PostgreSQL refuses, and they stay there.
+      // PostgreSQL refuses if the default table has rows of that day already. They stay there.
       // oxlint-disable-next-line no-await-in-loop -- Each takes a lock on the table for a moment.
       await transactions.write((rows) => rows.run(statement)).catch(() => undefined);
     }

@@ -32,7 +32,7 @@ import type { Connections } from './connections.ts';
 
 /**
  * Reads from PostgreSQL for one recall, in one transaction. A round trip costs more than the rows. So a statement also
- * fetches what the search will ask for next, and later methods return it from memory.
+ * fetches what the search will ask for next, and a later method of this class returns that without a statement.
  */
 
 /** A passage near a requested passage. `place`: the number of the requested passage in the list. */
@@ -67,7 +67,7 @@ export class PostgresSource implements RecallSource {
   readonly #rows: Rows;
   readonly #tenant: string;
   readonly #keys: TenantTermKeys;
-  /** Collects counts of words that the database does not have yet; the caller stores them after the answer. */
+  /** Collects the counts of words that `word_counts` lacks. The caller stores them after the answer. */
   readonly #counted: WordCount[];
   /** The number of passages with a word, by space and word. */
   readonly #many = new Map<string, number>();
@@ -77,7 +77,7 @@ export class PostgresSource implements RecallSource {
   /** The time of each text, by its id. */
   readonly #times = new Map<number, number>();
   readonly #exchanges = new Map<string, ExchangeParts>();
-  /** The spaces of each list of names that was asked for. */
+  /** The spaces that readSpaces() has asked for, by the JSON of the list of their names. */
   readonly #spaces = new Map<string, Promise<Space[]>>();
 
   constructor(
@@ -91,7 +91,7 @@ export class PostgresSource implements RecallSource {
     this.#counted = counted;
   }
 
-  /** Returns undefined, because another node may write and delete at any time. */
+  /** Returns no generation, so that the search caches nothing: another node may write and delete at any time. */
   generation(): undefined {
     return undefined;
   }
@@ -104,7 +104,7 @@ export class PostgresSource implements RecallSource {
     return waitFor(this.readSpaces(names));
   }
 
-  /** Starts to read spaces, so that spaces() need not wait later. */
+  /** Starts to read spaces, so that spaces() finds them read. */
   readSpaces(names: readonly string[]): Promise<readonly Space[]> {
     const key = JSON.stringify(names);
     const asked = this.#spaces.get(key) ?? this.#all<Space>(RECALL.spaces, names);
@@ -116,7 +116,7 @@ export class PostgresSource implements RecallSource {
     return waitFor(this.#count(space, terms, most));
   }
 
-  /** Returns a count that countTerms() has read, because it reads the counts of all words of a question. */
+  /** Returns a count that countTerms() has read before. It reads the counts of all words of a question. */
   countTerm(space: Space, term: string, most: number): Steps<number> {
     return done(Math.min(this.#many.get(nameOf(space, term)) ?? 0, most));
   }
@@ -226,7 +226,7 @@ export class PostgresSource implements RecallSource {
 
   /**
    * Counts the passages with each word. The same statement reads which passages these are, so that placesOf() needs no
-   * statement for these words.
+   * statement for a word that is not frequent.
    */
   async #count(space: Space, terms: readonly string[], most: number): Promise<TermCount[]> {
     const { id, passages } = space;
@@ -393,7 +393,7 @@ interface CountRow {
   readonly places: string;
 }
 
-/** Bound on counting. The search ignores a word in more passages, so it needs no exact count. */
+/** Bound on counting the passages of a word. The search ignores a more frequent word, so it needs no exact count. */
 const COUNTED_MAX = POSTINGS_MAX + 1;
 
 function nameOf({ id }: Space, term: string): string {
@@ -414,7 +414,7 @@ interface SaidRow extends ItemRow {
   readonly bytes: Uint8Array | null;
 }
 
-/** The texts that one recall has read, which are then available as items without another query. */
+/** The texts that one recall has read. They are available as items without another query. */
 class SaidTexts {
   /** The texts of each record, by the numbers of the space and of the record. */
   readonly #records = new Map<string, readonly { readonly text: string }[]>();
@@ -475,8 +475,8 @@ export interface WordCount {
 }
 
 /**
- * Stores counts of words for later recalls of all nodes. The answer does not wait for it. A lost count is computed
- * again.
+ * Stores counts of words for later recalls on all nodes. The answer does not wait for this write. A lost count is
+ * computed again.
  */
 export function keepCounts(
   connections: Connections,

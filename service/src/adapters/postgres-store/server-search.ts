@@ -8,8 +8,8 @@ import { SERVER } from './statements/server.ts';
 import { MemoryError } from '../../../../src/core/errors.ts';
 
 /**
- * Connects to the database's address until the server there accepts writes, and does so again when the connection is
- * lost. The address may then lead to another server, because a proxy or a managed endpoint follows the primary. A
+ * Tries to connect to the database's address until the server there accepts writes, and tries again when the connection
+ * is lost. The address may then lead to another server, because a proxy or a managed endpoint follows the primary. A
  * former primary that still runs has an earlier timeline and is not used.
  */
 
@@ -21,7 +21,7 @@ export interface FoundServer {
 export interface SearchOptions {
   readonly server: ServerAddress;
   readonly connectionsMax: number;
-  /** Called before any caller gets the server. If it throws, the server is not used. */
+  /** Called before any caller gets the server. If this throws, the server is not used. */
   readonly settle: (found: FoundServer) => Promise<void>;
 }
 
@@ -52,7 +52,7 @@ export class ServerSearch {
     this.#options = options;
   }
 
-  /** Returns the server. Throws MemoryError if it is not found in time; the search continues. */
+  /** Returns the server that accepts writes. Throws MemoryError if none is found in time; the search then continues. */
   async writing(): Promise<FoundServer> {
     if (this.#found !== undefined) return this.#found;
     if (this.#isClosed) throw new MemoryError('unavailable', 'The memory is closed.');

@@ -24,7 +24,7 @@ const TLS_BY_MODE: ReadonlyMap<string, ServerAddress['tls']> = new Map<
   ['verify-full', { rejectUnauthorized: true }],
 ]);
 
-/** Parses an address; undefined if it is invalid. It contains a password, so no error may quote it. */
+/** Parses an address; undefined if it is invalid. No error may quote an address, because it contains a password. */
 export function readServerUrl(text: string): ServerAddress | undefined {
   const [, user = '', password, hostText = '', database = '', query = ''] = FORM.exec(text) ?? [];
   const place = readHost(hostText);

@@ -8,7 +8,7 @@ import { wireValue, type WireValue } from './wire-values.ts';
 
 /** Runs one transaction on one connection. */
 
-/** How long svc waits after the server's own deadline of a statement. Then the connection counts as lost. */
+/** How long svc waits for an answer after the server's own deadline of a statement. Then the connection is lost. */
 const ANSWER_SLACK_MS = 1000;
 const COMMIT_MS = 5000;
 
@@ -94,7 +94,7 @@ export class Session implements Rows {
     }
   }
 
-  /** True if a transaction is open on the server. Without a BEGIN each message is one of its own. */
+  /** True if a transaction is open on the server. Without BEGIN each message is a transaction of its own. */
   get #isOpen(): boolean {
     return this.#hasBegun && this.#plan.begin !== undefined;
   }
@@ -103,7 +103,7 @@ export class Session implements Rows {
     const asked = new Promise<Result>((resolve, reject) => {
       this.#waiting.push({ text, values, resolve, reject });
     });
-    // Send in the next tick, together with all statements that are called in this one.
+    // Send in the next tick, together with all statements that callers add in this tick.
     if (this.#waiting.length === 1) process.nextTick(() => this.#send());
     try {
       return await this.#inTime(asked);
@@ -112,13 +112,13 @@ export class Session implements Rows {
     }
   }
 
-  /** Throws if a pooler has connected another server, whose answers do not count, not even errors. */
+  /** Throws if a pooler has connected another server. This error replaces that server's answers and errors. */
   #checkServer(): void {
     if (!this.#isElsewhere) return;
     throw new LostConnection('The connection leads to another database server than before.');
   }
 
-  /** Sends the next message, once the previous one is answered. The first one also begins the transaction. */
+  /** Sends the waiting statements in one message, once the previous message is answered. The first also sends BEGIN. */
   #send(): void {
     if (this.#isAsking || this.#waiting.length === 0) return;
     this.#isAsking = true;
@@ -203,8 +203,8 @@ interface Field {
 
 /**
  * Sends several statements in one message, which costs one round trip and one write. After an error the server skips
- * the later ones. The statements have no names, so a pooler in transaction mode may be in between. It is passed to
- * `query` of pg's client, which calls `submit` and the handlers.
+ * the later statements. They have no names, so a pooler in transaction mode may be between svc and the server. A Batch
+ * is passed to `query` of pg's client, which calls `submit` and the handlers.
  */
 class Batch {
   readonly #asked: readonly Asked[];
@@ -213,7 +213,7 @@ class Batch {
   #columns: readonly Column[] = [];
   #rows: Record<string, unknown>[] = [];
 
-  /** `onEnd` is called when the server has answered all statements. */
+  /** `onEnd` is called when the server has answered all statements, or after an error. */
   constructor(asked: readonly Asked[], onEnd: () => void) {
     this.#asked = asked;
     this.#onEnd = onEnd;

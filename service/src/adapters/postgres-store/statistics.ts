@@ -8,9 +8,9 @@ import { analyze, STATISTICS } from './statements/upkeep.ts';
  */
 
 const PERIOD_MS = 10_000;
-/** Least growth of a table in pages. Any plan reads these 64 kB fast. */
+/** Pages by which a table must have grown at least. Any plan reads these 64 kB fast. */
 const SMALL_PAGES = 8;
-/** Bound on tables per check; the next check continues. */
+/** Bound on tables that one check updates. The next check updates the rest. */
 const TABLES_MAX = 64;
 
 /** Tables that grow with use and so need new statistics; those of the console stay small. */
@@ -59,7 +59,7 @@ export class Statistics {
   }
 }
 
-/** Updates the statistics of tables that have more than doubled since the last ones. Throws MemoryError. */
+/** Updates the statistics of tables that have more than doubled since their last statistics. Throws MemoryError. */
 export async function keepStatistics(transactions: Transactions): Promise<void> {
   const values = [TABLES, SMALL_PAGES, TABLES_MAX];
   const outgrown = await transactions.read((rows) =>

@@ -6,11 +6,12 @@ import { ARRAY_HEAD, ELEMENT_HEAD, newArray } from './wire-values.ts';
 
 /**
  * Converts words to the keys of the index: 64 bits of a keyed hash, so that the database does not reveal which words a
- * tenant uses. A word's token is its hash with the tenant's secret. Its key in a space is the token, XORed with a mask
- * of the space. So a list of passages belongs to one space, and tokens of two spaces of a tenant can be compared.
+ * tenant uses. A word's token is its hash with the tenant's secret. The word's key in a space is this token, XORed with
+ * a mask of the space. So a key finds passages of one space only, and svc can compare words of two spaces by their
+ * tokens.
  */
 
-/** Half of the bound on a tenant's cached tokens, which take 100 bytes each. A language has 30,000 common words. */
+/** Half of the bound on a tenant's cached tokens. A token takes 100 bytes, and a language has 30,000 common words. */
 const TOKENS_MAX = 32_768;
 const TENANTS_MAX = 64;
 const BIGINT_BYTES = 8;
@@ -61,7 +62,7 @@ export class TermKeys {
   }
 }
 
-/** Computes a tenant's keys for one call, and finds the words of keys. It knows only those words that it was given. */
+/** Computes a tenant's keys for one call, and finds the words of keys, if the call has named these words before. */
 export class TenantTermKeys {
   readonly #own: TenantTokens;
   readonly #texts: TokenTexts = new Map();

@@ -4,7 +4,7 @@ import type { SqlValue } from '../../ports/rows.ts';
 
 export type WireValue = string | Buffer | null;
 
-/** Encodes a value. In an array as text, each element is quoted. */
+/** Encodes a value. A list becomes PostgreSQL's text form of an array: `{1,"two",NULL}`. */
 export function wireValue(value: SqlValue): WireValue {
   if (value === null) return null;
   if (typeof value === 'string') return withoutNul(value);
@@ -29,7 +29,7 @@ function elementText(element: Element): string {
   return `"${/["\\]/.test(text) ? text.replaceAll(/["\\]/g, '\\$&') : text}"`;
 }
 
-/** Removes NUL: PostgreSQL's texts cannot contain it, and no name needs it. */
+/** Replaces NUL by U+FFFD, because PostgreSQL's texts cannot contain it. */
 function withoutNul(text: string): string {
   return text.includes('\0') ? text.replaceAll('\0', '�') : text;
 }
@@ -44,7 +44,7 @@ export const ARRAY_HEAD = 20;
 export const ELEMENT_HEAD = 4;
 const TYPES = { bytea: 17, bigint: 20 } as const;
 
-/** Allocates a binary array: the head, and `bytes` of elements after it. */
+/** Allocates a binary array of `count` elements, which have `bytes` together, and writes its head. */
 export function newArray(type: keyof typeof TYPES, count: number, bytes: number): Buffer {
   const array = Buffer.allocUnsafe(ARRAY_HEAD + count * ELEMENT_HEAD + bytes);
   for (const [at, fact] of [1, 0, TYPES[type], count, 1].entries())

@@ -20,8 +20,8 @@ import { objectOfItem } from '../../core/objects.ts';
 import type { NewObject, ObjectState, TenantStore } from '../../ports/service-store.ts';
 
 /**
- * The memory for model requests of a service: it uses the service's own store in the same process. A record is named
- * by the digest of its text, so the same text is one record, whether the service captured it or a client sent it.
+ * The memory for model requests of a service: it uses the service's own store in the same process. The digest of its
+ * text names a record, so the same text is one record, whether the service captured it or a client sent it.
  */
 
 interface ServiceMemoryParts {
@@ -40,7 +40,8 @@ interface MemoryRights {
 
 const PASSAGES_MAX = 50;
 /**
- * Bounds of a batch, equal to those of the service's own operation, because a recall may have to wait for a batch.
+ * Bounds of a batch, equal to those of the operation that captures for clients, because a recall may have to wait for a
+ * batch. `sizeMax` is in bytes.
  */
 const BATCHES = {
   countMax: CAPTURE_ITEMS_MAX / 4,
@@ -129,7 +130,7 @@ export class ServiceMemory implements RequestMemory {
   }
 }
 
-/** A question that asks for nothing; each caller adds what it asks for. */
+/** The members of a question that asks for neither memories nor proofs. Each caller replaces some of them. */
 const NO_PROOFS = {
   otherSpaces: [],
   humanText: undefined,
@@ -146,8 +147,8 @@ const NO_PROOFS = {
 } as const;
 
 /**
- * Converts a state of the store to one of the memory port. Throws MemoryError for a full space: it may have room
- * later, so the outbox keeps the record and tries again.
+ * Converts a state of the store to a state of the memory port. Throws MemoryError for a full space: the space may have
+ * room later, so the outbox must keep the record and try again.
  */
 function stateOf(state: ObjectState): CaptureState {
   switch (state) {

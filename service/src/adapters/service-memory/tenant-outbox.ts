@@ -15,12 +15,12 @@ import type { LedgerStore } from '../journals/ledger.ts';
  */
 
 const TARGET = 'tenants';
-/** SQLite's page cache: usually only the captures of a second wait. */
+/** Bound on SQLite's page cache. The outbox usually has only the captures of one second. */
 const CACHE_KIB = 2048;
-/** How long closing waits for a lock, which is held for milliseconds. It does not wait for a full disk. */
+/** How long closing waits for another connection's lock, which lasts milliseconds. It does not wait for a full disk. */
 const CLOSE_MS = 2000;
 /**
- * Longest pause between attempts to deliver. An attempt is cheap, and a recovered database gets captures soon.
+ * Longest pause between attempts to deliver. An attempt is cheap, and a database that works again gets captures soon.
  */
 const RETRY_MS_MAX = 1000;
 
@@ -59,12 +59,12 @@ export class TenantOutboxes {
     return this.#outbox.flush(withinMs);
   }
 
-  /** Forgets which captures the store has confirmed, because it may have lost them. They are delivered again. */
+  /** Makes the outboxes accept all captures again, because the store may have lost those that it confirmed. */
   forgetSettled(): void {
     this.#outbox.forgetSettled();
   }
 
-  /** Erases delivered captures from the database's write-ahead log, because a purge must leave no text in it. */
+  /** Erases delivered captures from the outbox's write-ahead log, because a purge must leave no text in any file. */
   eraseDelivered(): void {
     try {
       this.#file.use((rows) => rows.exec('PRAGMA wal_checkpoint(TRUNCATE)'));

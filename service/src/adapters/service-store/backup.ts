@@ -26,7 +26,7 @@ import { SqliteTransactions } from './transactions.ts';
  * tells every client not to rely on earlier acknowledgements.
  */
 
-/** Writes a consistent snapshot of the database, with mode 0600 and synced. It never overwrites a file. */
+/** Writes a consistent snapshot of the database to a new file, with mode 0600, and syncs it. */
 export async function backUpService(folder: string, target: string): Promise<BackupFacts> {
   const source = serviceFile(folder);
   if (!existsSync(source)) throw noService(folder);
@@ -60,7 +60,7 @@ export async function backUpService(folder: string, target: string): Promise<Bac
   }
 }
 
-/** Restores a backup. Throws FileError while a service uses the folder, and for a file that is no whole backup. */
+/** Restores a backup. Throws FileError while a service uses the folder, and for a file that is not a whole backup. */
 export async function restoreService(
   folder: string,
   backup: string,
@@ -99,7 +99,7 @@ export async function restoreService(
   }
 }
 
-/** Checks the service's whole database. Returns what is wrong; '' if nothing is. */
+/** Checks the service's whole database. Returns what is wrong with it, or ''. */
 export async function checkService(folder: string): Promise<string> {
   if (!existsSync(serviceFile(folder))) return 'it does not exist';
   const connection = loadDriver().open(serviceFile(folder));
@@ -203,16 +203,16 @@ function explained(error: unknown, file: string): unknown {
 
 const BATCHES = { countMax: PURGE_DIGESTS_MAX, sizeMax: Infinity, sizeOf: () => 0 } as const;
 
-/** Selects the providers that were deleted since the backup: the audit events name them. */
+/** Selects the providers that the replaced database has deleted: its audit events name them. */
 const DELETED = `SELECT tenant_id, json_extract(event, '$.target.id') FROM present.audit
   WHERE json_extract(event, '$.kind') = 'provider.deleted'`;
 
-/** Copy what a restore must not undo, from the replaced database, which is attached as `present`. */
+/** These statements copy what a restore must not undo from the replaced database, which is attached as `present`. */
 const STATEMENTS: readonly string[] = [
   `UPDATE service_keys AS k SET hash = p.hash, retired = p.retired, rotated_at = p.rotated_at
     FROM present.service_keys p WHERE p.tenant_id = k.tenant_id AND p.id = k.id
       AND p.rotated_at > coalesce(k.rotated_at, 0)`,
-  // The present database knows the current master keys; a backup may still need a retired one.
+  // The replaced database has the current master keys; secrets of the backup may still need a retired one.
   `UPDATE master_keys SET state = 'decrypt_only' WHERE state = 'active'
     AND EXISTS (SELECT 1 FROM present.master_keys WHERE state = 'active')`,
   'INSERT INTO master_keys SELECT * FROM present.master_keys WHERE true ON CONFLICT DO NOTHING',
@@ -221,7 +221,7 @@ const STATEMENTS: readonly string[] = [
   // A deleted provider stays deleted, and its secrets stay destroyed.
   `DELETE FROM secrets WHERE (tenant_id, owner) IN (${DELETED})`,
   `DELETE FROM providers WHERE (tenant_id, id) IN (${DELETED})`,
-  // The present signing key stays active; signatures by the backup's keys can still be checked.
+  // The replaced database's signing key stays active; the backup's keys are kept to check older signatures.
   `INSERT INTO signing_keys SELECT * FROM present.signing_keys WHERE true
     ON CONFLICT (kid) DO UPDATE SET retired_at = excluded.retired_at`,
   `INSERT OR REPLACE INTO secrets SELECT s.* FROM present.secrets s
@@ -229,7 +229,7 @@ const STATEMENTS: readonly string[] = [
   `UPDATE tenants AS t SET status = p.status FROM present.tenants p
     WHERE p.tenant_id = t.tenant_id AND p.status <> 'active' AND t.status = 'active'`,
   'INSERT OR IGNORE INTO receipts SELECT * FROM present.receipts',
-  // These sums only grow, so the present ones include the backup's.
+  // Heads and sums of usage only grow, so those of the replaced database include the backup's.
   'DELETE FROM receipt_heads',
   'INSERT INTO receipt_heads SELECT * FROM present.receipt_heads',
   'DELETE FROM usage_days',
@@ -243,10 +243,10 @@ const REVOKED = ['service_keys', 'admins'].map(
 );
 
 /**
- * Copies from the replaced database what a restore must not undo: revocations, secrets that were replaced because they
- * may have leaked, receipts and purges. `present`: the path of the replaced database. Returns undefined if it has other
- * tables or is broken, which may be the reason for the restore. It is attached and not opened, because DETACH closes it
- * at once, before the file is renamed.
+ * Copies from the replaced database, whose path is `present`, what a restore must not undo: revocations, secrets that
+ * were replaced because they may have leaked, receipts and purges. Returns undefined if that database has other tables
+ * or is broken, which may be the reason for the restore. It is attached to this connection, because DETACH closes it at
+ * once, before its file is renamed.
  */
 async function carryOver(
   to: Database,

@@ -16,7 +16,7 @@ import { createTables } from '../../../../src/adapters/store/schema.ts';
 import { newEpoch, checkSchema, makeTables, ServiceFileError } from './schema.ts';
 
 /**
- * Opens the service's SQLite file. Unlike the local proxy's, a broken file is not replaced by a new one, because an
+ * Opens the service's SQLite file. A broken file is not replaced by a new one, as the local proxy would do, because an
  * empty service would refuse every key. An operator restores a backup.
  */
 
@@ -66,7 +66,7 @@ export function openServiceFile(
 /**
  * Locks the folder, because only one service may run in it, even with its data on a server: the journal of its
  * receipts is in the folder. The lock is SQLite's on the file lock.db, which the system releases if the process is
- * killed. Returns undefined if another process holds it. Close the returned connection to release it.
+ * killed. Returns the connection, whose close() releases the lock; undefined if another process has the lock.
  */
 export function lockServiceFolder(folder: string): Connection | undefined {
   makePrivateFolder(folder);

@@ -34,11 +34,11 @@ import {
 
 /**
  * The memory of tenants in an SQLite file, inside the worker. It uses the tables and the search of the local proxy's
- * store, in which spaces are named `tenant:space`. Only this file adds the tenant to a name and removes it, and checks
- * that everything found belongs to the tenant of the call.
+ * store, in which spaces are named `tenant:space`. Only this file adds the tenant to a space's name and removes it. It
+ * checks that everything found belongs to the tenant of the call.
  */
 
-/** An answer with signals for the running share, which the other worker writes: see core/recall/running-share.ts. */
+/** An answer with signals for the running share (core/recall/running-share.ts). The worker that writes stores them. */
 export interface FoundAnswer extends ServiceAnswer {
   readonly signals: readonly NewSignal[];
 }
@@ -127,7 +127,7 @@ export function sqliteMemory({ database, transactions, signals, bytesMax }: Part
 }
 
 /**
- * Creates the space if it is missing. Returns its number, which is that of `tenant:space` in the local store's tables;
+ * Creates the space if it is missing. Returns its number, which `tenant:space` has in the local store's tables too;
  * undefined if there are too many spaces.
  */
 async function makeSpace(

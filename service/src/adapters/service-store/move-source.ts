@@ -32,8 +32,8 @@ export const MOVED_TABLES = [
   'tenant_spaces',
 ] as const;
 /**
- * Tables that are copied after the records. Captures of the records add rows to `sources`; the copy replaces these,
- * because a source's first time may be that of a purged record. `purged` keeps purged texts out for ever.
+ * Tables that are copied after the records. Capturing the records on PostgreSQL fills `sources`. The copy then replaces
+ * these rows, because a source's first time may be that of a purged record. `purged` keeps purged texts out for ever.
  */
 export const TABLES_BEHIND = ['sources', 'purges', 'purged'] as const;
 export type MovedTable = (typeof MOVED_TABLES)[number] | (typeof TABLES_BEHIND)[number];
@@ -55,7 +55,7 @@ export interface MovedBatch {
 
 /** Rows in one message to the server; a receipt takes 2 kB. */
 const ROWS_AT_ONCE = 500;
-/** Records per transaction: each is cut into passages, and has up to 1 MiB. */
+/** Bounds of a transaction. Each record is cut into passages, and has up to 1 MiB. */
 const RECORDS_AT_ONCE = 64;
 const RECORD_BYTES_AT_ONCE = 4 * 1024 * 1024;
 
@@ -72,7 +72,7 @@ const SKIPPED = `SELECT o.seq, o.id FROM objects o
   JOIN tenant_spaces s ON s.tenant_id = o.tenant_id AND s.id = o.space_id
   WHERE s.tenant_id = ? AND s.name = ? ORDER BY o.seq, o.id LIMIT 1 OFFSET ?`;
 
-/** A row of a record: the columns of NewObject without its texts, and three columns that NewObject does not have. */
+/** A row of a record: the members of NewObject without `texts`, and three columns that NewObject does not have. */
 interface RecordRow extends Row {
   readonly id: number;
   readonly seq: number;
@@ -89,7 +89,7 @@ export function openMoveSource(folder: string) {
   const leave = descriptors.addUser();
   const database = openServiceDatabase({ folder, driver, descriptors, creates: false });
   return {
-    /** Identifies the database: no two databases have the same epoch. */
+    /** The epoch, which identifies the database. */
     epoch: epochOf(database),
     /** The number of purges that have begun but not ended. They must end before a move. */
     unfinishedPurges: database.all("SELECT id FROM purges WHERE state = 'tombstoned'").length,

@@ -43,7 +43,7 @@ const OWN: readonly string[] = [
 
 const META = 'CREATE TABLE service_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)';
 
-/** Identifies these tables: a file with another value has other tables. */
+/** A hash of these tables. A file that stores another value has other tables. */
 const SCHEMA = createHash('sha256').update(OWN.join(';')).digest('hex').slice(0, 16);
 
 /** Thrown if the file is missing, or has the tables of another version. The message is for people. */
@@ -94,7 +94,7 @@ function metaOf(database: Database, name: string): string | undefined {
     ?.value;
 }
 
-/** Makes a new epoch: 8 random characters with 41 bits, so that two databases never have the same one by chance. */
+/** Makes an epoch: 8 random characters with 41 bits, so that two databases never have the same epoch by chance. */
 export function newEpoch(): string {
   return newId('', randomBytes).slice(1, 9);
 }

@@ -15,14 +15,14 @@ import {
 import { replaceFile } from '../../../../src/adapters/files/replace-file.ts';
 
 /**
- * Reads and writes the service's files besides its database: settings, and the pepper, which is part of the hash of
- * every key. The pepper is not in a backup, so nobody can guess keys from a backup. To move a service to another
- * machine, copy the pepper too, or make new keys.
+ * Reads and writes the service's files besides its database: the settings, and the pepper, a secret that is part of the
+ * hash of every key. The pepper is not in a backup, so nobody can test guessed keys with a backup. To move a service to
+ * another machine, copy the pepper too, or make new keys.
  */
 
 const { O_RDONLY, O_NOFOLLOW } = constants;
 const PEPPER_BYTES = 32;
-/** Longest file: service.json has 300 bytes, a chain of certificates 10 kB. */
+/** Bound on the bytes of a file. service.json has 300, a chain of certificates 10,000. */
 const FILE_BYTES_MAX = 1024 * 1024;
 
 /** Returns the flag's folder, else $SVC_SERVICE_HOME, else `service` in the data folder. */
@@ -61,7 +61,7 @@ export async function readPepper(folder: string): Promise<Buffer> {
 }
 
 /**
- * Returns a shell command that makes a new pepper. svc does not make one by itself, because it voids all keys.
+ * Returns a shell command that makes a new pepper. svc does not run it, because a new pepper voids all keys.
  */
 function newPepperCommand(path: string): string {
   const random = `node -p "crypto.randomBytes(${PEPPER_BYTES}).toString('base64url')"`;

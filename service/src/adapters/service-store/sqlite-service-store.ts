@@ -94,8 +94,7 @@ export function openServiceStore(options: ServiceStoreOptions): ServiceStore {
           const found = await read('recall', { tenant, args: [question] }, signal);
           // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The worker is of this build.
           const { signals, ...answer } = found as FoundAnswer;
-          // No call waits for the signals. If one is lost, the comparison with the last 200 prompts is slightly less
-          // exact.
+          // No call waits for the signals. If a signal is lost, later recalls compare with fewer earlier prompts.
           if (signals.length > 0) {
             write('noteSignals', { args: [signals] }).catch(() => undefined);
           }
@@ -107,7 +106,7 @@ export function openServiceStore(options: ServiceStoreOptions): ServiceStore {
   };
 }
 
-/** Makes methods that call the worker's methods of the same names. An AbortSignal among the arguments stays here. */
+/** Makes methods that call the worker's methods of the same names. An AbortSignal is not sent to the worker. */
 function bridge<Store, Name extends keyof Store & string>(
   names: readonly Name[],
   call: Call,
@@ -125,12 +124,12 @@ function bridge<Store, Name extends keyof Store & string>(
   return Object.fromEntries(methods) as Pick<Store, Name>;
 }
 
-/** The calls by name, all with the same kind of input. */
+/** The worker's calls by name, all with the same kind of input. */
 type Calls = Record<string, (input: BridgedCall) => unknown>;
 
 /**
- * Starts the workers. One writes and, while a service runs, another one reads, so that recalls and key look-ups
- * continue while a long text is indexed. A read sees everything that was committed before it.
+ * Starts the workers. One worker writes. While a service runs, another one reads, so that recalls and key look-ups
+ * continue while a long text is indexed. A read sees everything that was committed before the read began.
  */
 class Clients {
   readonly #options: ServiceStoreOptions;

@@ -28,7 +28,7 @@ export interface BridgedCall {
 }
 
 export interface ServiceStoreExtra {
-  /** True: take the folder's lock, because this process serves. Commands open the store without it. */
+  /** True: take the folder's lock, because this process serves. Commands open the store without the lock. */
   readonly serves: boolean;
   readonly creates: boolean;
   readonly spaceBytesMax: number;
@@ -171,7 +171,7 @@ function whatOf(error: unknown): string {
   return failureText(error);
 }
 
-/** How the store's worker answers. Urgent calls run before others: requests and clients wait for them. */
+/** How the store's worker answers. Urgent calls run before others, because requests and clients wait for them. */
 export const STORE_LOOP: LoopOptions = {
   makeStore: ({ folder, extra, descriptors }) =>
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only sqlite-service-store.ts starts the worker.

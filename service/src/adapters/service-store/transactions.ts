@@ -6,7 +6,7 @@ import type { Database } from '../../../../src/adapters/store/database.ts';
  * between the statements of a transaction.
  */
 
-/** Shared statements with their form for SQLite, which has no lists, needs no casts and locks no rows. */
+/** SQLite's form of each shared statement. SQLite has no lists of values, needs no casts and locks no rows. */
 const OWN_STATEMENTS = new Map<string, string>();
 
 function ownStatement(statement: string): string {

@@ -68,13 +68,14 @@ interface SecretSource {
   readonly from: string;
   /** The secret's name in errors: "The master key mk_…". */
   readonly name: string;
+  /** What the operator can do if the secret cannot be read. */
   readonly hint: string;
 }
 
 const { O_RDONLY, O_NOFOLLOW } = constants;
 /** Bound on the bytes of a secret, which is a key or an address. */
 const BYTES_MAX = 4096;
-/** Deadline of a command: a password manager may use the network. */
+/** Deadline of a command that prints a secret: a password manager may use the network. */
 const COMMAND_MS = 10_000;
 
 /** Reads a secret from its source. Throws FileError, which contains none of its bytes. */

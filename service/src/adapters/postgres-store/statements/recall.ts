@@ -18,8 +18,8 @@ const WITH_WORD = `p.space_id + 0 = $2 AND p.keys @> ARRAY[e.key]`;
 const LIST = `coalesce(array_to_string(array_agg(p.n), ','), '')`;
 
 /**
- * Writes a look-up of one row as a subquery. The planner runs subqueries in the written order. Of a join it considers
- * every order: with six tables that took four milliseconds instead of half of one.
+ * Writes a look-up of one row as a subquery. The planner runs subqueries in the written order. For a join it considers
+ * every order of the tables: with six tables that took 4 ms instead of 0.5 ms.
  */
 function lookUp(columns: string, table: string, where: string): string {
   return `(SELECT ${columns} FROM ${table} WHERE ${where} LIMIT 1)`;
@@ -41,7 +41,7 @@ const RECORD = `r.kind, r.created_at, r.digest, r.ref, r.text_digest, r.source_i
   (SELECT m.source FROM texts m WHERE m.tenant_id = $1 AND m.space_id = r.space_id
     AND m.record_id = r.id ORDER BY m.n LIMIT 1) AS mark`;
 
-/** Returns columns and tables for the text with this number, its record and origin. One row per record has bytes. */
+/** Writes columns and tables for the text with this number, its record and origin. One row per record has the bytes. */
 function said(number: string): { readonly columns: string; readonly from: string } {
   const columns = `e.space_id, t.said_ref, t.said_digest, t.role, t.at, t.said_source, t.last_from, t.message,
     t.record_id, r.kind, r.created_at, r.digest, r.ref, r.text_digest, r.source, r.observed_at,

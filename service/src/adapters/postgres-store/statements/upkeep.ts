@@ -2,7 +2,7 @@
 
 export type DayTable = 'receipts' | 'audit';
 
-/** Match a day in a table's name, and bounds of a day: receipt ids, or milliseconds. */
+/** DAY matches a day in a table's name, BOUND a bound of a day: a receipt id, or milliseconds since 1970. */
 const DAY = /^\d{8}$/;
 const BOUND = /^(?:rcpt_[0-9a-z]{26}|\d{1,15})$/;
 
@@ -43,7 +43,7 @@ export function analyze(table: string): string {
 }
 
 export const STATISTICS = {
-  /** Returns tables and partitions that have more than doubled, by $2 pages at least, since their last statistics. */
+  /** Returns tables and partitions that have more than twice the pages of their last statistics and $2 more. */
   outgrown: `SELECT l.relname::text AS name
     FROM unnest($1::text[]) AS n(name)
     JOIN pg_class c ON c.oid = to_regclass(n.name)
