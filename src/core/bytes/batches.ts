@@ -4,7 +4,7 @@ interface BatchLimits<One> {
   readonly sizeOf: (one: One) => number;
 }
 
-/** Splits a list into batches within both limits. An element that is too large by itself is a batch of its own. */
+/** Splits a list into batches within both limits. An element above `sizeMax` becomes a batch of its own. */
 export function* batchesOf<One>(
   list: Iterable<One>,
   { countMax, sizeMax, sizeOf }: BatchLimits<One>,
@@ -24,7 +24,7 @@ export function* batchesOf<One>(
   if (batch.length > 0) yield batch;
 }
 
-/** Cuts a list into pieces of at most `most` elements. */
+/** Cuts a list into pieces of `most` elements; the last piece may have fewer. */
 export function chunksOf<One>(list: readonly One[], most: number): readonly (readonly One[])[] {
   const count = Math.ceil(list.length / most);
   return Array.from({ length: count }, (_, at) => list.slice(at * most, (at + 1) * most));

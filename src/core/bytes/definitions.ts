@@ -16,7 +16,9 @@ export interface Definition {
 const DEFINITIONS_MAX = 2_000;
 /** Characters of a line that are searched: a definition has its name at the beginning. */
 const LINE_CHARS = 160;
+/** Bound on the words in front of a name: no declaration has so many modifiers. */
 const WORDS_MAX = 8;
+/** Characters of a name that are returned. */
 const NAME_CHARS = 40;
 
 /**
@@ -56,7 +58,7 @@ export function fewDefinitions(text: string, most: number): readonly Definition[
   return chosen.filter((_, at) => isSpread(at, chosen.length, most));
 }
 
-/** Chooses `most` of `count` elements, evenly spread. Says whether the element with the index `at` is chosen. */
+/** Says whether the element with the index `at` is among `most` of `count` elements that are evenly spread. */
 function isSpread(at: number, count: number, most: number): boolean {
   return Math.floor((at * most) / count) !== Math.floor(((at - 1) * most) / count);
 }

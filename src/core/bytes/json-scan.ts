@@ -102,7 +102,7 @@ export function stringPrefixEnd(bytes: Buffer, open: number, characters: number)
   return at;
 }
 
-/** Says whether an odd number of backslashes precedes the quote. The search ends at the opening quote. */
+/** Says whether an odd number of backslashes precedes the quote, so that the quote does not end the string. */
 function isEscaped(bytes: Buffer, quote: number): boolean {
   let at = quote - 1;
   while (bytes[at] === BACKSLASH) at -= 1;
@@ -186,7 +186,7 @@ export function keyIs(bytes: Buffer, key: Span, name: string): boolean {
   return true;
 }
 
-// Uses a loop, because keys are short: a call of the native indexOf would cost more.
+// Compares byte by byte, because a key is so short that a call of the native indexOf costs more.
 function hasEscape(bytes: Buffer, { start, end }: Span): boolean {
   for (let at = start; at < end; at += 1) if (bytes[at] === BACKSLASH) return true;
   return false;
@@ -215,6 +215,7 @@ export function listEnd(bytes: Buffer, end: number): number {
   return bytes[close] === CLOSE_BRACKET ? close + 1 : -1;
 }
 
+// Limits of a top-level member's value: the body's own object is the first level of nesting.
 const MEMBER_LIMITS: ValueLimits = { levels: DEPTH_MAX - 1 };
 
 /** Returns where the value of the body's top-level member `key` begins; -1 if there is none. */

@@ -1,4 +1,4 @@
-/** Finds the lines of a text. A line includes its line end, so that the lines together are the text. */
+/** Finds the lines of a text. The `\n` at the end of a line belongs to that line. */
 
 /** Counts the lines of a text; a last line without a line end counts too. */
 export function countLines(text: string): number {

@@ -23,7 +23,7 @@ export class Recent<Key, Value> {
     return value;
   }
 
-  /** Returns the value without counting a use, because moving the entry is most of the cost of `get`. */
+  /** Returns a value and does not count that as a use. `get` is slower, because it moves the entry to the end. */
   peek(key: Key): Value | undefined {
     return this.#values.get(key);
   }

@@ -7,7 +7,7 @@ export type Steps<Result> = Generator<void, Result, void>;
 /** Bytes of work between two yields. Reading them takes about 3 ms. */
 export const STEP_BYTES = 1 << 20;
 
-// Fixed cost of reading one item of a conversation, however short: the number of bytes that take as long.
+// Fixed cost of reading one item of a conversation, as the number of bytes whose reading takes the same time.
 const ITEM_BYTES = 2_048;
 
 /** Runs all steps at once and returns the result. */

@@ -19,17 +19,17 @@ export const BYTES_A_TOKEN = 4;
  * are within 5 %, nineteen of twenty within 18 % (minified code 29 %).
  */
 const WEIGHTS = {
-  // Letters that begin a run of letters and digits; a capital in front belongs to them. The space before a word costs
-  // nothing, and up to nine letters are usually one token.
+  // Letters that begin a run of letters and digits, with a capital in front of them. Up to nine letters are usually one
+  // token, which includes the space before the word.
   word1: 0.9275,
   word10: 1.5815,
   // Positions beyond any real word: two or three letters per token. Not fitted, because there are too few samples.
   word17: 0.4,
   more17: 0.4,
   capitals9: 0.4,
-  // Letters within a run that is not a word, such as `File` in readFile, or most of base64 and hex.
+  // Letters further on in a run of letters and digits, such as `File` in readFile, or most letters of base64 and hex.
   more1: 1.1552,
-  // Up to three digits are one token. After a single space they cost more, because they do not include the space.
+  // Up to three digits are one token. After a single space they cost more, because the space is a token of its own.
   digits1: 1.1265,
   digitsAfterSpace: 2.2301,
   // A run of two spaces or more. A single space is free, because the word that follows includes it.
@@ -46,7 +46,7 @@ const WEIGHTS = {
   kana: 0.747,
   hangul: 0.7595,
   fourBytes: 1.702,
-  // A \u escape of any character. The price lies between those of two and three bytes, because most are Han.
+  // A \u escape of any character. The price is close to that of Han, because most escaped characters are Han.
   hex0: 0.75,
 };
 
@@ -286,7 +286,7 @@ interface Range {
 const ROWS = Object.keys(COUNTED);
 const PAID = Object.keys(WEIGHTS);
 
-/** Returns a number that is unique for a state, because runs and counts are below 32, and prices below 64. */
+/** Returns a number that is unique for a state: counts are below 32, flags below 4, and indexes of PAID below 64. */
 function keyOf({ row, count, isCapital, isEscaping, pays }: State): number {
   const flags = (isCapital === true ? 2 : 0) + (isEscaping === true ? 1 : 0);
   const paid = pays === undefined ? 0 : PAID.indexOf(pays) + 1;
@@ -308,7 +308,7 @@ export function estimateTokens(bytes: Uint8Array, start = 0, end = bytes.length)
   return Math.ceil(tokens);
 }
 
-/** Does the work of estimateTokens in steps. It cuts a long text, and each cut changes the sum by a token or two. */
+/** Does the work of estimateTokens in steps. Each cut between two steps changes the sum by a token or two. */
 export function* estimateSteps(bytes: Uint8Array, start: number, end: number): Steps<number> {
   let tokens = 0;
   let at = start;

@@ -24,9 +24,9 @@ interface ZstdBlock {
 }
 
 const MAGIC = 0xfd2fb528;
-const SKIPPABLE_MAGIC = 0x184d2a50; // The low four bits are free.
+const SKIPPABLE_MAGIC = 0x184d2a50; // The low four bits may have any value (RFC 8878, 3.1.2).
 
-/** Bytes of the largest window that RFC 9659 allows for HTTP. A decoder needs so much memory for a frame. */
+/** Bytes of the largest window that RFC 9659 allows for HTTP. A decoder allocates the window of each frame. */
 export const WINDOW_BYTES_MAX = 8 << 20;
 
 /** Bytes of the largest block (RFC 8878, 3.1.1.2.4). */
@@ -83,7 +83,7 @@ function readFrame(body: Uint8Array, start: number, budget: Budget): ZstdFrame {
   const blockBytesMax = Math.min(windowSize, BLOCK_BYTES_MAX);
   let at = header.blocks;
   let known = 0; // Decoded bytes that the block headers state exactly.
-  let possible = 0;
+  let possible = 0; // The same, with the upper bound for each compressed block.
   for (let isLast = false; !isLast;) {
     budget.blocks -= 1;
     if (budget.blocks < 0) throw tooLarge('The zstd body has too many blocks.');
@@ -146,7 +146,7 @@ function readBlock(body: Uint8Array, at: number, blockBytesMax: number): ZstdBlo
   return { isLast: (header & 1) === 1, kind, end, size };
 }
 
-/** Reads a little-endian unsigned integer. It is exact below 2^53, and larger ones exceed every limit. */
+/** Reads a little-endian unsigned integer. The result is exact below 2^53; a larger one exceeds every limit. */
 function readInteger(body: Uint8Array, at: number, length: number): number {
   let value = 0;
   for (let index = length - 1; index >= 0; index -= 1) {
