@@ -7,7 +7,7 @@
  * developers.openai.com, keep prefix unchanged (2026-11: "newer frontier models", none is named).
  */
 
-/** For each Claude family the newest version that does not bind its thinking; 50 means version 5.0. */
+/** For each Claude family the newest version that does not bind its thinking, times ten: 50 is version 5.0. */
 const CLAUDE_UNBOUND: Readonly<Record<string, number>> = {
   opus: 50,
   sonnet: 50,
@@ -22,8 +22,8 @@ const CLAUDE = /claude-([a-z]+)-(\d)(?:[-.](\d))?(?![\d])/;
 // `claude-instant-1.2`.
 const OLD_CLAUDE = /claude-(?:[123](?:[-.]|$)|instant)/;
 /**
- * The newest GPT version that does not bind its thinking; 55 means 5.5. GPT-5.6 is the first whose documents mention
- * reasoning that is kept between requests, so it may be one of the "newer frontier models".
+ * The newest GPT version that does not bind its thinking, times ten. GPT-5.6 may be one of the "newer frontier models":
+ * its documents are the first that mention reasoning which is kept between requests.
  */
 const GPT_UNBOUND = 55;
 const GPT = /(?:^|[/.])gpt-(\d+)(?:\.(\d))?/;

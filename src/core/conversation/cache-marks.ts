@@ -2,7 +2,7 @@ import { asList, asRecord } from '../bytes/json-fields.ts';
 
 /** Reads the lifetimes in cache marks: how long the provider shall keep the prefix in its cache. */
 
-/** Lifetime of a cache entry without a stated one, in milliseconds: at Anthropic, and at OpenAI for its older models. */
+/** Milliseconds that a cache entry lives if the request states no lifetime: Anthropic, and OpenAI's older models. */
 export const CACHE_DEFAULT_MS = 5 * 60_000;
 
 const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 };
@@ -14,7 +14,7 @@ export function lifetimeMs(value: unknown): number {
   return Number(count) * (UNIT_MS[unit] ?? 0);
 }
 
-/** Returns the longest lifetime that a mark states, on an item or in its content; 0 if no mark states one. */
+/** Returns the longest lifetime that a cache mark of an item or of its content states, in milliseconds; 0 for none. */
 export function markedMs(value: unknown): number {
   const { content, cache_control: mark } = asRecord(value);
   let longest = mark === undefined ? 0 : lifetimeMs(asRecord(mark)['ttl']);

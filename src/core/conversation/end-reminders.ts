@@ -18,8 +18,8 @@ const TYPED_FRAMES: readonly string[] = [
 ];
 
 /**
- * Returns how many characters of an output came from its tool. Only whole reminders at the very end are the
- * client's. One further up came from a file that the tool read, so it is kept.
+ * Returns how many characters of an output came from its tool. Only whole reminders at the very end are the client's.
+ * A reminder further up is from a file that the tool read, so it counts as output.
  */
 export function toolTextLength(text: string): number {
   const typed = typedFrameStart(text);
@@ -43,8 +43,8 @@ function typedFrameStart(text: string): number {
 }
 
 /**
- * Returns where the reminder begins that closes at the end of `text`; -1 without one. A reminder may quote an
- * opening tag, so it begins at the first line with such a tag after the previous reminder.
+ * Returns the index of the reminder whose closing tag ends `text`; -1 if there is none. Such a reminder may quote an
+ * opening tag. So it begins at the first line with an opening tag after the previous reminder.
  */
 function lastReminderStart(text: string): number {
   const nearest = text.lastIndexOf(REMINDER);
@@ -60,8 +60,8 @@ function lastReminderStart(text: string): number {
 const FRAMES_MAX = 16;
 
 /**
- * Returns the messages of the typed frames at the very end of an output; '' without one. A typed frame counts only if
- * whole reminders alone follow it. Otherwise it came from a file that the tool read.
+ * Returns the messages of the typed frames at the very end of an output; '' if there is none. If anything but whole
+ * reminders follows a typed frame, the frame is from a file that the tool read and does not count.
  */
 export function typedInOutput(text: string): string {
   const trimmed = text.trimEnd();

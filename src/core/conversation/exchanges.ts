@@ -24,12 +24,12 @@ export interface Exchange {
   readonly isOpen: boolean;
   /** True if the user stopped the answer, so that the text so far is incomplete. */
   readonly wasInterrupted: boolean;
-  /** True if an item calls a tool or answers a call, maybe one of the exchange before. */
+  /** True if an item calls a tool or answers a call. The call may belong to the exchange before. */
   readonly hasToolState: boolean;
   readonly hasReasoning: boolean;
 }
 
-// Caches the exchanges of each list of items, because several steps of a request need them.
+// Caches the exchanges of each list of items, because several steps of a request read the same list.
 const GROUPED = new WeakMap<readonly ItemTraits[], readonly Exchange[]>();
 
 /** Returns the exchanges in order; none for no items. The list must not change later, because the result is cached. */
@@ -158,7 +158,7 @@ const NOTHING: SoFar = {
   exchange: NO_EXCHANGE,
 };
 
-/** Adds the facts of one item to those of the conversation before it. `before`: undefined for the first item. */
+/** Returns the facts of a conversation up to an item. `before`: the same for the previous item; undefined for none. */
 export function addItem(
   before: SoFar | undefined,
   traits: ItemTraits,
@@ -196,10 +196,9 @@ interface ItemFacts {
 }
 
 /**
- * Adds the folder of a system message to the one that earlier system messages named. Some contain output of hooks and
- * tools, which may quote any document, and they may even come before the client's own message. So if two of them name
- * different folders, neither counts. After the first answer nothing changes the folder, because the conversation must
- * keep its space.
+ * Combines the folder of a system message with the folder of earlier system messages. Such a message may contain the
+ * output of a hook or a tool, which may quote any document, and it may even come first. So if two system messages name
+ * different folders, neither counts. After the first answer the folder stays, because a conversation keeps its space.
  */
 function systemFolders(
   so: SoFar,
@@ -250,7 +249,7 @@ function addToExchange(current: ExchangeStart, traits: ItemTraits, index: number
   };
 }
 
-/** Says whether an item begins an exchange. Consecutive user messages before any model work are one message. */
+/** Says whether an item begins an exchange. Consecutive user messages without model work between them share one. */
 function beginsExchange(
   traits: ItemTraits,
   current: { readonly hasHuman: boolean; readonly isAnswered: boolean },
@@ -258,7 +257,7 @@ function beginsExchange(
   return traits.humanText !== '' && (!current.hasHuman || current.isAnswered);
 }
 
-/** Says whether the model answered, thought or called a tool in this item, or a call was answered. */
+/** Says whether the model answered, thought or called a tool in this item, or the item is only a tool's result. */
 export function isModelWork({ role, hasReasoning }: ItemTraits): boolean {
   return role === 'assistant' || role === 'tool' || hasReasoning;
 }

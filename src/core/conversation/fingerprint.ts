@@ -26,7 +26,7 @@ import {
   type Span,
 } from '../bytes/json-scan.ts';
 
-// String content is hashed as a list with this one text block.
+// If the content of an item is a string, it is hashed as a list with one text block, which these bytes enclose.
 const BLOCK_OPEN = Buffer.from('[{"type":"text","text":');
 const BLOCK_CLOSE = Buffer.from('}]');
 
@@ -72,7 +72,7 @@ export const REASONING_MEMBERS = [
   'thinking_blocks',
 ] as const;
 
-/** Members of an item or a block that are left out of the digest. */
+/** Members of an item or of a content block that are left out of the digest. */
 const UNCOUNTED: readonly string[] = [...MARKS, ...REASONING_MEMBERS];
 
 /** `hasTypedMessages`: a message may state its type, and its text parts may be `input_text` or `output_text`. */
@@ -100,7 +100,7 @@ export function chainFingerprint(previous: string, digest: string): string {
   return hash('sha256', previous + digest, 'base64url');
 }
 
-/** Collects the bytes of the digest. Adjacent bytes of the body are used without a copy. */
+/** Collects the bytes that are hashed. Adjacent bytes of the body become one piece, which is not copied. */
 class CanonicalWriter {
   readonly #bytes: Buffer;
   readonly #forms: ItemForms;
@@ -145,7 +145,7 @@ class CanonicalWriter {
     this.#insert(OBJECT_CLOSE);
   }
 
-  /** Writes an item or a content block without the members of UNCOUNTED. Deeper down, such a name is a tool's data. */
+  /** Writes an item or a content block without its members of UNCOUNTED. In deeper objects, such a member is data. */
   #writeBlock(open: number): number {
     const bytes = this.#bytes;
     this.#keepOne(open);
@@ -171,7 +171,7 @@ class CanonicalWriter {
     return close + 1;
   }
 
-  /** Writes content. It writes a string as a list with one block, which begins with `opening`. */
+  /** Writes the content of an item. A string becomes a list with one block, which begins with `opening`. */
   #writeContent(start: number, opening = BLOCK_OPEN): number {
     const bytes = this.#bytes;
     if (opensString(bytes, start)) {
@@ -251,7 +251,7 @@ function isThinkingBlock(bytes: Buffer, start: number): boolean {
   return [...THINKING_TYPES].some((name) => keyIs(bytes, type, name));
 }
 
-/** An item with role and content is a message, whether it states the type or not. */
+/** An item with role and content whose type is `message` or missing. */
 interface Message {
   /** Offsets at which the values begin. */
   readonly role: number;

@@ -14,7 +14,7 @@ export interface UserText {
   readonly humanText: string;
   /** True if the user stopped the assistant before typing this message. */
   readonly isInterruption: boolean;
-  /** True if the message has a summary of the history so far. */
+  /** True if the message contains a summary of the history before it. */
   readonly isSummary?: true;
   readonly clientOrder?: ClientOrder;
 }
@@ -177,7 +177,7 @@ function typedElement(text: string): string {
   return '';
 }
 
-/** Returns where the element `name` begins if at most an element `environment_details` follows it; otherwise -1. */
+/** Returns the index of the element `name` if it ends the text or only `environment_details` follows; otherwise -1. */
 function opensAtEnd(text: string, name: string): number {
   const body = withoutTrailing(text, 'environment_details').trimEnd();
   return body.endsWith(`</${name}>`) ? body.lastIndexOf(`<${name}>`) : -1;
@@ -189,8 +189,8 @@ const LEADING = /^<([a-z][A-Za-z0-9_-]{0,63})[\s>]/;
 const TRAILING = /<\/([a-z][A-Za-z0-9_-]{0,63})>$/;
 
 /**
- * Removes the client's elements around typed text: dates, open files, todo lists. After the text, only names with an
- * underscore or a hyphen count, because a user may write the others.
+ * Removes the client's elements around typed text: dates, open files, todo lists. Behind the text, an element counts as
+ * the client's only if its name has an underscore or a hyphen, because users write other elements themselves.
  */
 function withoutElements(text: string): string {
   let rest = text.trim();

@@ -23,7 +23,7 @@ export interface LostThoughts {
   readonly refused?: 1;
 }
 
-/** Bound on counted entries. A request of today's largest window has fewer items. */
+/** Bound on the entries that are counted. A request that fills today's largest window has fewer items. */
 const ENTRIES_MAX = 10_000;
 
 /** Counts the lost thoughts that a list of `input_transformations` reports. Undefined for an empty list. */
@@ -53,7 +53,7 @@ function kindOf({ type, reason }: Readonly<Record<string, unknown>>): Counted {
   return Object.hasOwn(DROPPED, asText(reason)) ? (DROPPED[asText(reason)] ?? 'other') : 'other';
 }
 
-/** Matches the sentence in which Anthropic's error names the cause. Some of its words may change. */
+/** Matches the sentence of Anthropic's error message that names the cause, even if some of its words change. */
 const REFUSAL = /\bbound to (?:a|an|the)? ?(?:different|another|other) (?:\w+ )?conversation/i;
 
 /**
@@ -64,7 +64,7 @@ export function isThoughtRefusal(body: string): boolean {
   return REFUSAL.test(body);
 }
 
-/** Says whether a thought was lost because something before it has changed. Then svc finds out who changed that. */
+/** Says whether the provider reports that something before a thought has changed. svc then finds out who changed it. */
 export function isUnfit({ prefix, allowed, refused }: LostThoughts): boolean {
   return prefix !== undefined || allowed !== undefined || refused !== undefined;
 }

@@ -9,9 +9,9 @@ import { isWrapper } from './human-text.ts';
 export interface StatedProject {
   /** The folder that the texts state first. In pi's texts it is the last one; see isPiPrompt(). */
   readonly workingFolder?: string;
-  /** The folder right after a heading that ELEMENT matches. CONTRADICTED: two such folders differ. */
+  /** The folder directly below a heading that ELEMENT matches. CONTRADICTED: there are two, and they differ. */
   readonly place?: string;
-  /** True if the folder came from a block of the system prompt in the form of SIMPLE. */
+  /** True if the folder is from a block of the system prompt that SIMPLE matches. */
   readonly isBlock?: true;
   readonly branch?: string;
   /** The client that writes its environment in this form into a user message. */
@@ -51,7 +51,7 @@ export function isPiPrompt(text: string): boolean {
   return text.slice(0, HEAD_CHARS).includes('inside pi, a coding agent harness');
 }
 
-/** Characters in which svc searches for the sentence. */
+/** Characters at the beginning of a prompt in which isPiPrompt() searches. */
 const HEAD_CHARS = 400;
 
 /**
@@ -80,7 +80,7 @@ function agreedOn(folders: readonly string[]): string | undefined {
 // Codex writes `<cwd>` only in a user message.
 const SYSTEM_MARKS = FOLDER_MARKS.filter(([text]) => text !== '<cwd>');
 
-/** Returns the folder in the last element of a system prompt of pi, also where a person has written its beginning. */
+/** Returns the folder in the `<cwd>` element that ends pi's system prompt, even if the user replaced its beginning. */
 export function folderAtEnd(texts: readonly string[]): string | undefined {
   const text = texts.at(-1)?.trimEnd() ?? '';
   const at = text.lastIndexOf(PI_ELEMENT);
@@ -98,8 +98,8 @@ const ELEMENT =
 const ELEMENT_CHARS_MAX = 1000;
 
 /**
- * Finds the project in the blocks of the system prompt. In Claude Code's simple mode one block states only the folder
- * and the day, and no other block names a folder. svc trusts it, because a whole block is the client's own text.
+ * Finds the project in the blocks of the system prompt. In Claude Code's simple mode a block begins with the folder and
+ * the day, and no other block names a folder. svc trusts that block: only the client decides how a block begins.
  */
 export function projectInPrompt(texts: readonly string[]): StatedProject {
   const folder = agreedOn(texts.flatMap((text) => SIMPLE.exec(text)?.[1] ?? []));
@@ -128,7 +128,7 @@ export function projectInUser(texts: readonly string[]): StatedProject {
   };
 }
 
-/** How a user message's block that describes the environment begins, and which client writes it. */
+/** The beginning of a user message's block that describes the environment, and the client that writes such a block. */
 const WRITERS: readonly (readonly [starts: RegExp, client: string])[] = [
   [/^\s*<environment_context[\s>]/, 'codex'],
   [/^\s*<system-reminder>\s*# Environment\n/, 'claude-code'],

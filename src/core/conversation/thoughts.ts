@@ -5,7 +5,7 @@ import { createHash, hash, type Hash } from 'node:crypto';
  * for word. So the signature alone identifies a thought.
  */
 
-/** Characters of an id. They have 132 bits, so no two thoughts have the same id. */
+/** Characters of an id. They hold 132 bits, so two thoughts never have the same id by chance. */
 const ID_CHARS = 22;
 
 /** Returns the id of a thought. `signature`: the provider's signature, or the encrypted text. */

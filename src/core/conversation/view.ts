@@ -42,18 +42,18 @@ export interface ItemTraits {
   /** True if the user stopped the assistant here, so that the text so far is incomplete. */
   readonly isInterruption: boolean;
   /**
-   * True if the item has the provider's own compaction. The provider reads nothing before it, so a client may edit
-   * that or leave it out, and fingerprints begin anew.
+   * True if the item has the provider's own compaction. The provider reads nothing before such an item, so a client may
+   * change or leave out earlier items, and fingerprints begin anew here.
    */
   readonly isCompaction?: true | undefined;
   /** True if the item replaces the history before it. It may repeat that history's typed texts. */
   readonly isSummary?: true | undefined;
-  /** True if the user's text came inside a tool's output, where a file could have written it. */
+  /** True if the user's text was inside a tool's output, so that it may be the text of a file. */
   readonly isUnverified?: true | undefined;
   /** True if a tool output ends with the reminder in which Claude Code sends what the user typed during the call. */
   readonly holdsFrame?: true | undefined;
   readonly workingFolder?: string | undefined;
-  /** The folder from a part of a system message that describes the environment. CONTRADICTED: two such parts differ. */
+  /** The folder in the part of a system message that describes the environment. CONTRADICTED: two parts differ. */
   readonly place?: string | undefined;
   /** In a user message: the client that writes its environment in this form. */
   readonly statedBy?: string | undefined;
@@ -91,7 +91,7 @@ export interface SoFar {
   readonly systemPlace: string | undefined;
   /** The first folder in a user message before any answer, with the client that writes this form. */
   readonly userFolder: StatedFolder | undefined;
-  /** The branch that is stated first. */
+  /** The first git branch that an item states. */
   readonly branch: string | undefined;
   /** The client's order in the first item of role 'system', if any. */
   readonly systemOrder: ClientOrder | undefined;
@@ -132,7 +132,7 @@ export interface ExchangeStart {
   readonly isAnswered: boolean;
 }
 
-/** The body without its conversation. `value` is the parsed body with the list emptied. */
+/** A body without its conversation. `value` is the parsed body with an empty list in place of the conversation. */
 export interface Shell {
   readonly value: Readonly<Record<string, unknown>>;
   /** Estimated tokens of everything outside the list: system prompt, tools, settings. */
@@ -141,7 +141,7 @@ export interface Shell {
 
 export interface RequestView {
   readonly dialect: Dialect;
-  /** Says whether the reminders at the end of tool outputs count as typed; undefined if `holdsFrame` is true nowhere. */
+  /** Says whether a user's words in reminders behind tool outputs count as typed; undefined if no item has any. */
   readonly readsFrames: boolean | undefined;
   readonly bytes: Buffer;
   /** The span of the list, brackets included; for a Responses `input` string, the string's span. */
