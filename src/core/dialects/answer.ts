@@ -32,15 +32,15 @@ export interface Answer {
   readonly isCutShort: boolean;
   /** The ids of the answer's signed thinking blocks, in order. */
   readonly thoughts: readonly string[];
-  /** The numbers of thinking blocks of the request that the provider dropped or flagged. */
+  /** How many thinking blocks of the request the provider dropped or flagged, by reason. */
   readonly lostThoughts?: LostThoughts;
   readonly usage?: Usage;
   readonly cleared?: Cleared;
   readonly id?: string;
   /** The model that answered, as the provider reports it. */
   readonly model?: string;
-  /** The newest event that states how much of the user's plan is used; see core/meter/quota.ts. */
+  /** The newest event that states how much of the user's subscription is used; see core/meter/quota.ts. */
   readonly limits?: Fields;
-  /** The `usage` object that the provider reported. */
+  /** The numbers of the provider's `usage` object; see usageNumbers(). */
   readonly usageTold?: Fields;
 }

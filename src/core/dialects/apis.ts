@@ -15,7 +15,7 @@ export interface DialectApi {
 
   /** The path of the model route, which is the same for every provider. */
   readonly modelPath: string;
-  /** Paths for counting tokens and for a compaction. svc adds nothing new there, and repeats its edits of the history. */
+  /** Paths for counting tokens and for a compaction. There svc repeats its earlier edits and makes no new ones. */
   readonly helperPaths: readonly string[];
   /** True if clients of this dialect put the version segment into their base URL. */
   readonly baseUrlHasVersion: boolean;

@@ -10,9 +10,9 @@ import type { DialectApi } from './apis.ts';
  * dialect's name, so that a new dialect needs only one more folder under `src/core/dialects/`.
  */
 export interface DialectDescriptor extends DialectApi {
-  /** The member of the request body that has the conversation. It is a list. */
+  /** The member of the request body that holds the conversation as a list. */
   readonly listKey: 'messages' | 'input';
-  /** True if that member may also be a single string, which the user wrote. */
+  /** True if the member `listKey` may also be one string instead of a list: the user's text. */
   readonly takesTextInput: boolean;
   /** The type of a text part in a user message. */
   readonly textPartType: 'text' | 'input_text';
@@ -36,9 +36,9 @@ export interface DialectDescriptor extends DialectApi {
   /** Prices for models whose own cache prices are unknown. */
   readonly cachePrices: CachePrices;
 
-  /** Returns how long the provider caches a prompt if the request does not say, in milliseconds. */
+  /** Returns how long the provider caches a prompt if the request states no lifetime, in milliseconds. */
   cacheDefaultMs(model: string): number;
-  /** Returns the tokens of a picture by the published rule. `size`: undefined if the body only links the picture. */
+  /** Returns the tokens of a picture by the provider's published rule. `size`: undefined for a linked picture. */
   pictureTokens(size: PictureSize | undefined, detail: string): number;
 }
 

@@ -10,7 +10,7 @@ import {
 } from '../bytes/json-fields.ts';
 
 /**
- * Reads an answer, as far as that is the same in every dialect. A subclass for each dialect says what its events mean.
+ * Reads a provider's answer. This class has what all dialects share; each dialect's subclass reads its own events.
  */
 export abstract class DialectAnswer {
   protected readonly text: VisibleText;
@@ -39,7 +39,7 @@ export abstract class DialectAnswer {
     this.readParsed(event);
   }
 
-  /** Skips an event over the size limit. A subclass may look in it for the end of the answer. */
+  /** Skips an event over the size limit. A subclass may find the end of the answer in such an event. */
   skipEvent(_event: LargeEvent): void {}
 
   abstract readBody(body: unknown): void;
@@ -55,7 +55,7 @@ export abstract class DialectAnswer {
     return hasEnded;
   }
 
-  /** Copies the text so far into one string. Until then its pieces keep the texts of whole chunks in memory. */
+  /** Copies the text so far into one string. Its pieces are slices, which keep the whole chunks in memory. */
   settle(): void {
     this.text.settle();
   }
@@ -152,7 +152,7 @@ class VisibleText {
     this.#current = paragraph;
   }
 
-  // Joins the pieces, which copies them. Each is a slice of a larger text, which can then be freed.
+  // Joins the pieces, which copies them, so that the larger texts of which they are slices can be freed.
   settle(): void {
     if (this.#pending.length === 0) return;
     const text = `${this.#paragraphs[this.#current] ?? ''}${this.#pending.join('')}`;
@@ -166,9 +166,12 @@ class VisibleText {
   }
 }
 
+/**
+ * Bounds on what is read of a usage object: its levels of nesting, the members of each object, and the numbers at all
+ * levels. Providers send some twenty numbers.
+ */
 const USAGE_DEPTH = 4;
 const USAGE_MEMBERS_MAX = 64;
-/** Bound on the numbers of a usage object at all depths. Providers send some twenty. */
 const USAGE_NUMBERS_MAX = 256;
 const USAGE_NAME = /^\w{1,64}$/;
 

@@ -58,7 +58,7 @@ export function pathIn(fields: Fields): string {
   return PATH_FIELDS.map((name) => asText(fields[name])).find((path) => path !== '') ?? '';
 }
 
-/** Returns the command of a call of a shell tool. If its words call an inner shell, this is the last word. */
+/** Returns the command of a call of a shell tool. Of a list such as `["bash", "-lc", …]` this is the last word. */
 export function commandIn(fields: Fields): string {
   const command = fields['command'] ?? fields['cmd'];
   if (typeof command === 'string') return command;

@@ -4,7 +4,8 @@ import type { CachePrices } from './descriptor.ts';
 
 /** What both dialects of OpenAI have in common. */
 
-// Prices of OpenAI's cache. Only newer models charge for writing.
+// Prices of OpenAI's cache. Only newer models charge for writing. The ratio of tokens was measured on Codex's usage
+// (bench/README.md).
 export const OPENAI_CACHE: CachePrices = {
   read: 0.1,
   write: 1.25,
@@ -18,9 +19,8 @@ const HOUR_MS = 60 * MINUTE_MS;
 const OPENAI_MODEL = /(?:^|[/:])gpt-(\d{1,2})(?:[.-](\d{1,2}))?(?!\d)/;
 
 /**
- * Returns how long OpenAI caches a prompt, in milliseconds, as its guide says. From GPT-5.6 on it is at least 30 minutes.
- * For GPT-5.5, and by default for GPT-4.1 and the other GPT-5, it is 24 hours, unless the organisation has zero data
- * retention.
+ * Returns how long OpenAI caches a prompt by default, in milliseconds, as its guide says: at least 30 minutes from
+ * GPT-5.6 on; 24 hours for GPT-4.1 and older GPT-5 models, unless the organisation has zero data retention.
  */
 export function openAiCacheMs(model: string): number {
   const [, major = '0', minor = '0'] = OPENAI_MODEL.exec(model.toLowerCase()) ?? [];
@@ -37,7 +37,7 @@ const SHORT_EDGE = 768;
 const TILE = 512;
 const BASE_TOKENS = 85;
 const TILE_TOKENS = 170;
-/** Tiles of a picture of unknown size: as for one of 768 by 1,536 pixels. */
+/** Tiles of a picture of unknown size: as many as a picture of 768 by 1,536 pixels has. */
 const TILES_UNKNOWN = 6;
 
 export function openAiPictureTokens(size: PictureSize | undefined, detail: string): number {

@@ -1,6 +1,6 @@
 import type { Dialect } from '../conversation/view.ts';
 
-/** The smallest question and answer in each dialect, for the demo and the test calls. */
+/** The smallest request and answer in each dialect, for the demo and for calls that test a provider. */
 
 interface DialectSample {
   request(model: string, text: string, isStreamed: boolean): object;

@@ -66,7 +66,7 @@ export const NO_TRAITS: ItemTraits = Object.freeze({
   isReference: false,
 });
 
-/** Returns a call. An id that is no string reads as '', which matches no result. */
+/** Returns a call. An id that is no string becomes '', and '' matches no result. */
 export function toolCall(id: unknown, name: unknown): ToolCall {
   return {
     id: typeof id === 'string' ? id : '',

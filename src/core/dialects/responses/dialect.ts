@@ -38,7 +38,7 @@ export const RESPONSES: DialectDescriptor = {
 class ResponsesAnswer extends DialectAnswer {
   /** The paragraph of each message, by the message's index in the output. */
   readonly #paragraphs = new Map<unknown, number>();
-  /** The ids of the calls that the client must answer, and of the calls that the answer itself already answers. */
+  // The ids of the calls that the client must answer, and of those calls whose results are in this answer already.
   readonly #waiting = new Set<string>();
   readonly #answered = new Set<string>();
 
@@ -47,8 +47,8 @@ class ResponsesAnswer extends DialectAnswer {
   }
 
   /**
-   * Finds the end of the answer in an event over the size limit. The last event repeats the whole output with all
-   * pictures, so it may be that long.
+   * Finds the end of the answer in an event over the size limit. The last event of a stream may be so long, because it
+   * repeats the whole output with all pictures.
    */
   override skipEvent({ head, tail }: LargeEvent): void {
     const status = LARGE_END.exec(head)?.[1];
@@ -154,7 +154,7 @@ class ResponsesAnswer extends DialectAnswer {
 
 const LARGE_END = /"type"\s*:\s*"response\.(completed|incomplete|failed)"/;
 
-/** Returns the last `usage` in the end of an event. A usage object has no strings, so its braces show where it ends. */
+/** Returns the last `usage` in the end of an event. A usage object has no strings, so counting braces finds its end. */
 function lastUsage(tail: string): unknown {
   const [, open = ''] = /^[^]*"usage"\s*:\s*(\{[^]*)$/.exec(tail) ?? [];
   let depth = 0;
@@ -166,7 +166,7 @@ function lastUsage(tail: string): unknown {
   return undefined;
 }
 
-/** Reads an item of Responses, which has a type; without one it is a message. A string is the user's text. */
+/** Reads an item of Responses. An item without a type is a message; a string is the user's text. */
 function readResponsesItem(value: unknown): ItemTraits {
   if (typeof value === 'string') return readUser({ content: value });
   const item = asRecord(value);
@@ -223,7 +223,7 @@ function readUser(item: Fields): ItemTraits {
   };
 }
 
-/** Reads a message in which Codex states the kind of each part, as it does for OpenAI's own address. */
+/** Reads a message in which Codex states the kind of each part. Codex does so if it calls OpenAI's own endpoint. */
 function readMarked(
   item: Fields,
   texts: readonly string[],
@@ -231,7 +231,7 @@ function readMarked(
   const mark = asRecord(item['internal_chat_message_metadata_passthrough']);
   const kinds = mark['content_item_kinds'];
   if (!Array.isArray(kinds)) return undefined;
-  // There is a kind for each part, also for pictures.
+  // Codex states one kind for each part, pictures included.
   const parts = Array.isArray(item['content']) ? item['content'] : texts;
   const typed = parts.filter((_, index) => kinds[index] === 'user.text');
   const own = typed.map((part) =>
