@@ -74,9 +74,9 @@ export interface SightFacts {
   /** True if the provider refused a shortened request of this conversation within the last hour. */
   readonly isRefused: boolean;
   /**
-   * True if the old texts are worth reading: the memory may have them, because an earlier request was read or left
-   * something out; or the cache is cold, and another process may have stored them; or svc only measures them, because
-   * the conversation is bound.
+   * True if reading the old texts can have a result. The memory may have them, because svc has read an earlier request
+   * or left something out. If the cache is cold, another process may have stored them. If the conversation is bound,
+   * svc only measures them.
    */
   readonly isKnown: boolean;
   /** True if no exchange and no round is old enough to be left out. */
@@ -93,7 +93,7 @@ export function decideReading(facts: SightFacts): Outcome | 'reads' {
     return kind === 'compaction' ? 'compaction' : 'side_call';
   }
   if (isReal && facts.isRefused) return 'provider_refused';
-  // Without the ledger svc does not know which texts it has left out, and leaving out others would change the prefix.
+  // Without the ledger svc does not know which texts it left out before. Leaving out others would change the prefix.
   if (!hasBatches && !facts.isLedgerRead) return 'unanswered';
   // At the first request of a conversation the memory has none of its texts, so svc need not read a long history.
   if (isReal && !facts.isKnown) return facts.isShort ? 'nothing_old' : 'not_stored';

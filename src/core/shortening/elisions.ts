@@ -20,7 +20,7 @@ import type { Item, RequestView } from '../conversation/view.ts';
 
 // A batch is recorded at the two newest items at which a request can end, in case the client rewrites its last message.
 const ANCHORS = 2;
-// Characters of an exchange's mark, the name by which a batch has it: 72 bits, so no two exchanges have the same.
+// Characters of an exchange's mark, by which a batch names the exchange: 72 bits, so no two exchanges share a mark.
 const DIGEST_CHARS = 12;
 
 /** A request, its owner, and whether texts are left out or only measured. */
@@ -31,9 +31,9 @@ export interface ElisionPlace {
 }
 
 /**
- * Returns the ledger address of the entry that says that some conversation with this beginning has batches. If that
- * entry is missing, as for most conversations, svc need not look batches up at each item. Undefined if the conversation
- * has no item at which a batch can be made.
+ * Returns the ledger address of the entry that exists if any conversation with this beginning has a batch. Most
+ * conversations have none, and then svc need not look for batches at each item. Undefined if the conversation has no
+ * item at which a batch can be made.
  */
 export function elisionMark({ view, owner, elision }: ElisionPlace) {
   const first = view.items.find(isAnchor);
@@ -56,8 +56,8 @@ export interface FoundBatch {
 }
 
 /**
- * Returns the batches of this conversation. At each item this is the shared batch, which any conversation with the same
- * beginning recorded, and then this conversation's own batch if it differs.
+ * Returns the batches of this conversation. At each item first comes the shared batch, which any conversation with the
+ * same beginning may have recorded, and then this conversation's own batch if the two differ.
  */
 export function batchesIn(
   found: FoundEntries,
@@ -139,10 +139,10 @@ export function elisionEntries(
 }
 
 /**
- * Returns more entries, for a later request that ends before the items at which the batch itself is recorded. Outputs
- * from `firstUnsent` on were never sent in full, so such a request must have their stubs too: each of these outputs is
- * recorded at its own item. An earlier output may have been sent in full, so it is recorded at the first anchor from
- * `firstUnsent` on; so is each exchange.
+ * Returns the entries for a later request that ends before the items at which the batch itself is recorded. Such a
+ * request must have a stub for each output from `firstUnsent` on, because these were never sent in full. So each of
+ * these is recorded at its own item. Earlier outputs may have been sent in full, so they and all exchanges are recorded
+ * at the first anchor from `firstUnsent` on.
  */
 function entriesAtUnsent(
   { batch, omissions, before }: Batch & { readonly before: number },
@@ -168,7 +168,7 @@ function entriesAtUnsent(
   return [...marks].flatMap(([index, noted]): LedgerEntry[] => {
     const { fingerprint } = items[index] ?? {};
     if (fingerprint === undefined || ends.has(index)) return [];
-    // An output after the batch's last one may have the same mark, and does not belong to the batch.
+    // An output after the batch's last output may have the same mark, although it does not belong to the batch.
     const end = Math.min(index + 1, before);
     const leftOut = { before: end, marks: noted };
     return [{ kind: 'shared-batch', elision, tenant, scope, fingerprint, leftOut, at }];

@@ -32,7 +32,8 @@ const NOT_YET: LongCache = { isLong: false, bridged: 0, isOver: false };
  * Returns the decision after a pause of `idleMs` milliseconds; undefined if it does not change. The first pause between
  * the default lifetime and an hour switches the long lifetime on, because the provider must write the prefix again
  * anyway. Three in four of 64 real sessions with such a pause have another one before a pause of more than an hour.
- * After that pause everything is written again, so the long lifetime continues only if it has paid for its last write.
+ * After more than an hour everything is written again, so the long lifetime stays only if it has bridged a pause since
+ * the last write.
  */
 export function afterPause(before = NOT_YET, idleMs: number): LongCache | undefined {
   if (before.isOver || idleMs <= CACHE_DEFAULT_MS) return undefined;
@@ -43,7 +44,7 @@ export function afterPause(before = NOT_YET, idleMs: number): LongCache | undefi
   return isLong ? { isLong: bridged > 0, bridged: 0, isOver: false } : undefined;
 }
 
-/** Share of the prefix that the provider must read from its cache, so that the entry counts as found. */
+/** Share of the prefix that must be read from the cache, so that the long-lived entry counts as found. */
 const SERVED_SHARE = 0.5;
 
 /** Says whether the provider found the long-lived entry. `cacheRead`: the tokens that it read from its cache. */
@@ -52,8 +53,8 @@ export function wasServed(cacheRead: number, prefixTokens: number): boolean {
 }
 
 /**
- * Returns edits that give the cache marks on tools and system prompt a lifetime of an hour, unless the client states
- * one. The provider refuses a long lifetime after a short one, so marks after a short one stay.
+ * Returns edits that give the cache marks on tools and system prompt a lifetime of an hour, unless a mark states one.
+ * The provider refuses a long lifetime after a short one, so the edits end at the first mark with a shorter lifetime.
  */
 export function longCacheEdits(view: RequestView): readonly Edit[] {
   const edits: Edit[] = [];

@@ -12,7 +12,7 @@ export interface MeteredRequest {
   readonly at: number;
   readonly originalTokens: number;
   readonly forwardedTokens: number;
-  /** Tokens of all left-out texts. If it is not the same as in the last request, a batch has changed the prefix. */
+  /** Tokens of all left-out texts. If the number differs from the last request's, a batch has changed the prefix. */
   readonly elidedTokens: number;
   readonly usage: Usage;
   readonly prices: CachePrices;
@@ -31,12 +31,12 @@ export interface Metered {
   readonly state: MeterState;
 }
 
-/** What the price of a conversation's next request depends on. */
+/** The facts about a conversation's last request that the price of the next one depends on. */
 export interface MeterState {
   readonly at: number;
   /** The input tokens of the last request, as the provider counted them. */
   readonly total: number;
-  /** The same without svc, estimated. */
+  /** Estimated input tokens of the last request without svc. */
   readonly directTotal: number;
   readonly elidedTokens: number;
   /** True if the provider has served something from its cache. Some providers have no cache or do not report it. */
@@ -47,20 +47,20 @@ export interface MeterState {
 }
 
 /**
- * Cache misses that count as the provider's, not svc's: two, and 4 % of the requests. In 1 % of real requests the
- * provider's cache should have had the prefix and did not use it.
+ * So many cache misses count as the provider's fault and not as svc's: two, and 4 % of the requests. In 1 % of real
+ * requests the provider's cache should have had the prefix and did not use it.
  */
 const MISSES_FREE = 2;
 const MISS_SHARE_FREE = 0.04;
 /**
- * Most tokens that the provider writes again although it served the prefix, because cache entries end at marks; or this
- * share of the last request, if it is more.
+ * Bound on the tokens that the provider writes again although it served the prefix, because cache entries end at marks:
+ * this number, or this share of the last request if that is more.
  */
 const REWRITTEN_TOKENS = 2_048;
 const REWRITTEN_SHARE = 0.1;
 /** A request shorter than this share of the last one shows that the client compacted or went back. */
 const CUT_SHARE = 0.8;
-/** Share of some 450 real requests after the cache's lifetime that the cache did not serve. */
+/** Measured on some 450 real requests after the cache's lifetime: the share that the cache no longer served. */
 const COLD_SHARE = 0.57;
 
 /** Prices the next request of a conversation. `before`: undefined for the first one. */

@@ -48,8 +48,8 @@ export const KEPT_EXCHANGES = 2;
 /** The texts of an exchange; undefined if it has anything but plain text that memories store word for word. */
 export type ExchangeTexts = readonly RecordText[] | undefined;
 
-// Longest text, in tokens, that is left out if the model has no tool to read it again: a recall returns only a few
-// hundred tokens of it.
+// Longest text, in tokens, that is left out if the model has no tool to read the text again. A recall quotes only a few
+// hundred tokens of a text.
 const TEXT_TOKENS_MAX = 2_000;
 
 /** Says whether an exchange is short enough to be left out of a request that offers no tool to read it again. */
@@ -173,8 +173,8 @@ export interface Omitting {
 }
 
 /**
- * Makes the edits that leave exchanges out, and that add a note to the next user message that stays: it says how many
- * exchanges are missing. A note depends on nothing after it, so later changes do not change the cached prefix.
+ * Makes the edits that leave exchanges out. They also add a note to the next user message that stays: it says how many
+ * exchanges are missing. A note depends on nothing behind it, so a later request repeats the same bytes.
  */
 export function omit(view: RequestView, omissions: readonly Omission[]): Omitting {
   if (omissions.length === 0) return NOTHING;
@@ -219,8 +219,8 @@ function gapsOf(view: RequestView, omissions: readonly Omission[]): readonly Gap
 }
 
 /**
- * Returns the form of a note at an item; undefined if the item takes none. A note is appended to the message's text and
- * is no part of its own, because a client may send the list of one part as a string in a later request (see
+ * Returns the form of a note at an item; undefined if the item takes none. A note is appended to the message's text
+ * instead of becoming a part of its own, because a client may later send a list of one part as a string (see
  * item-edits.ts). Anthropic calls the two messages equivalent (the reference of `messages` in @anthropic-ai/sdk 0.129.0,
  * read 2026-11-30), so the note must be the same text in both.
  */

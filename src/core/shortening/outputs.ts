@@ -28,7 +28,7 @@ import { type Gist, gistOf, isStub } from './stubs.ts';
 import { estimateTokens } from '../bytes/tokens.ts';
 import type { Item, RequestView } from '../conversation/view.ts';
 
-/** The facts about an output that its own item shows. */
+/** The facts about an output that its item alone decides. */
 interface ItemOutput {
   readonly callId: string;
   /** The bytes that a stub replaces: those of `text` only, inside the quotes of a JSON string. */
@@ -41,7 +41,7 @@ interface ItemOutput {
   readonly tokens: number;
   /** The facts about the text that a stub states. */
   readonly gist: Gist;
-  /** True if the memory may store the text unchanged, unless the text has a secret; see isStorable(). */
+  /** True if the memory can store the text unchanged; secrets are not looked for yet. See isStorable(). */
   readonly isStorable: boolean;
   /** True if the client wrote this text instead of the tool's output; see CLIENT_STUBS. */
   readonly isClientStub: boolean;
@@ -118,7 +118,7 @@ function readItemTools(view: RequestView, item: Item): ItemTools {
   };
 }
 
-/** The beginning of a text that Claude Code writes instead of an output if an earlier output has the same file. */
+/** The beginning of the text that Claude Code writes instead of a file if an earlier output has the same file. */
 const UNCHANGED = 'File unchanged since last read';
 
 /** Beginnings of the texts that clients write instead of an output. */
@@ -168,7 +168,7 @@ function bytesOf(
 // longer one for secrets would block all streams too long.
 const TEXT_CHARS_MAX = 128 * 1024;
 
-// Longest output in bytes of JSON, where an escaped character has at most six. A longer one is not decoded.
+// Longest output in bytes of JSON, where an escaped character has at most six bytes. A longer output is not decoded.
 const WRITTEN_BYTES_MAX = 6 * TEXT_CHARS_MAX + 2;
 
 /** Says whether a memory can store and prove a text unchanged. It does not look for secrets, which takes longer. */
@@ -205,7 +205,7 @@ export function outputsOf(view: RequestView, items = view.items): readonly ToolO
   const calls = new Map<string, ItemCall>();
   const counts = new ReadCounts();
   const listed: ToolOutput[] = [];
-  // For each output, the file that its call names.
+  // For each output of `listed`, the file that its call names.
   const paths: string[] = [];
   let isReferring = false;
   for (const [at, item] of items.entries()) {
@@ -276,10 +276,10 @@ function markReferred(
 class ReadCounts {
   /** The counts, by the reference with which a text was first left out. */
   readonly #times = new Map<string, number>();
-  /** For the reference of each output that is such a reading: the reference with which its text was first left out. */
+  /** For the reference of an output that repeats a left-out text: the reference with which that text first left. */
   readonly #origins = new Map<string, string>();
 
-  /** Returns how often an output's text has been read again, this output included. `references`: those in its call. */
+  /** Returns how often an output's text was read again, this time included. `references`: those in its call. */
   count(references: readonly string[], digest: string): number {
     if (references.length === 0) {
       return this.#times.size === 0 ? 0 : (this.#times.get(this.#origin(referenceOf(digest))) ?? 0);
@@ -303,8 +303,8 @@ class ReadCounts {
 }
 
 /**
- * Counts the calls of the newest round with which the model read one of these left-out outputs again. So each call
- * counts only once, in the request that brings its result.
+ * Counts the calls with which the model read one of these left-out outputs again. Only the newest round counts, so that
+ * each call counts once: in the request that brings its result.
  */
 export function countReadings(view: RequestView, elided: readonly ToolOutput[]): number {
   const { items } = view;

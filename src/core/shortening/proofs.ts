@@ -6,8 +6,8 @@ import type { TextRole } from '../memory/reference.ts';
 export const NONCE_BYTES = 32;
 
 /**
- * Returns the proof that a memory has these bytes (a text stands for its UTF-8 bytes): their HMAC-SHA256 in base64url.
- * The key is a new nonce from the one that asks, so no hash that was stored earlier is enough for a proof.
+ * Returns the proof that a memory has these bytes (of a text: its UTF-8 bytes): their HMAC-SHA256 in base64url. The
+ * asker chooses a new nonce as the key, so a memory cannot answer with a hash that it stored before.
  */
 export function proofOf(nonce: Uint8Array, text: string | Uint8Array): string {
   return createHmac('sha256', nonce).update(text).digest('base64url');

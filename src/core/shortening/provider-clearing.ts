@@ -21,7 +21,7 @@ const FIELD = 'context_management';
 const TYPE = 'clear_tool_uses_20250919';
 /** Matches every version of this edit. If the client sends any of them, svc adds none. */
 const TYPE_OF_ANY_DAY = /^clear_tool_uses_/;
-/** Input tokens from which on the provider clears. */
+/** The provider clears outputs in requests with at least this many input tokens. */
 const TRIGGER_TOKENS = 60_000;
 /** Least tokens that the provider clears at once, because each clearing breaks the prompt cache. */
 const CLEARED_TOKENS_MIN = 20_000;

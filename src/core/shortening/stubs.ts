@@ -13,7 +13,7 @@ import { EXCERPT_TOKENS_MAX, referenceOf } from '../memory/reference.ts';
 const FIRST_LINE_CHARS = 40;
 // Characters of an output in which the first line that is not blank is searched for.
 const START_CHARS = 1_024;
-// Matches the header that Codex writes above an output, which says nothing about the output.
+// Matches the header that Codex writes above an output. No stub quotes it, because it does not describe the output.
 const HEADER =
   /^(?:(?:Chunk ID|Exit code|Wall time|Original token count): [^\n]*\n|Process [^\n]*\n)+Output:\n(?:Total output lines: [^\n]*\n)?/;
 // Longest tool name in a stub. Clients and MCP servers choose names, which have at most 64 characters.
@@ -47,7 +47,8 @@ export interface Stub {
   readonly tokens: number;
 }
 
-// Cached by output, because every later request needs the same stubs.
+// Caches the stub by the gist of its output, because every later request has the same stub. Writing the stub of an
+// output of 10 kB takes 100 us.
 const STUBS = new WeakMap<Gist, Stub>();
 
 export function stubOf(output: StubFacts): Stub {
@@ -72,7 +73,7 @@ function describe({ digest, text, gist }: StubFacts): string {
   const names = namesIn(text);
   const [first] = names;
   if (first === undefined) return `${said}. A part: ${command} --lines 1-${PART_LINES}`;
-  // Names in a text say more than its first line: the call before the stub names the file.
+  // The names in a text say more than its first line, because the call before the stub names the file already.
   const listed = names.map(({ name, line }) => `${line} ${name}`).join(', ');
   return `${size}; line ${listed}. A part: ${command} --around ${first.name}`;
 }
