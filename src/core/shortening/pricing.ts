@@ -1,4 +1,4 @@
-import type { Dialect, RequestView, Shell } from '../conversation/view.ts';
+import type { Dialect, RequestView } from '../conversation/view.ts';
 import { LONG_MARK } from '../conversation/binding-models.ts';
 import { CACHE_DEFAULT_MS, lifetimeMs, markedMs } from '../conversation/cache-marks.ts';
 import type { CachePrices } from '../dialects/descriptor.ts';
@@ -44,21 +44,12 @@ function share(price: number, input: number): number {
 }
 
 /**
- * Returns for how many milliseconds after its last use the provider caches a request. Of several lifetimes the longest
- * counts: if svc took a live cache for an expired one, the provider would write everything again.
+ * Returns for how many milliseconds after its last use the provider caches a request. If the request states several
+ * lifetimes, the longest counts: taking a live cache for an expired one would make the provider write everything again.
  */
 export function cacheLifetimeMs(view: Pick<RequestView, 'dialect' | 'items' | 'shell'>): number {
   const ofItems = view.items.at(-1)?.soFar.cacheMs ?? 0;
-  return Math.max(ofItems, ofShell(view.shell, view.dialect));
-}
-
-/** Caches ofShell(). A shell is a request's members besides the conversation; an unchanged one is the same object. */
-const known = new WeakMap<Shell, number>();
-
-function ofShell(shell: Shell, dialect: Dialect): number {
-  const lifetime = known.get(shell) ?? shellMs(shell.value, dialect);
-  known.set(shell, lifetime);
-  return lifetime;
+  return Math.max(ofItems, shellMs(view.shell.value, view.dialect));
 }
 
 function shellMs(value: Fields, dialect: Dialect): number {

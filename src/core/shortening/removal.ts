@@ -4,7 +4,7 @@
  */
 import { tellsExchanges } from '../recall/own-blocks.ts';
 import { answeredRounds, type Exchange, groupExchanges } from '../conversation/exchanges.ts';
-import type { RequestView, Shell } from '../conversation/view.ts';
+import type { RequestView } from '../conversation/view.ts';
 import type { LeftOut } from '../ledger/entries.ts';
 import type { CachePrices } from '../dialects/descriptor.ts';
 import type { MemoryState, Outcome } from '../plan/continuity.ts';
@@ -39,7 +39,7 @@ export interface RequestFacts {
    */
   readonly takesNew: boolean;
   readonly isBound: boolean;
-  /** The names (see backMark) of left-out texts that were sent in full when the newest bound thinking was made. */
+  /** The names (see backMark) of the texts that were sent in full when the newest bound thinking was made. */
   readonly whole?: readonly string[] | undefined;
   readonly isCacheCold: boolean;
   readonly keepRounds: number;
@@ -56,8 +56,7 @@ export interface ShorteningFacts extends RequestFacts {
   /** The result of answeredRounds() for the items. */
   readonly rounds: readonly number[];
   /**
-   * The texts that earlier batches left out. Those of them that may be left out of this request too are in `repeated`
-   * and `omitted`.
+   * The texts that earlier batches left out. `repeated` and `omitted` have those that may leave this request too.
    */
   readonly named: readonly (ToolOutput | Omission)[];
   readonly repeated: readonly ToolOutput[];
@@ -76,7 +75,7 @@ export interface Removal extends Batch {
   readonly otherwise: Outcome;
 }
 
-/** Finds in a request's items what was and what may be left out. */
+/** Finds the texts of a request that earlier batches left out, and those that may be left out now. */
 export function readFacts(request: RequestFacts): ShorteningFacts {
   const { view, batches, outputs } = request;
   const rounds = answeredRounds(view.items);
@@ -208,8 +207,8 @@ function outcomeOf(
 }
 
 /**
- * Returns why exchanges may not be left out with this recall; undefined if they may. They may only if a block at the
- * newest prompt quotes memories.
+ * Returns why no exchange may be left out of a request with this recall; undefined if they may. It takes a block at the
+ * newest prompt that quotes memories.
  */
 export function recallObstacle(
   view: RequestView,
@@ -242,8 +241,8 @@ export function isElidable(output: ToolOutput, tokensMin = OUTPUT_TOKENS_MIN): b
 }
 
 /**
- * Says whether an output may be left out as far as its tool, its readings and the client matter. This depends only on
- * the items up to the output, and on whether the client refers to it later (see `isClients`).
+ * Says whether the tool, the number of readings and the client allow an output to be left out. The result depends only
+ * on the items up to the output, and on whether the client refers to the output later (see `isClients`).
  */
 function mayLeave({ isClients, timesRead, tool }: ToolOutput): boolean {
   return !isClients && timesRead <= LEAVES_AGAIN_MAX && !isKeptTool(tool);
@@ -294,13 +293,9 @@ const SHELLS: ReadonlySet<string> = new Set(['bash', 'shell', 'powershell', 'ter
 const READERS =
   /(?:^|[^a-z])(?:(?:exec|execute|run)_(?:shell_|terminal_)?commands?|memory_(?:get|search))$/;
 
-const known = new WeakMap<Shell, boolean>();
-
 /** Says whether a request offers the model a tool that can read the memory. */
 export function canReadMemory({ shell }: Pick<RequestView, 'shell'>): boolean {
-  const found = known.get(shell) ?? asList(shell.value['tools']).some(reads);
-  known.set(shell, found);
-  return found;
+  return asList(shell.value['tools']).some(reads);
 }
 
 /** Says whether a tool can read the memory. Its name may be in the tool, in its `function`, or in its type. */
