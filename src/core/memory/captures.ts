@@ -14,15 +14,15 @@ import { announcesStep, offersWork, SAYS_WHY } from './next-steps.ts';
 
 /**
  * Decides which parts of a conversation become memories: the user's typed text and the assistant's visible answer,
- * each once. Never reasoning, tool arguments, client wrappers, recalled blocks, fillers, orders of a few words, or
- * half an answer. Secrets are masked before any other code sees the text.
+ * each once. It leaves out reasoning, tool arguments, client wrappers, recalled blocks, fillers, orders of a few words
+ * and incomplete answers. Secrets are masked before any other code sees the text.
  */
 
-// Bound on the characters of a stored text. The longest typed prompts and answers measured are under 30 kB. Of a longer
-// text, which is pasted data, the beginning is stored.
+// Bound on the characters of a stored text. The longest typed prompts and answers measured are under 30 kB. A longer
+// text has pasted data, so only its beginning is stored.
 export const TEXT_CHARS_MAX = 32_768;
 
-/** Returns the record of the user's text; undefined if the text only steers, as "ok" and "commit this" do. */
+/** Returns the record of the user's text; undefined if the text only steers the agent, as "ok" and "commit this" do. */
 export function captureHuman(
   humanText: string,
   own: OwnBlocks = NO_BLOCKS,
@@ -49,7 +49,7 @@ export function captureAssistant(
 
 type AnswerText = RecordText & Pick<MemoryRecord, 'lastFrom'>;
 
-/** Returns the index at which the last text begins in the stored text; 0 if the stored text does not end with it. */
+/** Returns the index of `lastText`, as it is stored, in the stored text; 0 if the stored text does not end with it. */
 function lastFromIn(text: string, lastText: string, heard: Heard): number {
   const clean = cleanAnswer(lastText, heard);
   // cleanAnswer() keeps a short remark that is the whole text, but removes one that has other paragraphs beside it.
@@ -62,8 +62,8 @@ function lastFromIn(text: string, lastText: string, heard: Heard): number {
 
 /**
  * Returns the record of a text from an export, or of one that a user wrote as a memory; undefined if nothing is left.
- * Secrets are masked and private parts removed, because the text may come from anywhere. Blocks of svc are not removed:
- * that happened when the text was first stored, so what looks like one is the user's text.
+ * Secrets are masked and private parts removed, because the text may come from anywhere. Blocks of svc were removed
+ * when the text was first stored, so a passage that looks like a block is the user's text and stays.
  */
 export function captureStored(role: 'user' | 'assistant', text: string): RecordText | undefined {
   const kept = maskSecrets(stripPrivate(text)).text;
@@ -80,8 +80,8 @@ export function questionText(text: string, charsMax: number): string {
 }
 
 /**
- * Returns the question for a preview of recall: for the first prompt of a session, without the list of sessions, and
- * on no branch.
+ * Returns the question for a preview of recall. It asks like the first prompt of a session, on no branch, and without
+ * the list of earlier sessions.
  */
 export function lookQuestion(
   prompt: string,
@@ -106,7 +106,7 @@ export function lookQuestion(
   return { ...place, humanText, assistantText: '', excludeDigests: [], tokensMax, agent };
 }
 
-/** An exchange and its digests. Callers cache it, because masking is slow. */
+/** The texts of an exchange as they would be stored, and their digests. Callers cache this, because masking is slow. */
 export interface CleanExchange {
   /** The user's text as the request has it. */
   readonly humanText: string;
@@ -189,6 +189,7 @@ const PAIRS = [
   ['<|inner_prefix|>', '<|inner_suffix|>'],
 ] as const;
 
+/** Matches texts that may have written reasoning: every form of it contains one of these words. */
 const MAYBE = /think|thought|reasoning|channel|analysis|inner_/i;
 
 // Matches an element of reasoning at the beginning of a line. Without a closing tag it reaches to the end, because
@@ -257,6 +258,7 @@ function literal(mark: string): string {
   return mark.replaceAll(/[[\]|/]/g, String.raw`\$&`);
 }
 
+/** Longest announcement or remark, in characters: a longer sentence says something that may be useful later. */
 const ANNOUNCEMENT_CHARS_MAX = 200;
 
 /** Texts that clients send in the assistant's name when it said nothing. */
@@ -279,6 +281,7 @@ function withoutShortRemarks(text: string): string {
     .trim();
 }
 
+/** A paragraph with fewer terms is a short remark. */
 const REMARK_TERMS_MIN = 3;
 
 /**
@@ -307,10 +310,10 @@ function status(words: string, form: RegExp): Status {
 }
 
 /**
- * Forms of sentences that report a status. V8 compiles a form when a sentence first contains one of its words. Most
- * take less than half a millisecond; a single pattern for all delayed the first answer after a start by 10 ms. They are
- * written for lower case, which halves the time. They have no Unicode classes: a pattern with one takes 400 ms for its
- * first text that is not ASCII.
+ * Forms of sentences that report a status. V8 compiles a form when a sentence first contains one of its words, which
+ * mostly takes less than half a millisecond. A single pattern for all forms delayed the first answer after a start by
+ * 10 ms. The forms match lower case only, which halves the time. They have no Unicode classes: a pattern with one takes
+ * 400 ms for its first text that is not ASCII.
  */
 const STATUS: readonly Status[] = [
   status(
@@ -360,6 +363,7 @@ const STATUS: readonly Status[] = [
     /^(?:all )?(?:done|committed|pushed|merged|shipped|fixed|saved|updated|confirmed|got it|noted|good|great|perfect|excellent|nice|right|sure|correct|yes|no|ok|okay|agreed|makes sense|understood|you(?:'|’)re (?:right|welcome)|(?:good|great|fair|excellent) (?:question|point|catch|call|idea|news)|sounds good|no problem|committed and pushed|build succeeds|success|completed?|finished|both (?:done|merged|pushed)|that(?:'|’)s all|all set|all good)(?: (?:now|successfully|cleanly))?[.! ]*$/u,
   ),
 ];
+/** Longest sentence, in characters, that is compared with STATUS. */
 const STATUS_CHARS_MAX = 140;
 
 /** Returns the text without announcements, status, offers and masked secrets: the part that is useful later. */
@@ -374,7 +378,7 @@ function lastingPart(text: string): string {
     .trim();
 }
 
-/** Matches "✅ All checks passed". */
+/** Matches the signs before a status, as in "✅ All checks passed". */
 const TICK = /^[^\p{L}\p{N}`]{1,4}(?=\p{L})/u;
 
 function isStatus(sentence: string): boolean {

@@ -10,11 +10,13 @@ import { type Call, callsOf, commandIn, pathIn } from '../dialects/dialects.ts';
 
 /** Bound on the bytes of calls that are parsed, newest first. Parsing that many takes some 10 ms. */
 const BYTES_MAX = 1024 * 1024;
+/** Bound on the calls that are read, newest first. */
 const CALLS_MAX = 256;
 /** Bound on edited files, and on read files, of a single call. */
 const CALL_NAMES_MAX = 64;
+/** Bound on the files that concernedFiles() returns. */
 const NAMES_MAX = 256;
-/** Longest patch that is read: a longer one changes the whole project. */
+/** Characters of a patch that are read: a longer patch changes the whole project. */
 const PATCH_CHARS_MAX = 256 * 1024;
 
 const PATCH = '*** Begin Patch';
@@ -55,7 +57,7 @@ export function filesOfSession(view: RequestView): readonly string[] {
   return [...new Set(names)].filter((name) => name !== '').slice(0, SESSION_FILES_MAX);
 }
 
-/** Caches the names of each call, newest first. An item never changes, and parsing 64 calls takes 1 to 2 ms. */
+/** Caches the names in the calls of each item, newest call first. Parsing 64 calls takes 1 to 2 ms. */
 const NAMES = new WeakMap<Item, readonly Names[]>();
 
 function namesFromEnd(
@@ -141,7 +143,7 @@ const PRINTERS: ReadonlySet<string> = new Set(
 );
 // Number of characters of a command that are read. Only commands that write a text are longer.
 const COMMAND_CHARS = 4_096;
-// This sign begins the text that a command writes, so nothing behind it is read.
+// This sign introduces a text that the command writes. The text behind the sign is not read.
 const HERE_DOCUMENT = '<<';
 const WORDS = /'[^']*'|"[^"]*"|[<>]+&?\d?|[^\s'"<>]+/g;
 

@@ -9,8 +9,7 @@ import { stem } from '../recall/stemming.ts';
  * The time is linear in the answer; recalled blocks have a token limit.
  */
 
-// Share of known words from which on a sentence may be an echo. With more than a fourth of new words it says
-// something new.
+// Least share of known words in an echo. A sentence with more than a fourth of new words says something new.
 const REPEATED_SHARE = 0.75;
 // Fewest terms that must remain after echoes are removed: three terms say no more than "as you said".
 const OWN_TERMS_MIN = 4;
@@ -98,9 +97,9 @@ const BEFORE_NOUN =
   /^(?:an?|the|this|that|these|those|my|our|your|his|her|its|their|of|for|in|on|at|to|from|with|about|der|die|das|den|dem|des|ein\p{L}{0,2}|für|von|mit|bei|im|am)$/iu;
 
 /**
- * Says whether a sentence names something that is in the question and in no memory. Then it is no echo, because known
- * words answer a new question. A word is a name if it looks like an identifier, has a capital, or follows an article, a
- * possessive or a preposition.
+ * Says whether a sentence names something that is in the question and in no memory. Such a sentence is no echo: it
+ * answers a new question with known words. A word is a name if it looks like an identifier, has a capital, or follows
+ * an article, a possessive or a preposition.
  */
 function isAboutAsked(
   sentence: string,
@@ -162,7 +161,7 @@ function sentencesOf(text: string): string[] {
   return text.split(/(?<=[.!?]\s|[。！？\n])/u);
 }
 
-/** Words with which people rephrase a statement, besides those of everyday work. */
+/** Stems of words with which people rephrase a statement. EVERYDAY_WORDS has others. */
 const RETELLING_WORDS: ReadonlySet<string> = new Set(
   `actually additionally always answer available based basically belongs both briefly called chosen
   claimed comes configured confirmed consists contains correct currently defined depends details
@@ -251,7 +250,7 @@ function betweenIn(
   return [];
 }
 
-/** Returns a key for each contrast of a sentence, such as "x over y". `isTurned`: that of "y over x". */
+/** Returns a key for each contrast of a sentence, such as "x over y". `isTurned`: returns the key of "y over x". */
 function contrastsIn(sentence: string, isTurned = false): string[] {
   return Array.from(sentence.matchAll(CONTRAST), ([, left = '', word = '', right = '']) => {
     const sides = [left, right].map((side) => termsOf(side).join(' '));

@@ -21,12 +21,12 @@ import { isoTime, isTime } from './times.ts';
 
 export type ReadLine =
   | { readonly kind: 'record'; readonly record: MemoryRecord<SpeakerRole> }
-  /** The line is empty, or nothing of its text may be stored. */
+  /** The line is empty, or its text is empty without its private parts. */
   | { readonly kind: 'nothing' }
   /** `problem` names the field and never quotes the line. */
   | { readonly kind: 'wrong'; readonly problem: string };
 
-/** Writes a line. U+2028 and U+2029 are escaped, because some programs end a line there. */
+/** Writes a line. U+2028 and U+2029 are escaped, because some programs end a line at these characters. */
 export function writeLine(record: MemoryRecord<SpeakerRole> & { readonly ref?: string }): string {
   const { ref, space, role, text, at, conversation, exchange, client, branch } = record;
   const { fingerprint, source, lastFrom: last_from, pin, editedAt, rules } = record;
@@ -69,7 +69,7 @@ export function readLine(line: string, given: { space?: string; now: number }): 
     ...(nameIn(branch) === undefined ? {} : { branch: String(branch) }),
     ...(fields['at'] === undefined ? {} : { isTimed: true as const }),
     ...(fields['source'] === undefined ? {} : { source: 'unverified' as const }),
-    // `lastFrom` is an index in the unmasked text, so it holds only if masking changed nothing.
+    // `lastFrom` is an index in the unmasked text, so it is valid only if masking changed nothing.
     ...(captured.text === text && isLastFrom(lastFrom, captured) && lastFrom !== undefined
       ? { lastFrom }
       : {}),

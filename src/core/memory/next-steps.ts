@@ -1,7 +1,7 @@
 /**
  * Recognises sentences in which the assistant offers work or announces its next step: "Good, now let me check the
- * tests". Several small patterns match one part of a sentence each, because V8 took 40 ms to compile a single large
- * one, which delayed the first answer after a start.
+ * tests". Each of several small patterns matches one part of a sentence. A single large pattern took V8 40 ms to
+ * compile, which delayed the first answer after a start.
  */
 
 /** Says whether a sentence announces a next step. `sentence` must be in lower case. */
@@ -23,13 +23,13 @@ const CONNECTOR = /^(?:and|so|but|now|next|first|then|also|finally|let me start)
 /** Most courtesies, and most connectors after them, that are skipped. */
 const LEADS_MAX = 2;
 
-/** Returns the sentence itself, and what is left of it without one or more of its courtesies and connectors. */
+/** Returns the sentence, and what remains of it without its first courtesies and connectors. */
 function afterLeads(sentence: string): readonly string[] {
   const courteous = repeated(sentence, afterCourtesy);
   return courteous.flatMap((rest) => repeated(rest, afterConnector));
 }
 
-/** Returns the sentence, and what `without` leaves of it if it is applied up to LEADS_MAX times. */
+/** Returns the sentence, and what remains each time that `without` is applied to the rest, up to LEADS_MAX times. */
 function repeated(
   sentence: string,
   without: (rest: string) => string | undefined,
@@ -69,11 +69,11 @@ const KNOWING =
   /^(?:i(?:'ve| have| now have| can see) (?:now )?(?:all|everything|enough|a (?:clear|full|good|complete|thorough|comprehensive)|the (?:full|complete|whole)|full|comprehensive)|now i (?:understand|have|see|know|can see) )/;
 const NEXT = /^(?:now|next|also|then|first)[,:]? /;
 
-/** Matches an announced step in other languages of coding sessions. */
+/** Matches an announced step in German, Spanish, French and Portuguese. */
 const ABROAD =
   /^(?:(?:jetzt|nun|als nächstes|zuerst) )?(?:ich )?(?:schaue|prüfe|führe|starte|suche|öffne|lese|beginne|teste|sehe mir|werde)\b(?: ich)?(?: (?:mir|jetzt|nun|zuerst|als nächstes|die|den|das|dir|alle)\b)|^lass mich\b|^(?:ahora )?(?:déjame|voy a|vamos a)\b|^(?:maintenant,? )?(?:je vais|laisse-moi|laissez-moi)\b|^(?:agora )?(?:vou|deixe-me)\b/;
 
-/** Verbs of the next step, some without their ending. After I_WILL any ending may follow; see doesWhole(). */
+/** Verbs of the next step, some without their ending: after I_WILL any ending may follow. */
 const VERBS =
   `add|address|adjust|correct|help|improve|prepare|draft|tackle|demonstrate|load|analyse|analyze|apply|ask|begin|build|check|clean|commit|compare|confirm|continue|create|debug|delete|dig|do|double-check|edit|examin|explore|extract|fetch|figure|find|fix|gather|get|give|go|grab|handle|have a look|identify|implement|inspect|install|investigat|kill|launch|list|look|make|merge|move|open|parse|plan|proceed|pull|push|put|reread|re-read|rerun|re-run|read|rebase|rebuild|refactor|remove|rename|replace|research|resolve|restart|resume|retry|review|rewrite|run|scan|search|see|set|show|simplify|spawn|stage|start|stop|summarise|summarize|switch|take|test|trace|track|try|understand|update|use|validate|verify|view|wait|walk|work|write`.split(
     '|',
@@ -102,7 +102,7 @@ function doesWhole(rest: string): boolean {
   );
 }
 
-/** Matches a reason or a finding, which makes a sentence worth keeping. "I found the issue!" has neither. */
+/** Matches a reason or a finding, which makes a sentence worth storing. "I found the issue!" has neither. */
 export const SAYS_WHY =
   /\b(?:because|caused by|due to|since|so that|now that|weil|damit|porque|parce que|instead|rather than|otherwise|unless|therefore|root cause|turns out)\b|\bthe (?:problem|issue|cause|bug|reason)(?::| (?:is|was|lies|seems|with|could|may|might|must)\b)|perché|因为|原因|ため|から/i;
 

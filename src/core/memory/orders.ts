@@ -1,6 +1,6 @@
 /**
  * Recognises typed text that only steers the agent: fillers ("ok", "continue"), menu numbers ("14"), orders of a few
- * words ("commit this and push it"). Such words alone are not stored; their answer is. A text that names something,
+ * words ("commit this and push it"). Such a text is not stored, but the answer to it is. A text that names something,
  * sets a rule or gives a reason is stored.
  */
 
@@ -43,14 +43,15 @@ const ORDER_WORDS = new Set(
     'mach mache mal das es so und den die der einen alles alle jetzt dann du kannst noch einmal committe committen pushe pushen merge mergen teste testen starte baue lösche prüfe zeig ok'
   ).split(' '),
 );
+/** Most words of an order: a longer text of these words mostly says something. */
 const ORDER_WORDS_MAX = 14;
-/** Most words of an order that are not in ORDER_WORDS ("deploy staging"). A text with more mostly says something. */
+/** Most words of an order that are not in ORDER_WORDS, such as "staging" in "deploy staging". */
 const OTHER_WORDS_MAX = 1;
 
 /** Matches an order in the form of a question: "can we make it a bit wider?" */
 const POLITE_ORDER =
   /^(?:(?:ok|okay|yes|yeah|and|so|now|then|hmm+|please|also|great|good)[,. ]{1,2}){0,3}(?:can|could|would|will) (?:you|we|i)\b(?! (?:explain|tell|not|also tell))/i;
-/** Matches a reference to something on the screen. A polite order with one may have one word more; see isOrder(). */
+/** Matches a word for something on the screen. With such a word, a polite order may have one more other word. */
 const POINTS_AT_SOMETHING = /\b(?:this|that|these|those|it|again|them)\b/i;
 
 /** Matches signs of a text worth storing, however short: a rule, a reason, a name, a path, an address, a number. */
@@ -66,12 +67,13 @@ const MENU_ANSWER =
   /^#?\d{1,2}(?:(?:,| and| &) ?#?\d{1,2}){0,8}(?=[\s,.!-]|$)(?!\s?(?:%|ms|s\b|kb|mb|gb|px|min|hours?|days?|weeks?|spaces?|tabs?|columns?|characters?|x\b))/i;
 /** Matches a size, which is a rule: "2 spaces", "80 columns". */
 const SIZE = /\d ?(?:spaces?|tabs?|columns?|characters?|px|[kmg]b)\b/i;
+/** Most words of an answer to a menu. */
 const MENU_WORDS_MAX = 9;
 
 /** Matches menu answers: numbers, a letter, both ("2a"), a choice of letters ("y/n"), a client's command ("/clear"). */
 const MENU_KEY = /^[\s\d.,;:)(-]{0,24}$|^(?:\d{0,2}\w|\w\/\w|\/[a-z-]{2,24})$/;
 
-/** Says whether a text only steers: "14", "8 6", "q", "1 - yeah, 2 - definitely", "commit this". */
+/** Says whether a text only steers the agent: "14", "8 6", "q", "1 - yeah, 2 - definitely", "commit this". */
 export function isOrder(text: string): boolean {
   if (isFiller(text) || MENU_KEY.test(text)) return true;
   if (SAYS_SOMETHING.test(text) || SIZE.test(text)) return false;
@@ -79,7 +81,7 @@ export function isOrder(text: string): boolean {
   if (words.length > ORDER_WORDS_MAX) return false;
   if (MENU_ANSWER.test(text) && words.length <= MENU_WORDS_MAX) return true;
   const others = words.filter((word) => !isOrderWord(word));
-  // A question or a statement is stored if it has any other word: an answer may not repeat the subject of its question.
+  // A question or a statement is stored if it has any other word, because the answer may not repeat its subject.
   const isQuestion = text.includes('?') && !POLITE_ORDER.test(text);
   if (isQuestion || STATEMENT.test(text)) return others.length === 0;
   // A text of only other words is stored, because it may be an answer ("postgres").

@@ -1,12 +1,12 @@
 /**
  * Judges by the files that an exchange was about whether its memory is still valid. svc only compares files: a changed
- * one is a reason to check a memory, and no proof that it is wrong.
+ * file is a reason to check a memory, and no proof that the memory is wrong.
  */
 
 /** A file compared with its earlier state. `gone`: nothing or no plain file is at its path. */
 export type FileVerdict = 'same' | 'changed' | 'gone' | 'unknown';
 
-/** Whether a memory is still valid. 'outgrown': a file has changed since, so that it may not be. */
+/** Whether a memory is still valid. 'outgrown': one of its files has changed or is gone, so the memory may be wrong. */
 export type Holds = 'yes' | 'outgrown' | 'unknown';
 
 /**

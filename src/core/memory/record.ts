@@ -17,7 +17,7 @@ export type SpeakerRole = Exclude<TextRole, 'tool'>;
  * role `tool` it is a tool's output, word for word.
  */
 export interface MemoryRecord<Role extends TextRole = TextRole> extends MemoryMarks {
-  /** `textDigest` of role and text: equal words are one memory of a space. */
+  /** `textDigest` of role and text. Records with the same digest are one memory of a space. */
   readonly digest: string;
   readonly space: string;
   readonly role: Role;
@@ -38,9 +38,9 @@ export interface MemoryRecord<Role extends TextRole = TextRole> extends MemoryMa
    * not set, all of the text counts as the answer.
    */
   readonly lastFrom?: number;
-  /** 'unverified' if svc is not certain that the user wrote the text. It ranks lower then, and is never a rule. */
+  /** 'unverified': svc is not certain that the user wrote the text. Such a text ranks lower and is never a rule. */
   readonly source?: 'unverified';
-  /** True if `at` is when the text was said, not when svc found it. Storing the text again then renews its date. */
+  /** True if `at` is when the text was said, not when svc read it. Storing the text again then renews its date. */
   readonly isTimed?: true;
   /** True if the user imported it from a file or a transcript, so that svc did not see it live. */
   readonly isImported?: true;
@@ -96,9 +96,10 @@ export interface RecalledPassage extends Pick<
 export const RECORD_CHARS_MAX = 512 * 1024;
 /** Bound on conversation keys, clients and branches: they are names, not texts. */
 const NAME_CHARS_MAX = 1024;
+/** Bound on the number of an exchange: it fits into 32 bits. */
 const EXCHANGES_MAX = 2 ** 32;
 
-/** Returns a key for a record on its way to the memory. Equal texts share it; timed ones only in the same exchange. */
+/** Returns a record's key in the outbox. Equal texts of a space share a key; timed ones only in the same exchange. */
 export function captureKeyOf({ digest, space, isTimed, fingerprint }: MemoryRecord): string {
   return `${digest} ${space} ${isTimed === true ? fingerprint : ''}`;
 }
@@ -162,9 +163,9 @@ export function readRecord(value: unknown): MemoryRecord<SpeakerRole> | undefine
   return isWhole ? (fields as MemoryRecord<SpeakerRole>) : undefined;
 }
 
-// Says whether a text can be stored. A text of the user or the assistant may have half a surrogate pair, and its
-// secrets are masked already. An output may have neither half a pair nor a secret: it is proved by its UTF-8 bytes, and
-// masking would change it.
+// Says whether a text can be stored. The secrets of a user's or an assistant's text are masked already. An output may
+// have no secret, because masking would change it, and no half of a surrogate pair, because it is proved by its UTF-8
+// bytes.
 function isKept(role: TextRole, text: string): boolean {
   if (role !== 'tool') return text.trim() !== '';
   return text !== '' && isWellFormed(text) && !holdsSecret(text);

@@ -2,9 +2,9 @@ import { Buffer } from 'node:buffer';
 import { createHash, hash } from 'node:crypto';
 
 /**
- * Computes all digests and references of memories. A text has the same digest wherever it is stored. Its reference
- * (`m_…`) names it in commands and in texts that svc adds to requests. The memory API names a record, which may hold
- * several texts, by the digest of its canonical bytes. Digests and references are in stored rows, files and years-old
+ * Computes all digests and references of memories. A text has the same digest wherever it is stored. The reference of a
+ * text (`m_…`) names it in commands and in texts that svc adds to requests. In the memory API a record may hold several
+ * texts, and the digest of its canonical bytes names it. Digests and references are in stored rows, files and years-old
  * conversations, so their computation must never change.
  */
 
@@ -40,7 +40,7 @@ export function referenceOf(digest: string): string {
 
 /**
  * Returns the beginning of a reference, for texts with few tokens. It has 40 bits, so any two of 1,000 records share
- * one with a chance of 1 in 10^6. If records share it, it finds none of them.
+ * one with a chance of 1 in 10^6. A beginning that several records share finds none of them.
  */
 export function shortReference(reference: string): string {
   return reference.slice(0, SHORT_CHARS);
@@ -73,8 +73,8 @@ const SHORT_CHARS = 10;
 const SHORT = /^m_[a-z2-7]{4,15}$/;
 
 /**
- * Longest text, in tokens, that svc returns whole for its reference. It is half of a typical output that svc leaves
- * out, and longer than the median function.
+ * Longest text, in tokens, that svc returns whole for its reference. A typical output that svc leaves out is twice as
+ * long, and the median function is shorter.
  */
 export const EXCERPT_TOKENS_MAX = 1_500;
 

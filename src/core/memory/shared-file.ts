@@ -31,11 +31,11 @@ export interface SharedFile {
   readonly isConflicted: boolean;
 }
 
-/** Longest file: people review it, so no one makes a larger one on purpose. */
+/** Bound on the file in bytes. People review the file, so nobody makes a larger one on purpose. */
 export const SHARED_FILE_BYTES_MAX = 1024 * 1024;
 /** Bound on entries: as many as a person can review. */
 export const SHARED_ENTRIES_MAX = 1_000;
-/** Longest text; a longer one belongs into a document of the repository. */
+/** Bound on the text of an entry in characters. A longer text belongs into a document of the repository. */
 export const SHARED_TEXT_CHARS_MAX = 4_000;
 
 const TITLE = '# Shared memory of this project';
@@ -92,7 +92,7 @@ export function readSharedFile(file: string): SharedFile {
   return { entries: [...entries.values()], problems, isConflicted: kept.length < lines.length };
 }
 
-/** Splits lines into paragraphs. A line of origin begins one: git may join two sides without an empty line. */
+/** Splits lines into paragraphs. A line of origin always begins one, because git may join entries directly. */
 function paragraphsOf(lines: readonly string[]): [number, string[]][] {
   const paragraphs: string[][] = [];
   let current: string[] | undefined;

@@ -1,6 +1,6 @@
 /**
- * Times of memories, in milliseconds since 1970. A time may come from a file, another machine or an old database, so
- * every entry point checks it, and writing one never throws.
+ * Times of memories, in milliseconds since 1970. A time may come from a file, another machine or an old database. So
+ * every entry point checks its times, and isoTime() never throws.
  */
 
 /** The range of `YYYY-MM-DD`: the years 0 to 9999. */

@@ -2,8 +2,8 @@ import { asList, asRecord, type Fields, textOrNone } from '../bytes/json-fields.
 
 /**
  * Reads a line of a stored session (transcript) in each client's format. A line becomes a step, whose message has the
- * form of Anthropic Messages; `transcripts.ts` groups the steps to exchanges. It also reads the lines of Codex, because
- * these are items of the Responses API. Each format was taken from files of the real client
+ * form of Anthropic Messages; `transcripts.ts` groups the steps to exchanges. The lines of Codex are items of the
+ * Responses API, so `transcripts.ts` reads them itself. Each format was taken from files of the real client
  * (`test/recordings/transcripts/`).
  */
 
@@ -27,8 +27,9 @@ export interface TranscriptStep {
   readonly session?: string | undefined;
   readonly folder?: string | undefined;
   readonly branch?: string | undefined;
-  /** The id of this line. A later line with it as `parent` continues from here. '' means before the first line. */
+  /** The id of this line. A later line with this id as its `parent` continues from here. */
   readonly id?: string | undefined;
+  /** The id of the line before this one; '' for the first line of a session. */
   readonly parent?: string | undefined;
   /** The message in the form of Anthropic Messages. */
   readonly message?: unknown;
@@ -36,11 +37,11 @@ export interface TranscriptStep {
   readonly at?: unknown;
   /** True if the answer ended at a limit, failed, or was withheld. */
   readonly isCut?: boolean;
-  /** True if the client wraps typed text into tags of its own. */
+  /** True if the client appends what the user types during a tool call to the tool's output; see HasFrames. */
   readonly hasFrames?: boolean;
-  /** Texts in which a hook's text may be. */
+  /** Texts of the client that may contain the answer of a svc hook. */
   readonly hookTexts?: readonly unknown[];
-  /** True if the client no longer sends what was said before this line. */
+  /** True if the client no longer sends the messages before this line, because it compacted them. */
   readonly isCompacted?: boolean;
 }
 
@@ -131,7 +132,7 @@ function piStep(fields: Fields): TranscriptStep {
   return { ...place, message: messageOf(role, textsIn(parts), calls), at, isCut };
 }
 
-/** Reads a line of Qwen Code 0.24.4. It is similar to Claude Code's, with Gemini's parts. */
+/** Reads a line of Qwen Code 0.24.4: the members are similar to Claude Code's, and the message has Gemini's parts. */
 function qwenStep(fields: Fields): TranscriptStep {
   const { type, provenance, timestamp: at } = fields;
   const place = {
@@ -168,7 +169,7 @@ function geminiStep(fields: Fields): TranscriptStep {
   return { ...place, message: messageOf(type === 'user' ? 'user' : 'assistant', texts, calls), at };
 }
 
-/** Reads the file of Continue CLI: the session, then its history, without any times. */
+/** Reads a part of Continue CLI's file: first the session, then each message. The file has no times. */
 function continueStep(fields: Fields): TranscriptStep {
   const message = asRecord(fields['message']);
   const { role, content } = message;

@@ -31,7 +31,7 @@ interface Entry {
   readonly isFresh: boolean;
   /** Blocks of svc's hooks, if the entry has only those. */
   readonly blocks?: readonly string[];
-  /** True if a compaction follows, after which the model no longer reads the entry. */
+  /** True if a compaction follows directly, so that the model no longer reads this entry and those before it. */
   readonly isCompacted?: true;
 }
 
@@ -61,7 +61,7 @@ export class TranscriptReader {
   #branch: string | undefined;
   #isSubAgents = false;
 
-  /** `own`: recognises the blocks of svc's hooks, so that no echo of them is stored. */
+  /** `own`: what recognises the blocks of svc's hooks. Answers that only repeat such a block are not stored. */
   constructor(client: TranscriptClient, own: OwnBlocks = NO_BLOCKS) {
     this.#client = client;
     this.#own = own;
@@ -79,7 +79,7 @@ export class TranscriptReader {
     else this.#follow(stepOf(this.#client, fields));
   }
 
-  /** Marks everything so far as read earlier: only exchanges that continue after it give records. */
+  /** Marks all entries so far as read. finish() then returns only records of exchanges with later entries. */
   readBefore(): void {
     this.#entries = this.#entries.map(asRead);
     this.#abandoned = this.#abandoned.map(({ entries, from }) => ({
@@ -102,7 +102,7 @@ export class TranscriptReader {
     return this.#entries.findLast(({ blocks }) => blocks === undefined);
   }
 
-  /** Says whether the transcript has the last answer already. `answer`: its text; '' if the client does not say it. */
+  /** Says whether the transcript has the last answer already. `answer`: its text; '' if the client states none. */
   endsWith(answer: string): boolean {
     const last = this.#last;
     const said = last?.item.assistantText.trim() ?? '';
@@ -232,7 +232,7 @@ export class TranscriptReader {
   }
 
   #readMeta(meta: Fields): void {
-    // A fork also has this line of its original session; only the first such line is its own.
+    // The transcript of a fork repeats this line of its original session. Only the first such line is the fork's own.
     if (this.#session !== '') return;
     this.#session = textOrNone(meta['id']) ?? '';
     this.#folder = textOrNone(meta['cwd']);
