@@ -3,7 +3,7 @@ import type { AgentFacts, RecalledExchange, RecalledSession } from '../recall/ag
 import type { RecallAnswer, RecallRequest } from './contract.ts';
 import { BRANCH_CHARS_MAX, SESSION_CHARS_MAX } from './limits.ts';
 
-/** Converts the parts of recall that only agents use into the memory API's form and back. */
+/** Converts the members of a recall that only a proxy asks for to the memory API's form and back. */
 
 type WireAgent = NonNullable<RecallRequest['agent']>;
 type WireExchange = NonNullable<RecallAnswer['exchanges']>[number];
@@ -23,7 +23,7 @@ export function agentOf({ session_id, branch = '', ...agent }: WireAgent): Agent
   return { conversation: session_id, branch, quietShare, briefTokensMax };
 }
 
-/** Copies single fields, because whatever else a store knows about an exchange must stay on its machine. */
+/** Copies only these fields: everything else that a store knows about an exchange must stay on its machine. */
 export function exchangeOf(exchange: RecalledExchange): WireExchange {
   const { ref, records, space, client, at, quotes } = exchange;
   return { ref, records, space, client, observed_at: isoTime(at), quotes: [...quotes] };

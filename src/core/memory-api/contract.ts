@@ -53,8 +53,8 @@ import {
 } from './words.ts';
 
 /**
- * The shape of every request and answer of the memory API, as in docs/memory-api.yaml. Both sides parse what they get
- * with these shapes, and build what they send from the types, so that both have only what the contract names.
+ * The shape of every request and answer of the memory API, as in docs/memory-api.yaml. Client and service parse what
+ * they receive with these shapes and build what they send from the types. So neither sends or keeps any other member.
  */
 
 // --- whoami

@@ -1,13 +1,13 @@
 import { generation } from './words.ts';
 import { type Infer, integer, members, oneOf, orNull, text, time } from './shape.ts';
 
-/** The errors of the memory API. Clients rely on a code, so none ever changes. */
+/** The errors of the memory API. A code never changes, because clients rely on it. */
 
 interface FaultRow {
   readonly status: number;
   readonly type: Infer<typeof faultType>;
   readonly retry: RetryAction;
-  /** The value of the header x-should-retry, for calls that SDKs would otherwise repeat by themselves. */
+  /** The value of the header x-should-retry, which overrides the retry rules of provider SDKs. */
   readonly shouldRetry?: boolean;
 }
 

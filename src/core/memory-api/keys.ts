@@ -39,7 +39,7 @@ export interface RetiredHash {
   readonly until: number;
 }
 
-/** The longest and the usual grace period, in seconds: seven days, and one. After a leak it may be 0. */
+/** The longest and the default grace period in seconds: seven days and one day. After a leak it may be 0. */
 export const GRACE_SECONDS = { max: 604_800, fallback: 86_400 } as const;
 
 /** Bound on the hashes of earlier secrets. An older secret gets the error AUTH_INVALID instead of AUTH_STALE. */

@@ -35,14 +35,14 @@ export const QUERY_CHARS_MAX = 8192;
 export const RECENT_CHARS_MAX = 2048;
 /** Bound on the text of an item in UTF-16 units. The operation `retrieve` returns the whole text. */
 export const ITEM_CHARS_MAX = 16_384;
-/** Bounds on the names that a record comes with, in UTF-16 units. */
+/** Bounds on the names that are stored with a record, in UTF-16 units. */
 export const SESSION_CHARS_MAX = 128;
 export const CLIENT_CHARS_MAX = 64;
 export const FINGERPRINT_CHARS_MAX = 128;
 export const BRANCH_CHARS_MAX = 256;
 export const RECALL_TOKENS_MAX = 8192;
 export const RECALL_ITEMS_MAX = 50;
-/** Bound on the spaces that a project had before, and that a recall searches too. */
+/** Bound on the former spaces of a project, which a recall searches too. */
 export const OLDER_SPACES_MAX = 16;
 /** Most quotes in one recalled exchange, and most record references in one recalled exchange or session. */
 export const QUOTES_MAX = 64;

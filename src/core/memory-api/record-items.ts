@@ -32,7 +32,7 @@ import { isoTime } from '../memory/times.ts';
 /** A record as an item of a capture. */
 export interface Outgoing {
   readonly space: string;
-  /** The digest of the text, as the proxy knows it. */
+  /** The textDigest() of the record, by which the proxy names it. */
   readonly text: string;
   readonly item: CaptureItem;
 }
@@ -55,7 +55,7 @@ export function outgoingRecord(record: MemoryRecord): Outgoing | undefined {
   return { space, text: digest, item };
 }
 
-/** Returns the members that say where in its conversation a text was said. An output of a tool has none. */
+/** Returns the members that describe the place of a text in its conversation. A tool's output has none. */
 function placeOf({ exchange, fingerprint, branch, source, lastFrom, isTimed }: MemoryRecord) {
   return {
     ...(source === undefined ? {} : { source }),
@@ -67,7 +67,7 @@ function placeOf({ exchange, fingerprint, branch, source, lastFrom, isTimed }: M
   };
 }
 
-/** Returns the passage of an item; undefined if its space is none of `spaces`, those that were searched. */
+/** Returns the passage of an item; undefined if its space is not one of `spaces`, which were searched. */
 export function passageIn(
   item: MemoryItem,
   spaces: readonly string[],
@@ -98,7 +98,7 @@ export function recordInItem(item: MemoryItem): SpokenRecord | undefined {
   return storedText({ source, space: source.space, role, text: item.text });
 }
 
-/** Returns the record of an object; undefined if digest, length or reference do not belong to the record's bytes. */
+/** Returns the record of an object; undefined if its digest, length or reference does not fit the record's bytes. */
 export function recordInObject(object: StoredObject): StoredRecord | undefined {
   const bytes = recordBytes(object.record);
   const { space } = object.provenance;

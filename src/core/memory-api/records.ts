@@ -4,7 +4,7 @@ import { closed, eitherOf, type Infer, listOf, oneOf, text } from './shape.ts';
 
 /**
  * The content that a memory service stores, digests and proves: visible text only. The shapes forbid other members, so
- * reasoning and tool arguments have no place in it.
+ * a record cannot hold reasoning or tool arguments.
  */
 
 /** Bound on the canonical bytes of one record. */
@@ -57,7 +57,7 @@ export function textOfRecord(record: ContentRecord): { role: TextRole; said: str
   return { role: record.k === 'tool_output' ? 'tool' : 'user', said };
 }
 
-/** Parses the canonical bytes of a stored record. It need not check them, because svc did so before it stored them. */
+/** Parses the canonical bytes of a stored record. They are not checked again, because only checked bytes are stored. */
 export function recordOfBytes(bytes: Uint8Array): ContentRecord {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only checked records are stored.
   return JSON.parse(Buffer.from(bytes).toString('utf8')) as ContentRecord;

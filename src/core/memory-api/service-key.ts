@@ -15,7 +15,7 @@ export const PUBLIC_BYTES = 8;
 export const SECRET_BYTES = 32;
 const PUBLIC_CHARS = 12;
 const SECRET_CHARS = 43;
-/** Bytes of the checksum: 40 bits, and seven characters have room for 41. */
+/** Bytes of the checksum: 40 bits, because seven base62 characters have room for 41. */
 const CHECKSUM_BYTES = 5;
 const CHECKSUM_CHARS = 7;
 

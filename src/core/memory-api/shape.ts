@@ -79,7 +79,7 @@ export function oneOf<const Member extends string | number | boolean>(
     allowed.find((member) => member === value) ?? wrong(place, 'is not one of the allowed values');
 }
 
-/** Returns the value by the first shape that accepts it. If none does, it reports the problems of the last one. */
+/** Reads a value with the first shape that accepts it. If none does, the problems are those of the last shape. */
 export function eitherOf<Values extends readonly unknown[]>(
   ...shapes: { readonly [At in keyof Values]: Shape<Values[At]> }
 ): Shape<Values[number]> {
@@ -158,7 +158,7 @@ export function closed<Required extends Shapes, Optional extends Shapes = NoShap
       : open(value, place);
 }
 
-/** Adds a condition to a shape. `what`: the problem if it does not hold. */
+/** Adds a condition to a shape. `what`: the problem that is reported if the condition does not hold. */
 export function such<Value>(
   shape: Shape<Value>,
   holds: (value: Value) => boolean,

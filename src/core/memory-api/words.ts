@@ -31,8 +31,8 @@ export const dialect = oneOf(...DIALECTS);
 export const speaker = oneOf('user', 'assistant');
 export const mark = oneOf('unverified');
 
-/** The value of `if_generation` of a client that does not know the space's generation. */
+/** The value of `if_generation` if the client does not know the space's generation. */
 export const NEW_GENERATION = 'new';
 
-/** A name in `features` of whoami: the service proves what it stores. Without it svc leaves nothing out. */
+/** The entry of `features` in whoami of a service that proves what it stores. Without it svc leaves no text out. */
 export const PROOF_FEATURE = 'coverage.pop.v1';
