@@ -17,13 +17,13 @@ import {
 } from './prefix.ts';
 
 /**
- * Says why the provider's prompt cache did not serve a request, although the request before had filled it: who
- * changed the prefix first, or that nothing changed.
+ * Says why the provider's prompt cache did not serve a request, although the request before had filled the cache: who
+ * changed the prefix first, or that nobody did.
  */
 export interface CacheMiss {
   /**
-   * `time`: the cache's lifetime ended. `provider`: the prefix was the same and in time, but was not read.
-   * `restart`: unknown, because svc was restarted after the request before.
+   * `svc`, `client`: who changed the prefix. `time`: the cache's lifetime ended. `provider`: the same prefix came in
+   * time, but the provider did not read it. `restart`: unknown, because svc was restarted after the request before.
    */
   readonly by: 'svc' | 'client' | 'time' | 'provider' | 'restart';
   readonly place?: Place;
@@ -46,8 +46,8 @@ export interface CacheMiss {
 /** One request that the provider answered. */
 export interface SentPrefix extends AnsweredPrefix {
   /**
-   * The item counts of this request and of the ones before it, ascending, at most ENDS_MAX. An entry of the provider's
-   * cache ends at each.
+   * The numbers of items in this request and in earlier ones, ascending, at most ENDS_MAX. At each of these items an
+   * entry of the provider's cache ends.
    */
   readonly ends: readonly number[];
 }
@@ -66,7 +66,7 @@ interface AnsweredPrefix {
   readonly lifetimeMs: number;
 }
 
-/** A request compared with the earlier one of its conversation that shares most items with it. */
+/** A request compared with an earlier request of its conversation: the one that shares most items with it. */
 export interface Comparison {
   readonly before: SentPrefix | undefined;
   readonly sketch: PrefixSketch;
@@ -104,7 +104,7 @@ export class PrefixHistory {
     return { before, sketch, difference, droppedThoughts: dropped };
   }
 
-  /** Notes an answered request. It replaces `before` if it continues that one. */
+  /** Notes an answered request. If it continues `before`, it replaces `before` in the history. */
   keep(answered: AnsweredPrefix, before: SentPrefix | undefined): void {
     const { cacheRead = 0, cacheWrite = 0 } = answered.usage ?? {};
     this.#hasCache ||= cacheRead > 0 || cacheWrite > 0;
@@ -124,12 +124,12 @@ export class PrefixHistory {
   }
 
   /**
-   * Returns the request that shares most items with this one, among those answered before it came. Undefined for a
-   * new beginning: after a compaction no earlier item is sent again.
+   * Returns the earlier request that shares most items with this one and was answered before this one came. Undefined
+   * if nothing is common, as after a compaction.
    */
   #nearest(sketch: PrefixSketch, at: number): SentPrefix | undefined {
     const answered = this.#sent.filter((one) => one.answeredAt <= at);
-    // Finds a request with only the first message. If the user then edited that message, nothing else is common.
+    // Finds a request that had only an opening. If the user edited that opening, the two requests share no item.
     const isEdited = ({ items }: PrefixSketch): boolean =>
       items.length <= OPENING_ITEMS && items.length < sketch.items.length;
     return (
@@ -178,7 +178,7 @@ export interface MissQuestion {
   readonly resumed?: ResumedPrefix | undefined;
 }
 
-/** What is known of a request that an earlier process of svc served. */
+/** What svc knows about a request that an earlier process of svc served. */
 export interface ResumedPrefix {
   /** svc's estimate of the tokens in that request. */
   readonly tokens: number;
@@ -189,19 +189,19 @@ export interface ResumedPrefix {
 }
 
 /**
- * Tokens that are usually not read from the cache, as in core/shortening/meter.ts: clients rewrite their last
- * message, and cache entries end at marks.
+ * So many tokens, or this share of them, are usually not read from the cache (as in core/shortening/meter.ts): clients
+ * rewrite their last message, and cache entries end at marks.
  */
 const USUAL_TOKENS = 2_048;
 const USUAL_SHARE = 0.1;
-/** Tolerance of token estimates, because two kinds of text are estimated with different errors. */
+/** The same share if the tokens are estimated: two kinds of text are estimated with different errors. */
 const ESTIMATED_SHARE = 0.2;
 /**
  * Fewest tokens of system prompt and tools that count as one part of the cache. For some models a provider
  * caches nothing shorter.
  */
 const SHELL_TOKENS_MIN = 4_096;
-/** Last items among which Anthropic surely finds a cache entry: it looks back 20 blocks; an item has one or two. */
+/** Anthropic surely finds a cache entry in so many last items: it looks back 20 blocks, and an item has one or two. */
 const TAIL_ITEMS = 8;
 
 /** Returns the miss; undefined if the cache served what it could, or if that is unknown. */

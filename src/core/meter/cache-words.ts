@@ -18,7 +18,7 @@ function minutesText(ms: number): string {
   return `${Math.round(minutes / 60)} h`;
 }
 
-/** Returns the cause in general words, the same for each miss of its kind. */
+/** Returns the cause in words that are the same for all misses of one kind, so that these can be counted. */
 export function causeOf(miss: CacheMiss): string {
   switch (miss.by) {
     case 'svc':

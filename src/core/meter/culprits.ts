@@ -18,7 +18,7 @@ export interface Culprit {
   readonly by: CacheMiss['by'];
   readonly times: number;
   readonly tokens: number;
-  /** The cost by list prices. Only requests with a key count. Undefined if too few of their tokens have a price. */
+  /** The cost by list prices, of requests with a key only. Undefined if too few of their tokens have a known price. */
   readonly dollars: number | undefined;
 }
 

@@ -20,7 +20,7 @@ export function two(value: number): string {
   return String(value).padStart(2, '0');
 }
 
-/** Writes the day in local time, such as 2026-11-20, as the request log's sums have it. */
+/** Writes the day in local time, such as 2026-11-20: the form of the days in the request log's sums. */
 export function dayName(at: number): string {
   const date = new Date(at);
   if (Number.isNaN(date.getTime())) return '?';

@@ -9,7 +9,7 @@ export type Trial = 'with' | 'without';
 
 const ONE_IN = 10;
 
-/** Returns the group. `conversation`: its key; sub-agents belong to their session's group. */
+/** Returns the group of a conversation by its key. Sub-agents belong to the group of their session. */
 export function trialOf(conversation: string): Trial {
   const [session = ''] = conversation.split('/', 1);
   const hash = createHash('sha256').update(`hold-out ${session}`).digest();
@@ -25,7 +25,7 @@ export function modesWithout(modes: Modes): Modes {
   return { memory, reads: false, writes: modes.writes, compression: 'passthrough' };
 }
 
-/** Matches how people begin a correction of an agent. Only a hint, but the same for both groups. */
+/** Matches the words with which people begin to correct an agent. A match is only a hint, in both groups alike. */
 const CORRECTION =
   /^\W*(?:no\b|nope\b|wrong\b|undo\b|revert\b|stop\b|not (?:what|like) |that(?:'|’)?s (?:not|wrong)|that is (?:not|wrong)|you (?:forgot|missed)|i (?:said|told you)|nein\b|falsch\b)/i;
 

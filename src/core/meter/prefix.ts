@@ -28,7 +28,7 @@ interface ShellSketch {
   readonly settings: readonly Named[];
   /** True if the client marks a part of the shell for the cache. */
   readonly isMarked: boolean;
-  /** True if the client asks the provider to cache up to the newest item automatically. */
+  /** True if the client sets a mark for the whole request, so that the provider caches up to the newest item. */
   readonly isAutomatic: boolean;
   readonly tokens: number;
 }
@@ -38,7 +38,7 @@ interface Named {
   readonly digest: string;
 }
 
-/** Digests of a text: whole, without dates, and without numbers and ids. */
+/** Three digests of a text: of the whole text, of the text without dates, and also without numbers and ids. */
 interface TextSketch {
   readonly whole: string;
   readonly dateless: string;
@@ -51,7 +51,7 @@ interface ItemSketch {
   readonly isThought: boolean;
   readonly isSystem: boolean;
   readonly tokens: number;
-  /** A lower bound of the item's blocks: a provider searches backwards from a cache mark by blocks. */
+  /** A lower bound of the item's content blocks. A provider counts these when it searches backwards from a mark. */
   readonly blocks: number;
   /** True if the item has a cache mark. This and `hasImage` are true only for providers that cache by marks. */
   readonly isMarked: boolean;
@@ -89,9 +89,9 @@ const SHELLS = new WeakMap<Shell, ShellSketch>();
 const ITEMS = new WeakMap<Item, ItemSketch>();
 
 const MARK = /,?"cache_control":\{[^}]*\}/g;
-/** Number of first items whose text is sketched: there clients describe their environment, with its date. */
+/** Number of first items whose text is sketched: in these, clients describe their environment and the date. */
 const TEXT_ITEMS_MAX = 4;
-/** Bound on a text: a longer one is a file, and a date inside a file explains nothing. */
+/** Longest text that is sketched without its dates. A longer text is a file, and its dates explain nothing. */
 const TEXT_BYTES_MAX = 1 << 16;
 
 function sketchOfItem({ bytes, dialect }: RequestView, item: Item, index: number): ItemSketch {
@@ -122,8 +122,8 @@ function sketchOfItem({ bytes, dialect }: RequestView, item: Item, index: number
 }
 
 /**
- * Settings on which a cache entry depends. Anthropic: "Prompt caching", what invalidates the cache. OpenAI:
- * `prompt_cache_diagnostics` (both as of November 2026).
+ * Settings on which a cache entry depends. Sources (2026-11): Anthropic, "Prompt caching", what invalidates the cache;
+ * OpenAI, `prompt_cache_diagnostics`.
  */
 const SETTINGS = (
   'tool_choice thinking output_config speed reasoning.effort reasoning_effort text.format text.verbosity ' +
@@ -291,8 +291,8 @@ function itemDifference(
 ): Difference | undefined {
   const index = firstUnequal(before, after, isEqualItem) ?? before.length;
   const [one, other] = [before[index], after[index]];
-  // If a request is only longer or only shorter than the one before, nothing differs: items were added, or the user
-  // went back.
+  // A request that is only longer or only shorter than the one before has no difference: items were added, or the user
+  // returned to an earlier item.
   if (one === undefined || other === undefined) return undefined;
   const isThinking = one.digest === other.digest || one.isThought || other.isThought;
   if (isThinking) {
@@ -336,8 +336,8 @@ function settingDifference(before: ShellSketch, after: ShellSketch): Difference 
 }
 
 /**
- * Finds a difference in images. They matter anywhere in Anthropic's cache of the messages ("Prompt caching", what
- * invalidates it, 2026-11).
+ * Finds a difference in the number of images. An image that is added anywhere makes Anthropic's cache of the messages
+ * invalid ("Prompt caching", what invalidates the cache, 2026-11).
  */
 function imageDifference(
   before: readonly ItemSketch[],
@@ -352,10 +352,10 @@ function imageDifference(
 /** The name by which a change of images is reported, instead of a setting's name. */
 const IMAGES = 'images';
 
-/** Blocks that Anthropic searches backwards from a cache mark for an entry ("Prompt caching", 2026-11). */
+/** Anthropic searches so many blocks backwards from a cache mark for an entry ("Prompt caching", 2026-11). */
 const LOOKBACK_BLOCKS = 20;
 
-/** Returns a difference if the client's cache marks are too far from the end of the earlier cache entry to read it. */
+/** Returns a difference if no cache mark is near enough to the earlier cache entry for the provider to find it. */
 export function markDifference(before: PrefixSketch, after: PrefixSketch): Difference | undefined {
   const [end, mark] = [before.lastMark ?? -1, after.lastMark ?? -1];
   if (end === -1 || end >= after.items.length) return undefined;
@@ -389,8 +389,8 @@ function firstUnequal<Part>(
 }
 
 /**
- * Says whether the provider binds thinking to the part that changed. `isThoughtBehind`: true if new thinking follows
- * the changed item, because thinking is bound to all earlier items.
+ * Says whether the provider binds thinking to the part that changed. Thinking is bound to all items before it.
+ * `isThoughtBehind`: true if thinking follows the changed item.
  */
 export function isBoundTo(
   { place, index, name = '' }: Difference,
@@ -435,14 +435,14 @@ export function droppedThoughts(before: PrefixSketch, after: PrefixSketch): numb
   const said = new Set(rest.map(({ digest }) => digest));
   let dropped = 0;
   for (const { thoughts, digest, isThought } of before.items.slice(same)) {
-    // An item that was removed with its thinking is an edit of the history, not dropped thinking.
+    // Skip an item that was removed together with its thinking: that is an edit of the history.
     if (isThought ? said.has(digest) : !said.has(digest)) continue;
     dropped += thoughts.filter((thought) => !kept.has(thought)).length;
   }
   return dropped;
 }
 
-/** svc's changes to a request: for the index of each changed item, a text that is equal for equal changes. */
+/** svc's changes to a request: the index of each changed item, with a text that is equal only for equal changes. */
 export type OwnChanges = ReadonlyMap<number, string>;
 
 export type OwnChange = 'block' | 'outputs' | 'exchanges';

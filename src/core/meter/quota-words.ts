@@ -1,4 +1,4 @@
-/** Describes the windows of a plan in words. It uses no Node code, because the page uses it too. */
+/** Describes the windows of a subscription's plan in words. The page runs this code too, so it uses nothing of Node. */
 
 /** The window of a plan that was full when the provider refused a request. */
 export interface PlanLimit {

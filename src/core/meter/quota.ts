@@ -8,8 +8,8 @@ import { headerOf, type RawHeaders } from '../http/header-rules.ts';
 /**
  * Reads how much of a subscription's plan is used, from what the provider states: headers for Claude and Codex, and
  * Codex's event `codex.rate_limits`. Every value is optional and none is trusted: anything but a plain number in its
- * range counts as absent. Names and meanings are as of November 2026 (a protocol reference of Claude Code, the
- * source of Codex). An unknown window is treated like the others.
+ * range counts as absent. A window with an unknown name is read like the others. Sources (2026-11): a protocol
+ * reference of Claude Code, and the source of Codex.
  */
 export interface QuotaReading {
   readonly provider: 'claude' | 'codex';
@@ -30,7 +30,7 @@ export interface QuotaWindow {
   readonly isRejected?: true;
 }
 
-/** Bound on windows: Claude states two or three, Codex two per limit. */
+/** Bounds on the windows (Claude states two or three, Codex two per limit), on a value, and on the headers. */
 const WINDOWS_MAX = 12;
 const VALUE_CHARS_MAX = 64;
 const HEADERS_MAX = 200;
@@ -152,7 +152,7 @@ class WindowSet {
   }
 }
 
-/** Reads a number from a header: no sign, no exponent, no NaN. */
+/** Reads a number from a header. A number with a sign or an exponent counts as absent. */
 function plainNumber(value: string): number | undefined {
   return /^\d{1,12}(?:\.\d{1,24})?$/.test(value) ? Number(value) : undefined;
 }
@@ -182,7 +182,7 @@ export function planLimitOf(
   return { window: name, ...(resetAt === undefined ? {} : { resetAt }) };
 }
 
-/** Returns the account that the headers state, to be hashed with a key; never a credential. '' if they state none. */
+/** Returns the id of the account in the headers, which is no credential; '' if they state none. */
 function accountIn(asked: RawHeaders, answered: RawHeaders): string {
   const account =
     headerOf(answered, 'anthropic-organization-id') ??
@@ -201,7 +201,7 @@ interface AnsweredFacts {
 
 /**
  * Makes the row of a reading; undefined if the answer states nothing about a plan. `keyOf`: returns a secret of this
- * machine that outlives the local token. Without it the account stays unknown.
+ * machine that outlives the local token, with which the account is hashed. Without a secret the account stays unknown.
  */
 export function quotaRowOf(
   facts: AnsweredFacts,
@@ -224,10 +224,10 @@ export function quotaRowOf(
   return { at, login, reading, client, space, conversation, model };
 }
 
-/** Length of the login's hash: enough to tell a user's logins apart. */
+/** Characters of the hash in `login`: enough to distinguish the logins of one user. */
 const LOGIN_CHARS = 12;
 
-/** A reading, with the request whose answer brought it. */
+/** A reading, with facts about the request whose answer stated it. */
 export interface QuotaRow {
   /** Milliseconds since 1970. */
   readonly at: number;
@@ -266,8 +266,8 @@ export const MOVER_KINDS = ['space', 'client', 'model', 'conversation'] as const
 export type MoverKind = (typeof MOVER_KINDS)[number];
 
 /**
- * How much of a window one project, client, model or conversation used, as a share. `low`: the rise between two
- * requests of its own. `high`: also the rise between a request of its own and one of another.
+ * How much of a window one project, client, model or conversation used, as a share. `low`: the rises between two of its
+ * own requests. `high`: also the rises between one of its own requests and a request of another.
  */
 export interface Mover {
   readonly name: string;

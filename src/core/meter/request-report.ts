@@ -16,8 +16,8 @@ function picked(row: object, members: readonly string[]): object {
   return Object.fromEntries(members.map((name) => [name, Reflect.get(row, name)]));
 }
 
-// Members of the report. None is an id, a project, a session, a reference, a time of day or a tool name: each could
-// identify a person.
+// Members of the report. None of them is an id, a project, a session, a reference, a time of day or a tool name:
+// each of these could identify a person.
 const MEMBERS = (
   'client kind dialect model status end memoryMode memoryState compressionMode continuityState ' +
   'originalInputTokens forwardedInputTokens recalledTokens elidedItems elidedTokens secondLooks isLogin usage ' +

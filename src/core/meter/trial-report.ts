@@ -1,6 +1,6 @@
 import type { Trial } from './hold-out.ts';
 
-/** Compares both groups of the hold-out experiment, by sums over their conversations. */
+/** Compares the two groups of the hold-out experiment (see hold-out.ts). */
 
 /** Sums over one conversation. */
 export interface TrialConversation {
@@ -30,7 +30,7 @@ export interface TrialReport {
   readonly results: readonly TrialResult[];
 }
 
-/** Fewest conversations of a group for an interval, because their sums differ by a factor of a hundred. */
+/** Fewest conversations in each group for an interval, because single conversations differ by a factor of a hundred. */
 const CONVERSATIONS_MIN = 30;
 
 export function reportTrial(all: readonly TrialConversation[]): TrialReport {
@@ -60,15 +60,15 @@ function meanOf(values: readonly number[]): number {
   return values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
-/** Random divisions of all conversations into two groups; with more the interval hardly changes. */
+/** Number of random divisions of the conversations into two groups. With more the interval hardly changes. */
 const DIVISIONS = 999;
 /** The share beyond each end of a 95 % interval. */
 const TAIL = 0.025;
 
 /**
- * Returns the 95 % interval of the quotient of both means. A few conversations are a hundred times as long as most,
- * so the normal distribution's factor would be too small. The factors come from random divisions of the same
- * conversations, between which there is no real difference (a studentized permutation test).
+ * Returns the 95 % interval of the quotient of both means, minus one. A few conversations are a hundred times as long
+ * as most, so the factor 1.96 of the normal distribution would be too small. Instead the factors come from random
+ * divisions of the same conversations, between which there is no real difference (a studentized permutation test).
  */
 function changeOf(one: readonly number[], other: readonly number[]): TrialResult['change'] {
   const found = quotientOf(momentsOf(one), momentsOf(other));
