@@ -1,4 +1,4 @@
-/** Formats of keys of clouds, and of services that store, build and run code. */
+/** Formats of the keys of cloud providers, and of services that store, build and run code. */
 
 import { isMadeUp, isPublicExample } from './secret-likeness.ts';
 import { BASE64_REST, NO_REST, type SecretRule } from './secret-rule.ts';

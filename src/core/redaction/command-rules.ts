@@ -4,17 +4,17 @@ import { isArgument, isLogin } from './password-arguments.ts';
 import { isPassPhrase, isSimplePassword, looksRandom } from './secret-likeness.ts';
 import { NO_REST, QUOTED_REST, type SecretRule } from './secret-rule.ts';
 
-/** Matches further arguments, up to the next command on the line. */
+/** Matches the arguments between a program and its password, within one command. */
 const ARGUMENTS = '[^\\n|;&[\\]]{0,200}?';
 const VALUE = '[^\\s"\'`\\\\<>[\\]]';
 
-/** Matches the verb after an option that is only mentioned: "zip -P asks for the password". */
+/** Matches a verb that shows that a text only mentions an option: "zip -P asks for the password". */
 const VERB =
   '(?:asks?|prompts?|reads?|sets?|takes?|means|needs|wants|uses?|expects?|option|flag|instead|will|would|can)\\b';
 
 /**
- * Programs and their option for a password. In other programs the same letter is a port or a path. The rule of a row
- * is tried only if the text has one of its keywords.
+ * Programs with their option for a password. In other programs the same letter is a port or a path. svc tries the rule
+ * of a row only if the text has one of the row's keywords.
  */
 const OPTIONS: readonly (readonly [
   keywords: readonly string[],
@@ -67,7 +67,7 @@ const OPTIONS: readonly (readonly [
   [['put-parameter'], 'put-parameter(?=[^\\n]{0,300}SecureString)', '--value[= ]'],
 ];
 
-/** Patterns of the text in front of a password that follows without an option. */
+/** Patterns of what precedes a password that follows at a fixed place, without an option. */
 const PLACES: readonly (readonly [keywords: readonly string[], before: string])[] = [
   [['requirepass', 'masterauth'], '\\b(?:requirepass|masterauth) '],
   [['mysqladmin'], `\\bmysqladmin ${ARGUMENTS} password `],
@@ -147,7 +147,7 @@ const PLACES: readonly (readonly [keywords: readonly string[], before: string])[
 ];
 
 const LITERAL_REST = /[^\n"'`\\<>[\]]*/y;
-/** Matches the rest of an argument in quotes with its blanks; up to the next blank if no quote closes it. */
+/** Matches the rest of a quoted argument with its blanks. If no quote closes it, the match ends at the next blank. */
 const QUOTED_ARGUMENT = /[^\n"'`\\<>[\]]{0,160}(?=["'`])|[^\s"'`\\<>[\]{}]*/y;
 
 /** Matches commands that read a password from the pipe. */

@@ -1,13 +1,13 @@
 /**
  * Finds which rules have a keyword in a text, in one pass for all keywords. A hash table has the first three characters
- * of each keyword. Few places of a text match an entry, and only there whole keywords are compared. With 250 keywords
- * this takes a tenth of the time of one search for each.
+ * of each keyword. Only where a text has such a beginning, whole keywords are compared. With 250 keywords this takes a
+ * tenth of the time that a search for each keyword would take.
  */
 
-/** Size of the hash: small, so that the table stays in the processor's first-level cache. */
+/** Bits of the hash: few, so that the table stays in the processor's first-level cache. */
 const HASH_BITS = 12;
 const HASH_MASK = (1 << HASH_BITS) - 1;
-/** Number of bits by which each character shifts the hash, so that the hash covers the last three characters. */
+/** Each character shifts the hash by so many bits. Three characters fill the hash, so older ones have no effect. */
 const SHIFT = HASH_BITS / 3;
 const BEGIN_CHARS = 3;
 
@@ -23,7 +23,7 @@ interface Entry<Rule> {
 }
 
 export class KeywordIndex<Rule extends HasKeywords> {
-  /** Keywords of one or two characters, which the table cannot have. */
+  /** Keywords of one or two characters, which are too short for the table. */
   readonly #short: readonly Entry<Rule>[];
   /** For each hash the index of the list of keywords with this beginning; 0 for none. */
   readonly #listAt = new Uint16Array(1 << HASH_BITS);

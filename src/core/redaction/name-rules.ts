@@ -1,6 +1,6 @@
 /**
- * Finds secrets that only their name shows: `password = …`, `"api_key": "…"`, `--token …`. The text is searched once
- * for such names, and the rules are tried at each, from top to bottom.
+ * Finds secrets that can only be recognised by their name: `password = …`, `"api_key": "…"`, `--token …`. The text is
+ * searched once for such names. At each name the rules are tried from top to bottom.
  */
 
 import {
@@ -39,7 +39,7 @@ import {
 } from './secret-names.ts';
 import { BARE_REST, type Candidate, NO_REST, QUOTED_REST, type SecretRule } from './secret-rule.ts';
 
-/** Matches the beginning of a YAML block, whose value is on the next line. */
+/** Matches the sign before a YAML block (`|` or `>`), whose value begins on the next line. */
 const BLOCK = '(?:[|>][+-]?[ \\t]{0,4}\\n[ \\t]{1,24})?';
 /** Matches the opening of a literal, which in TOML or Python may begin on the next line. */
 const OPENING = '(?:[bru@$]?["\'`]{1,3}(?:(?<="""|\'\'\')\\r?\\n[ \\t]{0,24})?)?';
@@ -65,7 +65,7 @@ const CDATA = '(?:<!\\[CDATA\\[)?';
 const ATTRIBUTES = '(?:\\s{1,4}[\\w:.-]{1,40}=["\'][^"\'<>\\n[\\]]{0,80}["\']){0,4}[ ]?';
 /** Matches `<password type="plain">…`: attributes may follow a name only inside a tag. */
 const TEXT = `(?:>|(?<=<[\\w:.-]{1,64})${ATTRIBUTES}>)\\s{0,60}(?:<(?:\\w{1,12}:)?value>\\s{0,60})?${CDATA}`;
-/** Matches a value in the next element: of a property list, of Hadoop, of Java. */
+/** Matches what comes between a name and its value in the next XML element: property lists, Hadoop, Java. */
 const NEXT_ELEMENT =
   '</(?:key|(?:[\\w:.]{1,24}-)?name)>\\s{0,40}(?:<[\\w-]{1,24}-type>[\\w.]{1,40}</[\\w-]{1,24}-type>\\s{0,40})?' +
   `<(?:string|(?:[\\w:.]{1,24}-)?value)>\\s{0,60}${CDATA}`;
@@ -84,9 +84,9 @@ const SETTER = '(?<=(?:set|with)_?(?:\\w{0,16}_)?[\\w]{0,40})\\([ \\t]{0,4}(?=["
 /** Matches everything that may join a name and its value in code and data. */
 const GIVEN = `(?:${ASSIGN}|${PROPERTY}|${ARGUMENT}|${NAMED_VALUE}|${NESTED_VALUE}|${DEFAULT_VALUE}|${SETTER})`;
 
-/** Matches where no call precedes on the line: in a call, `password=` may be an argument with a variable. */
+/** Matches where no `(` precedes on the line: in a call, `password=` may be followed by a variable. */
 const OUTSIDE_CALL = '(?<=(?:^|\\n)[^\\n(]{0,200})';
-/** Matches what may precede the name in a setting: the rest of a longer name, in quotes or not. */
+/** Matches what may precede the name in a setting: the beginning of a longer name, in quotes or not. */
 const NAME_START = '(?<=(?:^|[\\s"\'?&;=]|-)[\\w.:-]{0,40})';
 /** Matches in front of a value that ends its line, or that only a comment follows. */
 const TO_LINE_END = '(?=\\S{6,80}[ \\t]{0,4}(?:\\r?\\n|$|#|//[ ]))';
@@ -407,8 +407,8 @@ const VARIABLE =
   /^(?:pass|pwd|pw\d|p\d|secret|token|hash|user|new|old|current|input|form|req|args?|db|opts?)/i;
 
 /**
- * Matches what a password may have and the name of a variable has not: a punctuation mark after a digit ("d1!"), a
- * digit in place of a letter ("w0rd"), or three digits after "pass".
+ * Matches what shows that a word is a password and no variable: a punctuation mark after a digit ("d1!"), a digit in
+ * place of a letter ("w0rd"), or three digits after "pass".
  */
 const NO_VARIABLE = /\d[!@#$%^&*?+~]|[a-z][013-9][a-z]|^[Pp]ass[a-z]*\d{3}/;
 
@@ -418,7 +418,7 @@ function isVariable(secret: string): boolean {
 
 /** Matches a template with a place to fill, or code. */
 const IN_TEMPLATE = /\$\{|\{\{|<%|=>|<\//;
-/** Matches a name with a number, as in code. */
+/** Matches a numbered name, as variables in code have: `field1`. */
 const COUNTED_NAME = /^[a-z_]+\d{1,2}$/i;
 const MEMBER_ACCESS = /^[A-Za-z_$][\w$]{0,40}(?:[?!]?\.|\?\.?\[)[A-Za-z_$]/;
 
@@ -475,7 +475,7 @@ const NOUN_OF_PASSWORDS =
   /(?:ion|ment|ing|ity|ence|ance|ies|ure|s|policy|field|check|login|access|rules?)[.,;!"']*$/;
 /** Matches words between the name and its sign: "here is the token: …", "API key for the weather service = …". */
 const IN_SENTENCE = / [\w ]{0,40}:|：| (?:for|of|on|at|für|pour|para) [^=]{1,32}=/;
-/** Matches "The password for prod is: …", which states the password as it does without the colon. */
+/** Matches "The password for prod is: …", to which the rules for a sentence apply in spite of the colon. */
 const VERB_BEFORE_COLON = new RegExp(`(?:${PASSWORDS})${OF_PLACE}${IS}${QUOTE_MARKS}$`, 'iu');
 
 /** Says whether the value of a flag such as `--password` can be a secret: it is no variable and no other flag. */
@@ -485,13 +485,13 @@ function isFlagValue({ context, secret }: Candidate): boolean {
   return looksMade(secret) || (BARE_FLAG.test(context) && isBareChosen(secret));
 }
 
-/** Matches a flag and one space or `=`. In a list of flags, several spaces and a description follow instead. */
+/** Matches a flag with one space or `=` behind it. In a list of flags, several spaces and a description follow. */
 const BARE_FLAG = /^(?:pass(?:word|phrase|wd)|(?:(?<=-)|^)secret)[ \t=]["']?$/i;
 
 const IS_PASSWORD = new RegExp(`^(?:${PASSWORDS}|pass|secret|credential|creds)`, 'i');
 
 function isLiteralSecret({ context, secret, next }: Candidate): boolean {
-  // If another character than a closing quote follows, it is a sentence or a template and no literal.
+  // If another character than a closing quote follows, the value is part of a sentence or of a template.
   if (!/^["'`\\]?$/.test(next) || isDescription(context) || isPlaceholder(secret)) return false;
   if (isPublicExample(secret)) return false;
   if (isNumber(context, secret)) return true;
@@ -511,11 +511,11 @@ const HOLDS_CHOSEN = new RegExp(
   `^(?:${CHOSEN}|pass)[\\w.-]{0,24}(?:["'\`]?[\\])]{0,2}(?:[^\\n,]*[:=]|\\()|${NAMED_VALUE}|${DEFAULT_VALUE})`,
   'i',
 );
-/** Matches the comma after a name in a list of texts in quotes. */
+/** Matches the comma between a name and a value that are both literals in a list. */
 const IN_LIST = /["'`][ \t]*,[ \t]*["'`]$/;
 /**
- * Says whether a name is plain (see isPlainName) or does not begin with "secret": a longer name with "secret" is often
- * that of something else.
+ * Says whether a name is plain (see isPlainName) or begins with another word than "secret": a longer name that begins
+ * with "secret" often means something else.
  */
 function isPlainOrPassword(context: string): boolean {
   return isPlainName(context) || !/^secret/i.test(context);
@@ -540,12 +540,12 @@ function isBareSecret({ context, secret, next }: Candidate): boolean {
   if (isPlaceholder(secret) || isTechnical(secret) || isPublicExample(secret)) return false;
   if (/^auth/i.test(context) && isEncodedLogin(secret)) return true;
   if (context.endsWith('=') && isBase32Seed(secret)) return true;
-  // With spaces around the sign it may be a name in code, so only a value that no person would choose counts.
+  // Only directly behind `=` a chosen value counts: elsewhere it may be a variable in code.
   if (WEAK_NAME.test(context)) return looksMade(secret) && context.endsWith('=');
   return looksMade(secret) || (context.endsWith('=') && hasMixedCharacters(secret));
 }
 
-/** Fewest digits of a token that is a number, as some vendors issue; a time in milliseconds has fewer. */
+/** Fewest digits of a token that is a number, as some vendors issue. A time in milliseconds has fewer digits. */
 const NUMBER_DIGITS_MIN = 15;
 
 function isNumber(context: string, secret: string): boolean {

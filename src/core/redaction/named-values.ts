@@ -1,7 +1,7 @@
 /**
- * Reads the value beside a secret's name, whatever joins the two: a sign, a call, a space, a word. The rules of
- * `name-rules.ts` run first. The other values are recognised here by their place: a literal, the rest of a line of
- * settings, a word of a note or sentence.
+ * Reads the value beside a secret's name, whatever joins the two: a sign, a call, a space, a word. It serves the names
+ * that no rule of `name-rules.ts` accepts. Here the place shows the value: a literal, the rest of a line of settings, a
+ * word of a note or of a sentence.
  */
 
 import {
@@ -47,14 +47,14 @@ interface Named {
   readonly isPassword: boolean;
 }
 
-/** Matches a name. A dot belongs to it only in the name of a setting; elsewhere a dot begins a call. */
+/** Matches a name. A dot is part of the name of a setting (`password.prod = …`); elsewhere it begins a call. */
 const NAME = new RegExp(
   `(?:${NAMES}|pass)[\\w-]{0,24}(?:\\.(?!should|to\\b)\\w{1,20}(?=["'\`]?[ \\t]{0,4}[:=]))?`,
   'iy',
 );
 const BEFORE_CHARS = 120;
 
-/** Reads the value of the name that begins at an index. Undefined if it has none, or one that is no secret. */
+/** Returns the range of the secret whose name begins at `at`; undefined if the name has no value or no secret one. */
 export function readNamedValue(text: string, at: number): Stretch | undefined {
   const end = text.startsWith('[masked: ', at - 9) ? undefined : endOfMatch(NAME, text, at);
   if (end === undefined) return undefined;
@@ -117,10 +117,10 @@ const DEFAULT_OF = /["'`][ \t]{0,4},[ \t]{0,4}(?=["'`])/y;
 /** Matches what follows the name in `keyring.set_password("svc", "ops", "…")` and `.password("…")`. */
 const CALL =
   /\([ \t]{0,4}(?:[\w$.]{1,40},[ \t]{0,4}|["'][^"'\n[\]]{1,64}["'],[ \t]{0,4}){0,3}(?=["'`])/y;
-/** Matches the text before the name in a call that passes a password. Other functions with the name return one. */
+/** Matches the text before the name of a function that takes a password, such as `set_password(…)`. */
 const GIVES =
   /(?:^|[^\w]|(?:set|with|use|using|change|update|check|verify|validate|compare|match(?:es)?|hash|encrypt|encode|create|add|type|enter|fill|is_?valid|authenticate|reset|make)_?\w{0,12})$/i;
-/** Matches the text before a call without an object: the argument of `password("…")` is a name, a prompt or a rule. */
+/** Matches the text before a bare call such as `password("…")`, whose argument is a name, a prompt or a rule. */
 const TAKES_NAME = /(?:^|[^.\w:>])$/;
 
 function readLiteral(named: Named): Stretch | undefined {
@@ -151,7 +151,7 @@ function readLiteral(named: Named): Stretch | undefined {
 
 const ELEMENT = /(?:["'][^"'<>\n[\]]{0,80})?>(?:<!\[CDATA\[)?(?=\p{Ll})/uy;
 
-/** Returns a pass phrase in an element. A label begins with a capital or names a password, so it is skipped. */
+/** Returns a pass phrase in an XML element. It skips labels, which begin with a capital or name a password. */
 function phraseOfElement({ text, isPassword }: Named, start: number): Stretch | undefined {
   const window = text.slice(start, start + LITERAL_CHARS_MAX);
   const length = window.search(/[\n<\]]/);
@@ -220,7 +220,7 @@ function isLiteralSecret(
 const ASSIGNED_KEY =
   /(?:(?:api|access|secret|auth|client|bearer|bot|session|npm|git\w{2,4}|deploy|license|app|signing|encryption|master|private)[ _.-]?(?:key|token|secret)|credential)$/i;
 
-// Headers of a command: -H "X-Api-Key: …".
+// Header arguments of a command: -H "X-Api-Key: …".
 
 const HEADER_BEFORE = /(?:-H|--header)[ =]?["'][\w-]{0,40}$/;
 const HEADER_VALUE = /: ?(?:Bearer |Token )?(?=[^\s"'[\]]{4,200}["'])/iy;
@@ -264,13 +264,13 @@ function readLine(named: Named): Stretch | undefined {
   } else {
     const isHeader = /^[ \t"'-]*(?:-H ["']?)?x-[\w-]*$/i.test(before) && sign.includes(':');
     if (!isHeader && !isAssignedKey(named.whole)) {
-      // Many other things are called tokens. Their values seldom have both capitals and small letters beside digits.
+      // Many values called "token" are no secret. These seldom have both capitals and small letters beside digits.
       const isMixed = /[a-z]\d|\d[a-z]/.test(secret) && /[A-Z]\d|\d[A-Z]/.test(secret);
       return isMixed && isKeyLike(named.name, secret) ? trimmed(text, start, end) : undefined;
     }
     if (/ = /.test(sign) && isCodeWord(secret)) return undefined;
   }
-  // After `password=` at the beginning of a line no sentence follows, so an ordinary word counts too.
+  // Behind `password=` at the beginning of a line, an ordinary word counts too, because no sentence follows there.
   const isAssigned = named.isPassword && sign === '=' && /^(?:export )?[\w.-]*$/.test(before);
   return isBareChosen(secret) || isSimpleBare(secret) || (isAssigned && isChosen(secret))
     ? trimmed(text, start, end)
@@ -309,13 +309,13 @@ function isSimpleBare(secret: string): boolean {
 /** Matches a name for a secret in code: `AuthenticationMD5Password`, `password1`. */
 const NAMES_A_SECRET = /^[\w$]*(?:pass|token|secret|credential)[\w$]*$/i;
 
-/** Returns the range from `start` to `end` without punctuation, closing parentheses and asterisks at its end. */
+/** Returns a range without the punctuation, closing parentheses and asterisks at its end. */
 function trimmed(text: string, start: number, end: number): Stretch {
   const marks = /[.,;:)*]+$/.exec(text.slice(start, end))?.[0].length ?? 0;
   return { start, end: end - marks };
 }
 
-/** Says whether a value is not in quotes, or fills its quotes: otherwise it is only the first word of a quoted text. */
+/** Says whether a value has both quotes or none. With an opening quote alone it is the first word of a quoted text. */
 function isClosed(text: string, start: number, end: number): boolean {
   const quote = text.charAt(start - 1);
   return !/["'`]/.test(quote) || text.charAt(end) === quote;
@@ -361,7 +361,7 @@ function readNote(named: Named): Stretch | undefined {
     isWord
   )
     return bare;
-  // A test program reports `PASS: TestHeader2`; `…:secret:app-x1` is part of an address.
+  // A test program reports `PASS: TestHeader2`.
   if (
     /^pass$/i.test(named.name) &&
     !PLACE_OF_PASS.test(before) &&
@@ -369,6 +369,7 @@ function readNote(named: Named): Stretch | undefined {
     isIdentifierLike(value)
   )
     return undefined;
+  // The value of `…:secret:app-x1` is part of an address.
   if (before.endsWith(':')) return undefined;
   if (isSimpleBare(value)) return !isProse && isIdentifierLike(value) ? undefined : bare;
   const opened = before.charAt(before.length - 1);
@@ -381,7 +382,7 @@ function readNote(named: Named): Stretch | undefined {
     : undefined;
 }
 
-/** Matches "db " and the like in front of `pass:`, which alone may be how test programs report a result. */
+/** Matches a word such as "db " in front of `pass:`. Without one, the line may be the report of a test program. */
 const PLACE_OF_PASS =
   /\b(?:db|database|root|admin|sudo|ssh|ftp|smtp|mail|vpn|wi-?fi|wlan|router|login|my|our|prod|staging|dev) $/i;
 /** Matches `user = ops, pw =`: a login in two settings of one line, and no arguments of a call. */
@@ -401,7 +402,7 @@ function isCode(before: string): boolean {
   );
 }
 
-// Matches a space as the separator: directives, abbreviations, sentences.
+// A space between name and value: directives, abbreviations, sentences.
 
 const BLANK = new RegExp(
   `["'\`]?(?: - |[ \\t]{1,4}-Value[ \\t]{1,4}|${ADVERBS}[ \\t]{1,4}(?:for (?!(?:an?|the|my|our|your|each|every|all|any|this|that|its|their) )[\\w.-]{1,24} (?=\\S{4,64}$))?|\\((?=\\S{4,64}\\)))["'\`*]{0,3}`,
@@ -410,7 +411,7 @@ const BLANK = new RegExp(
 const BLANK_VALUE = /[^\s"'`\\<>[\]{}]{4,80}/y;
 const ENDS_CLAUSE =
   /^["'`*]{0,3}(?:[ \t]{0,4}(?:$|\r?\n)|[.,;!)](?:\s|$)| (?:to|for|and|or|on|in|at|as|when|please|if|instead|und|für|um|auf|et|pour|y|para|e|per|not|nicht|I|we|you|ich|wir|komm\w{1,3}|je|works?|geht|funktioniert)\b| (?:#|\()| (?:everywhere|now|today|again|here|yesterday|instead|btw|fyi|by the way|thanks|thx|until|till|since)\b)/;
-/** Matches words before the name after which a value follows: "use the password X". */
+/** Matches words in front of the name that show that a value follows: "use the password X". */
 const LEADS =
   /(?:\b(?:the|with|using|use|and|mit|und|dem|das|le|la|el|il|con|com|avec|als|comme|como|come|type|enter|try|via|by|my|our|as|vault|wifi|root|admin|db|database|server|router|master|user(?:name)?|login)\b[^\n]{0,24}|[,/|(+&] ?)$/i;
 
@@ -473,7 +474,7 @@ function readBehindBlank(named: Named): Stretch | undefined {
     /["'`]$/.test(text.slice(nameEnd, start)) &&
     /\b(?:invalid|wrong|bad|weak|incorrect|says|the|my) (?:\w{1,16} )?$/.test(before);
   if (isComplained && text.charAt(bare.end) === text.charAt(start - 1)) return bare;
-  // The last part of a path has no value behind it: `/etc/backup/pw nightly`.
+  // A name that is the last part of a path has no value: `/etc/backup/pw nightly`.
   const isPath = /\/[\w.-]*\/$|(?:^|\s)[~.]{0,2}\/$/.test(before);
   const isLed = LEADS.test(before) || (IS_FOREIGN.test(name) && FOREIGN_LEADS.test(before));
   const isSpoken = isLed && SPOKEN.test(name) && !isPath && !/[\w$.-]$/.test(before);
@@ -482,7 +483,7 @@ function readBehindBlank(named: Named): Stretch | undefined {
 
 const SPOKEN = new RegExp(`^(?:${SPOKEN_NAMES}|pwd|pw)$`, 'iu');
 
-/** Says whether the name is that of a key, and the value has letters beside digits, as a short key has. */
+/** Says whether the name is that of a key, and the value looks like a short key: a letter beside a digit. */
 function isKeyLike(name: string, value: string): boolean {
   return (
     /(?:token|key|secret)$/i.test(name) &&
@@ -493,7 +494,7 @@ function isKeyLike(name: string, value: string): boolean {
   );
 }
 
-/** Says whether a value is words and numbers joined by signs, as names are: `web-01`, `utf_8`, `x/y`, `JIRA-12`. */
+/** Says whether a value looks like a name of words and numbers: `web-01`, `utf_8`, `x/y`, `JIRA-12`. */
 function isIdentifierWithMarks(value: string): boolean {
   return (
     /^[a-z]+(?:[-_/.][a-z\d]+)+$/i.test(value) ||
@@ -526,13 +527,13 @@ const PUT_TO =
   /(?: [\p{L}\d.-]{1,24}){0,4} (?:auf|zu|en|a|à|par|por|per|para|in|como|på|til|naar|na|на) (?:["'`](?=[^\s"'`]{4,80}["'`])|(?=\S{4,80} (?:geändert|gesetzt|gestellt|changé|cambiad[oa]|cambiata|alterad[oa]|mudad[oa])\b))/uy;
 const SET_TO =
   /(?: \p{L}[\p{L}\d.'’-]{0,23}){0,4} (?:auf|en|a|à|par|por|para|in|como) (?=\S{4,80}(?:\s|$))/uy;
-/** Matches "password to …" without a verb that says that the password got another value. */
+/** Matches "password to …", where no verb such as "changed" says that the password got a value. */
 const TO_ALONE = /^ (?:[\w. -]{1,32} )?(?<!(?:changed|set|reset|updated|rotated) )to ["'`*]{0,3}$/;
 const FORMER =
   /^(?<join>(?: (?:for|of|on|at|in) [\w. -]{1,32}?)?(?: (?:was|has been|is))?(?: (?:changed|set|reset|updated|rotated))? from )(?<secret>[^\s"'`]{4,64}) to /;
 const SETS =
   /\b(?:set|chang\w{1,3}|reset|updat\w{1,3}|rotat\w{1,3}|made|put|turn\w{0,2}) (?:\w{1,16} ){0,3}[\w.-]{0,24}$/i;
-/** The same verbs in other languages. SET_TO has their prepositions, which are other words in English. */
+/** Matches the verbs of SETS in other languages. SET_TO has the prepositions that follow these verbs. */
 const PUTS =
   /(?<![\p{L}\d])(?:änder\p{L}{0,2}|setze|stelle|changé|cambi\p{L}{1,4}|impost\p{L}{1,4}|mud[aeo]\p{L}{0,2}|altere\p{L}{0,2}|defin[aei]\p{L}{0,2}|modifi[cé]\p{L}{0,4}|mets|mettez|pon|puse|metti) (?:\p{L}{1,16} ){0,3}[\w.-]{0,24}$/iu;
 const IS = new RegExp(
@@ -574,9 +575,9 @@ function readSentence(named: Named): Stretch | undefined {
     !(/ be /.test(lead) && !isSimpleBare(value)) &&
     (isWord || (isPassword && isSimpleBare(value) && !isIdentifierWithMarks(value)));
   if (start !== given) return isSecret ? bare : undefined;
-  // "changed from … to …": both are secrets, and one mask covers them.
+  // In "changed from … to …" both values are secrets, and one mask covers both.
   const former = FORMER.exec(lead);
-  // If another word follows the name, something else has changed: "the password check from client to server".
+  // If another word follows the name, it is not the password that changed: "the password check from client to server".
   if (former?.groups === undefined) return isSecret && !/ from /.test(lead) ? bare : undefined;
   const { join = '', secret = '' } = former.groups;
   const formerStart = nameEnd + join.length;

@@ -1,8 +1,8 @@
 /**
  * Masks the secrets with which svc itself is configured: provider keys, the service key, the local token. They are
  * masked by value, whatever they look like, and also in base64, as a login is sent.
- * The whole process shares one set, because everything that it stores or sends is masked with it: with another set a
- * text would have another digest. The set only grows: a replaced key is still a secret.
+ * The whole process shares one set of secrets. With another set the same text would be masked in another way and have
+ * another digest. The set only grows: a replaced key is still a secret.
  */
 
 import type { Stretch } from './secret-rule.ts';
@@ -13,6 +13,7 @@ const ANY_CHARS_MIN = 8;
 const MIXED_CHARS_MIN = 4;
 /** Bound on secrets. A configuration has few, but a process may reload changed ones for months. */
 const SECRETS_MAX = 256;
+/** Least length of a base64 form: a shorter one may occur in any word. */
 const BASE64_CHARS_MIN = 8;
 
 const known = new Set<string>();
@@ -53,7 +54,7 @@ function isMaskable(secret: string): boolean {
   return secret.length >= MIXED_CHARS_MIN && !/^[A-Za-z]+$/.test(secret);
 }
 
-/** Returns the secret itself, and what it becomes in the base64 of a longer text, which depends on its offset there. */
+/** Returns a secret and its forms in the base64 of a longer text: three, because base64 encodes three bytes at once. */
 function formsOf(secret: string): readonly string[] {
   const unescaped = decodeEscapes(secret).view;
   const inBase64 = [0, 1, 2].map((offset) => insideBase64(secret, offset));
@@ -61,7 +62,7 @@ function formsOf(secret: string): readonly string[] {
   return [unescaped, ...long, ...long.map(toBase64Url)];
 }
 
-/** Returns those base64 characters that depend on the secret alone. `offset`: how many bytes precede the secret. */
+/** Returns the base64 characters that depend only on the secret. `offset`: the number of bytes before the secret. */
 function insideBase64(secret: string, offset: number): string {
   const bytes = Buffer.concat([Buffer.alloc(offset), Buffer.from(secret)]);
   const whole = bytes.toString('base64').replace(/=+$/, '');
@@ -76,8 +77,8 @@ function toBase64Url(base64: string): string {
 
 /**
  * A text with its escapes decoded, so that one set of rules reads JSON in JSON, source literals, query strings and
- * HTML: `{\\\"password\\\": \\\"…\\\"}` reads like `{"password": "…"}`. The view is only searched; `toText` maps a
- * position in it to the text.
+ * HTML: `{\\\"password\\\": \\\"…\\\"}` reads like `{"password": "…"}`. The view is only searched; `toText` maps an
+ * index of the view to the text.
  * Every run of backslashes counts as one escape, and `%2522` as `%22`, so any depth is decoded in one pass and the
  * work stays linear. A backslash at the end of a line continues the line, as in a shell.
  */

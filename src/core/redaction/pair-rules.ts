@@ -1,6 +1,6 @@
 /**
- * Finds passwords without a name beside them: the second of two arguments, of two words joined by a colon or slash,
- * or of two columns. A word for a login, the program, or the form of the line shows them.
+ * Finds passwords without a name beside them: the second of two arguments, of two words joined by a colon or slash, or
+ * of two columns. A word for a login, the program, or the form of the line shows that the second one is a password.
  */
 
 import { isArgument } from './password-arguments.ts';
@@ -20,7 +20,7 @@ import { type Candidate, type FoundAll, NO_REST, type SecretRule } from './secre
 
 const USER = '["\'`]?[\\w.@+-]{2,64}["\'`]?';
 const BARE_VALUE = '[^\\s"\'`\\\\<>[\\](){},;]{4,80}';
-/** Words for a pair of a name and its secret. */
+/** Words that announce a user's name and password. */
 const LOGIN_WORDS =
   '(?:basic[ _-]?auth(?:entication)?|http[ _-]?auth|stats auth|auth(?:entication)?|creds?|credentials?|logins?|log ?in(?: (?:with|as))?|sign(?:ed)?[ -]?in(?: (?:with|as))?|account|zugang(?:sdaten)?|anmeldung|melde (?:dich|mich)|identifiants|connecte-toi|credenciales|accesso|accedi|entr[ae]r?|ログイン|로그인|登录|логин)';
 const USER_WORDS =
@@ -89,7 +89,7 @@ export const PAIR_RULES: readonly SecretRule[] = [
       `(?<keep>(?<![\\w.$/@-])(?:ssh|sftp|rdp|vnc|vpn|telnet|wi-?fi|wlan)(?:[ ]?[:=→]|[ ]->)[ ]{1,2}["'\`]?[A-Za-z][\\w.@+-]{1,64}(?: / |/))${BARE_VALUE}${CLAUSE_END}`,
       'iy',
     ),
-    // A word directly after a slash is the second part of a path.
+    // A plain word directly after a slash may be the second part of a path.
     accepts: (candidate) =>
       isPairSecret(candidate) &&
       (candidate.context.endsWith(' ') || !/^[\w-]*$/.test(candidate.secret)),
@@ -233,7 +233,7 @@ function isPairSecret({ secret, next }: Candidate): boolean {
   );
 }
 
-/** Says whether a value can be a password in a file that has only passwords at this place. */
+/** Says whether a value can be a password at a place where a file of this form has only passwords. */
 function isOfFile({ secret }: Candidate): boolean {
   return isArgument(secret) && (isSimplePassword(secret) || isChosen(secret) || looksMade(secret));
 }
@@ -248,6 +248,7 @@ function isLiteral(secret: string): boolean {
   return isChosen(secret) || isSimplePassword(secret) || looksMade(secret);
 }
 
+/** Characters before the `@` in which a login is searched for. */
 const LOGIN_CHARS = 104;
 const LOGIN = /(?:^|[\s"'`(=])(?!mailto:)[A-Za-z][\w.-]{1,32}:([^\s:/@"'`\\<>[\](){},;]{4,64})$/;
 
@@ -277,6 +278,7 @@ function findPairBefore(headEnd: number, text: string): FoundAll {
   return { secrets: isSecret ? [{ start: end - secret.length, end }] : [], end: headEnd };
 }
 
+/** Most characters of the words after a pair, such as " for basic auth". */
 const PAIR_WORDS_CHARS = 48;
 
 const BEFORE_NAME =

@@ -1,7 +1,7 @@
 /**
  * Removes secrets and private passages from a text before it is stored, indexed or sent to a memory. A text on its way
  * to the provider is never changed.
- * Each rule takes one pass, and its time is linear in the length of the text. Masking a masked text changes nothing:
+ * The time of each rule is linear in the length of the text. Masking a masked text changes nothing, for two reasons:
  * - no rule can match a mask or across one, because no rule's characters include brackets;
  * - a secret is removed to the end of its run of letters and digits, so that no second secret can begin after the
  * mask.
@@ -16,9 +16,9 @@ import type { SecretRule, Stretch } from './secret-rule.ts';
 import { SECRET_RULES } from './secret-rules.ts';
 
 /**
- * Longest text that is searched; a longer one becomes a single mask. A message of a megabyte is a file and no
- * memory, and searching it would block every open stream for tens of milliseconds. Searching it in windows could cut
- * a secret in two.
+ * Longest text that is searched, in characters; a longer one becomes a single mask. A message of a megabyte is a file
+ * and no memory. Searching such a text would block every open stream for tens of milliseconds. Searching it in parts
+ * could cut a secret in two.
  */
 export const MASKED_CHARS_MAX = 1 << 20;
 
@@ -27,16 +27,16 @@ const TEXT_KEYWORDS = new KeywordIndex(SECRET_RULES.filter(({ isRun }) => isRun 
 
 export interface MaskedText {
   readonly text: string;
-  /** How many secrets were found. If not zero, the text differs from the original and must not replace it. */
+  /** How many secrets were found. Above 0 the text differs from the original, and must not replace it in a request. */
   readonly masked: number;
 }
 
 const OVERSIZED: MaskedText = { text: '[masked: oversized-text]', masked: 1 };
 
 /**
- * Bounds on names of secrets, and on matches of all other rules (HEADS_MAX), in one text. Checking a name takes some
- * 10 us, a match 4 us. A text with more is a dump and becomes a single mask: searching it would block all requests for
- * seconds.
+ * Bounds on the names of secrets and on the matches of all other rules (HEADS_MAX) in one text. Checking a name takes
+ * some 10 us, checking a match 4 us. A text with more of them is a dump, which becomes a single mask: searching it
+ * would block all requests for seconds.
  */
 export const MASKED_NAMES_MAX = 5_000;
 const HEADS_MAX = 20_000;
@@ -123,6 +123,7 @@ class Search {
   }
 }
 
+/** Replaces each character of a found secret. */
 const COVER = ']';
 
 function render(
@@ -167,10 +168,10 @@ function findLongRuns(text: string): string {
 
 const WORD_REST = /[\w-]*/y;
 
-/** Longest beginning of a secret that `accepts` examines; see Candidate. */
+/** Characters of a secret that `accepts` examines; see Candidate. */
 const JUDGED_CHARS = 64;
 
-/** Lower-cases a text without changing its length. Only İ would become two characters, so it becomes i. */
+/** Lower-cases a text without changing its length. Only İ has a longer lower-case form, so it becomes i. */
 function lowered(text: string): string {
   const lower = text.toLowerCase();
   return lower.length === text.length ? lower : text.replaceAll('İ', 'I').toLowerCase();

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 
 /**
  * Decides whether a value can be a secret, for rules that know only its name or its place and no format.
- * A value is judged by its beginning (see Candidate): the whole value is never less likely a secret.
+ * A value is judged by its first 64 characters (see Candidate): more characters never make a secret less likely.
  */
 
 /**
@@ -15,8 +15,8 @@ const RANDOM_STEPS_MIN = 4;
 /** Fewest pairs of adjacent capitals in a random value without digits; names seldom have any. */
 const RANDOM_CAPITAL_PAIRS_MIN = 2;
 /**
- * Number of pairs of adjacent capitals that count as one more step. Without that step, one in 5,000 random values of 24
- * characters would have only three.
+ * So many pairs of adjacent capitals count as one more step. Without that step, one in 5,000 random values of 24
+ * characters would have only three steps, and so not count as random.
  */
 const CAPITAL_PAIRS_OF_A_STEP = 5;
 
@@ -41,7 +41,7 @@ export function isTechnical(value: string): boolean {
   return TECHNICAL_FORM.test(value) || beginsWithWord(TECHNICAL_WORD, value);
 }
 
-/** Says whether a value begins with the word and is no random value like "xxX5Yl8fo4Sr…". */
+/** Says whether a value begins with such a word. A random value may too ("xxX5Yl8fo4Sr…"), but does not count. */
 function beginsWithWord(word: RegExp, value: string): boolean {
   return word.test(value) && !looksRandom(value);
 }
@@ -67,8 +67,9 @@ export function looksRandom(value: string): boolean {
 const SEQUENCE_SHARE_MIN = 0.35;
 /** Share of equal neighbours from which on a value is an invented example; in random hex it is 1/16. */
 const REPEAT_SHARE_MIN = 0.35;
+/** Least length of an invented example: in a shorter value, repetitions may be chance. */
 const JUDGED_CHARS_MIN = 14;
-/** Matches a UUID. Even a memorable one may be a credential, so isMadeUp() is false for each. */
+/** Matches a UUID. isMadeUp() is false for every UUID, because even a memorable one may be a credential. */
 const UUID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
 
 /** Says whether a key is an invented example: one repeated character, the alphabet, or EXAMPLE at its end. */
@@ -125,8 +126,8 @@ function distinctIn(text: string): number {
 }
 
 /**
- * Counts steps and pairs of capitals. A step is a change of the kind of character between neighbours, except from a
- * capital to a small letter, because names are written so.
+ * Counts steps and pairs of adjacent capitals. A step is a change of the kind of character between neighbours. From a
+ * capital to a small letter is no step, because names are written so.
  */
 function countNeighbours(text: string): { steps: number; capitalPairs: number } {
   let steps = 0;
@@ -148,6 +149,7 @@ function kindOf(character: string): 'capital' | 'small' | 'digit' | 'other' {
   return character >= '0' && character <= '9' ? 'digit' : 'other';
 }
 
+/** Least length of a chosen password, in characters. */
 const WORDED_CHARS_MIN = 6;
 const WORDED_FORM = /^\p{L}[\p{L}!@#%^*+~?._-]{5,63}$/u;
 /** Matches names of types, states, algorithms and passwords, as they occur in data and sentences. */
@@ -174,13 +176,13 @@ export function isBareChosen(secret: string): boolean {
 /** Matches adjectives and participles of Romance languages that describe a password: "la contraseña es compartida". */
 const ROMANCE_WORD =
   /^\p{Ll}{2,20}(?:[aiu][dt][oa]s?|ée?s?|ect[oa]s?|[aá]ri[oa]s?|ferente|uel(?:le)?|(?:o|u|or)al|[ai]bles?|tiv[oa]s?|vel)$/u;
-/** The same for verbs and adjectives of German ("das Passwort zurücksetzen"). */
+/** Matches German verbs and adjectives that describe a password ("das Passwort zurücksetzen"). */
 const GERMAN_VERB = /^\p{Ll}{2,20}(?:en|ern|eln|iert|ig|lich|isch|bar|ück)$/u;
 const ROMANCE_LEAD =
   /(?: |['’])(?:est|sera|es|era|será|è|sarà|é):?\s["'`*]{0,3}$|(?:passe|mdp|contrase[ñn]a|clave|senha) $/i;
 const GERMAN_LEAD = /(?:wort|ist|war|lautet|einfach|jetzt)\s["'`*]{0,3}$/i;
 
-/** Says whether a word in a sentence describes the secret and is none. `lead`: the text before the word. */
+/** Says whether a word of a sentence describes a secret instead of being one. `lead`: the text before the word. */
 export function describesSecret(word: string, lead: string): boolean {
   return (
     (ROMANCE_WORD.test(word) && ROMANCE_LEAD.test(lead)) ||
@@ -214,7 +216,7 @@ export function isMemberAccess(value: string): boolean {
   return /^[A-Za-z_$]{1,40}\d?(?:[?!]?\.[A-Za-z_$]{1,40}\d?){1,8}[,;)]?$/.test(value);
 }
 
-/** Matches round amounts and Unix times, which settings have without quotes. */
+/** Matches round amounts and Unix times, which are no passwords if they have no quotes. */
 const BARE_PRIMITIVE = /^(?:\d{6,}0{3,}|1[5-9]\d{8}(?:\d{3})?)$/;
 const SENTENCE_END = /[.,;:!?)。，]+$/;
 
@@ -236,13 +238,13 @@ export function isChosen(secret: string): boolean {
   );
 }
 
-/** Matches Chinese, Japanese and Korean, because passwords are typed in other scripts. */
+/** Matches Chinese, Japanese and Korean characters, because passwords are seldom typed in these scripts. */
 const IDEOGRAMS = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u;
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz';
 
 /** Least length of a random value of letters alone. */
 const SCRAMBLED_CHARS_MIN = 16;
-/** Largest share of vowels in such a value: of random letters a quarter are vowels, of words two fifths. */
+/** Largest share of vowels in a random value of letters: a quarter of random letters are vowels, in words two fifths. */
 const SCRAMBLED_VOWEL_SHARE_MAX = 0.29;
 
 const CAMEL_CASE = /^(?:[A-Z]?[a-z]{1,2}){0,2}(?:[A-Z]{1,4}[a-z]{2,}){2,}$/;
@@ -266,7 +268,8 @@ export function isPassPhrase(text: string, isCalledPhrase: boolean): boolean {
   if (words.length < (isCalledPhrase ? 3 : 4) || words.length > 12) return false;
   if (!words.every((word) => PHRASE_WORD.test(word)) || isPlaceholder(text)) return false;
   if (ABOUT_PASSWORDS.test(text)) return false;
-  // A sentence is no pass phrase. In lower case without punctuation only words such as "is", "you" or "if" show one.
+  // A sentence is no pass phrase. A text in lower case without punctuation is a sentence only if it has a word such as
+  // "is", "you" or "if".
   return (
     isCalledPhrase || !(/^[\p{Ll}\d '-]+$/u.test(text) ? CLAUSE_WORD : SENTENCE_WORD).test(text)
   );

@@ -11,18 +11,18 @@ export const FOREIGN_NAMES =
 export const SPOKEN_NAMES = `pass(?:wor[dt]|wd|[ -]?phrase|code)|(?:unlock|key)[ -]phrase|passw|${FOREIGN_NAMES}`;
 /** The letters of the languages of `SPOKEN_NAMES`, as part of a character class. */
 const LETTERS = '\\w\\u00c0-\\u024f\\u0400-\\u04ff';
-/** Prepositions, with their articles, in front of what a secret is for. */
+/** Prepositions, some joined with an article, between a secret's name and what the secret is for. */
 const FOR =
   '(?:for|of|on|at|in|für|von|vom|zum|zur|der|des|auf|im|am|beim|pour|du|des|del?|au|aux|sur|para|en|di|d[aeo]l(?:l[aeo])?|per|sul|d[aeo]|no|na|em|voor|van|till?|от|для|к)';
 /**
- * Matches what the secret is for: "for the staging database (read only)". In Romance languages it may follow without a
- * preposition: "mot de passe root".
+ * Matches what a secret is for: "for the staging database (read only)". In Romance languages the preposition may be
+ * missing: "mot de passe root".
  */
 export const OF_PLACE = `(?: (?:${FOR} |d(?:ell)?['’])[${LETTERS}. @/'’-]{1,40}?(?: \\([^()\\n]{1,30}\\))?|(?<=passe|mdp|contrase[ñn]a|clave|senha)(?: [${LETTERS}-]{2,16}){1,2}?)?`;
 /** The verb between a name and its value in a sentence, in the languages of `SPOKEN_NAMES`. */
 export const VERB_IS =
   "(?:is|was|ist|war|lautet|heißt|heisst|est|sera|c['’]est|es|era|será|è|sarà|é|jest|är|er|este|(?<=has[łl]o )to|(?<=salasana )on|(?<=heslo )je)";
-/** Adverbs that may stand between that verb, or a name, and the value. */
+/** Adverbs that may precede the value, after the verb or directly after the name. */
 export const ADVERBS =
   '(?: (?:now|still|currently|previously|simply|just|again|only|jetzt|nun|noch|früher|bisher|immer|weiterhin|einfach|maintenant|toujours|encore|désormais|simplement|ahora|todavía|aún|simplemente|ora|adesso|ancora|semplicemente|agora|ainda|simplesmente)){0,2}';
 /** Names of passwords. `pass` is also a verb, so it counts only beside a sign or a word of a setting (`db_pass`). */
@@ -38,7 +38,7 @@ export const NAMES =
   'consumer|client|license|subscription|deploy|webhook|jwt|app|pre-?shared|integration)[_.-]?key|api key|' +
   "api[ -]?schl(?:ü|ue)ssel|clé (?:d['’])?api|clave (?:de )?api|chiave api|jeton|" +
   'connection[_-]?string|erlang[_-]?cookie|(?<=[a-z0-9]_)hmac(?![a-z])|(?<=[a-z0-9])_(?:key|pat|dsn)(?![a-z])';
-/** Matches an ending such as `_key`. It is a weaker sign: with such a name, only a random value is a secret. */
+/** Matches a name that is only an ending, such as `_key`. The value of such a name is a secret only if it is random. */
 export const WEAK_NAME = /^_/;
 
 /** Vendors whose keys have no recognisable form: a random value assigned to their name is a secret. */
@@ -52,7 +52,7 @@ export const VENDORS =
 /** Names of secrets that people choose, so that the value may be a word. */
 export const CHOSEN = `(?:${PASSWORDS}|secret)`;
 
-/** Matches parts of names; each name has one. They are searched for first: whole names take ten times as long. */
+/** Matches a part that each name has. Parts are searched for first, because whole names take ten times as long. */
 const NAME_PART = new RegExp(
   `pass|kennwort|mdp|p/w|pswd|contrase|clave|senha|phrase|wachtwoord|has[łl]o|heslo|senord|adgangskode|salasana|parola|ifre|jelsz|lozinka|κωδικός|пароль|密[码碼]|口令|パスワード|暗証|비밀|비번|암호|패스|pwd|pw|psk|secret|token|cred|auth|key|schl(?:ü|ue)ssel|clé|chiave|jeton|connection|cookie|hmac|_pat|_dsn|${VENDORS}`,
   'gi',
@@ -64,12 +64,12 @@ const SECRET_NAME = new RegExp(`${NAMES}|${VENDORS}|${PASS_OF_LOGIN}`, 'gi');
 const BEFORE_PART_CHARS = 16;
 const AFTER_PART_CHARS = 24;
 
-/** Matches a word before the name that makes it public or valid for one request only, so that it is no secret. */
+/** Matches a word before a name that says that the value is public or valid for one request only. */
 const PUBLIC_BEFORE =
   /(?:public|csrf|xsrf|authenticity|pagination|next|page|continuation|(?<!r)sync)[_.-]?$/i;
 const PUBLIC_CHARS = 16;
 
-/** Returns the index of the next name from `from` on that may have a secret; -1 if there is none. */
+/** Returns the index of the next name at or after `from` that may have a secret value; -1 if there is none. */
 export function findName(text: string, from: number): number {
   NAME_PART.lastIndex = from;
   for (let part = NAME_PART.exec(text); part !== null; part = NAME_PART.exec(text)) {
@@ -94,7 +94,7 @@ function before(text: string, at: number): string {
 
 /** Matches a name's suffix: `_access_key`, `ForStaging`, `_123`, `[0]`. */
 export const SUFFIX = '[\\w.-]{0,24}(?:\\[\\d{0,4}\\])?';
-/** Matches a suffix that makes the name a description or a place of a secret instead of the secret. */
+/** Matches the last word of a name whose value is not the secret: `…_id`, `…_path`, `…_hash`. */
 const DESCRIPTION =
   /^(?:ids?|ur[il]s?|names?|paths?|files?|types?|sizes?|lengths?|count(?:er|s)?|hash(?:es)?|digests?|sha\d{0,3}|endpoints?|fields?|labels?|refs?|versions?|prefix|suffix|limits?|max|min|usage|used|expir(?:es|y|ation)\w{0,4}|ttl|at|audience|issuer|scopes?|status|policy|budgets?|arn|vault|fingerprint|checksum|formats?|regex|patterns?|placeholder|title|class|selectors?|params?|index|stores?|ring|hint|help|text|size|bytes|chars|tokens|per\w{0,12}|in|out|total\w{0,6})$/i;
 

@@ -6,11 +6,11 @@ import { endOfMatch } from './secret-rule.ts';
  * runs. Each character is read a bounded number of times.
  */
 
-/** Least length of a run of key material: key lines have 64 or 70 characters, a shorter run may be a word. */
+/** Least length of a run of key material. Key lines have 64 or 70 characters; a shorter run may be a word. */
 const KEY_RUN_CHARS_MIN = 24;
 /**
- * Bound on consecutive runs without key material, after which the block has ended. The headers of an encrypted key
- * (`Proc-Type: 4,ENCRYPTED`, `DEK-Info: …`) are nine runs.
+ * Bound on consecutive runs that are no key material. After more of them the block has ended. The headers of an
+ * encrypted key (`Proc-Type: 4,ENCRYPTED`, `DEK-Info: …`) are nine runs.
  */
 const OTHER_RUNS_MAX = 12;
 
@@ -42,10 +42,10 @@ export function findKeyBlockEnd(headEnd: number, text: string): number | undefin
 }
 
 const PUTTY_END = /Private-MAC: [0-9a-f]{20,128}/g;
-/** Longest PuTTY file: an RSA key of 16,384 bits with a comment. */
+/** Bound on the characters of a PuTTY file: an RSA key of 16,384 bits with a comment has fewer. */
 const PUTTY_CHARS_MAX = 24_000;
 
-/** Returns the index after a PuTTY file that began before `headEnd`; after its last key line if its end is missing. */
+/** Returns the index after a PuTTY file whose first line contains `headEnd`; after its last key line if it was cut. */
 export function findPuttyKeyEnd(headEnd: number, text: string): number | undefined {
   const file = text.slice(headEnd, headEnd + PUTTY_CHARS_MAX);
   const privateAt = file.indexOf('Private-Lines:');

@@ -1,7 +1,7 @@
 /**
  * A rule that finds secrets. `redaction.ts` runs the rules from top to bottom, precise formats first.
- * Every pattern takes a bounded number of steps at each position, however hostile the text: all its repetitions are
- * counted, and none is inside another. `rest` then consumes the secret's remaining characters once.
+ * Every pattern takes a bounded number of steps at each position, however hostile the text, because each of its
+ * repetitions has an upper bound. `rest` then reads the remaining characters of the secret once.
  */
 export interface SecretRule {
   /** The kind of secret, which becomes part of the mask. */
@@ -9,8 +9,8 @@ export interface SecretRule {
   /** A global or sticky pattern. The optional named group `keep` is context that stays in the text. */
   readonly pattern: RegExp;
   /**
-   * The rule runs only if the text contains one of these. If `isRun` is true, svc searches for them in the text as it
-   * is. Otherwise they are in lower case, and svc searches for them in the lower-cased text.
+   * The rule runs only if the text contains one of these. With `isRun` they are searched for in the text as it is.
+   * Otherwise they are in lower case, and are searched for in the lower-cased text.
    */
   readonly keywords: readonly string[];
   /** True if the pattern is sticky and is tried only where a keyword of three or more characters begins. */
@@ -23,7 +23,7 @@ export interface SecretRule {
   readonly quotedRest?: RegExp;
   /** For a block: returns the index after its end; undefined if it holds no secret. */
   readonly findEnd?: (headEnd: number, text: string) => number | undefined;
-  /** For a pattern that several secrets may follow: returns their ranges, and the index up to which it has read. */
+  /** For a pattern that several secrets may follow: returns their ranges, and the index at which the search goes on. */
   readonly findAll?: (headEnd: number, text: string) => FoundAll;
   /** Says whether a match is a secret; undefined: every match is one. */
   readonly accepts?: (candidate: Candidate) => boolean;

@@ -1,6 +1,6 @@
 /**
- * Finds secrets that people read aloud, type or write on paper: one-time codes, recovery codes, the words of a
- * wallet, card numbers. Most have a word before them; card numbers have a check digit.
+ * Finds secrets that people read aloud, type or write on paper: one-time codes, recovery codes, the words of a wallet,
+ * card numbers. A word before them shows all but card numbers, which have a check digit.
  */
 
 import { endOfMatch, type FoundAll, type Stretch } from './secret-rule.ts';

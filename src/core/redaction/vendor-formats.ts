@@ -227,7 +227,7 @@ const KEY_WORDS = [
   'live',
   'prod',
 ];
-/** The same at the beginning: `secret-…`, `signkey-prod-…`. */
+/** Words with which a vendor's keys begin: `secret-…`, `signkey-prod-…`. */
 const FIRST_WORDS = ['secret', 'signkey', 'apikey', 'authkey', 'seckey', 'privkey', 'sktsec'];
 
 /**

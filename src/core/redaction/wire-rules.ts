@@ -227,5 +227,5 @@ function isHeaderValue({ secret, next }: Candidate): boolean {
   return hasMixedCharacters(secret) && !isTechnical(secret);
 }
 
-/** Length from which a value is no word of a sentence. */
+/** Least length of a value that cannot be a word of a sentence. */
 const LONG_VALUE_CHARS = 20;
