@@ -21,13 +21,13 @@ import { ServiceFault } from './fault.ts';
  * never lets a caller exceed the plan.
  */
 
-/** Deadline of the limiter's answer. One on the same network answers in a millisecond. */
+/** Deadline of the limiter's answer. A limiter on the same network answers in a millisecond. */
 const LIMITER_MS = 1000;
 const RETRY_AFTER_MS = 2000;
 
 /**
- * Counts a call against its limits. `knownOf`: returns the tokens that a budget's receipts show as spent. Throws
- * ServiceFault RATE_LIMIT_EXCEEDED or RATE_LIMITER_UNAVAILABLE.
+ * Counts a call against its limits. `knownOf` returns the tokens that are spent of a budget; it is called if the
+ * limiter has no count of the budget. Throws ServiceFault RATE_LIMIT_EXCEEDED or RATE_LIMITER_UNAVAILABLE.
  */
 export async function takeLimits(
   limiter: Limiter,
@@ -89,8 +89,9 @@ export function limiterUnavailable(): ServiceFault {
 
 export interface AdmittedCall {
   /**
-   * Books the real cost; call it at the end of the call. It never throws and does not wait. 'unused' gives all tokens
-   * back, because no provider charged any. Undefined keeps the estimate, because there is no count.
+   * Corrects the counts to the real cost. Call it at the end of the call; it never throws and does not wait. 'unused'
+   * gives all tokens back, because no provider charged any. Undefined means that the cost is unknown: the estimate
+   * stays.
    */
   settle(spent: SpentTokens | 'unused' | undefined): void;
 }
@@ -105,7 +106,7 @@ export interface AskingCall {
 
 /** Deadline of reading from the receipts how much of a budget is spent. */
 const STORE_MS = 1000;
-/** Deadline of booking the end of a call, so that the calls of a silent limiter do not fill the memory. */
+/** Deadline of a message to the limiter, so that messages to a limiter that does not answer do not fill the memory. */
 const SETTLE_MS = 5000;
 
 interface Needs {
@@ -118,8 +119,8 @@ interface Needs {
 
 /**
  * Admits model calls if all their limits allow it, and books the real cost at the end. A call counts as soon as its
- * key is known, so refused calls and lists count too. Tokens are checked before recall, by an estimate that is
- * corrected once the provider has counted them.
+ * key is known, so refused calls and lists of models count too. Tokens are checked before the memory is asked, with an
+ * estimate that is corrected once the provider has counted them.
  */
 export class ModelAdmission {
   readonly #parts: Needs;
@@ -189,7 +190,7 @@ export class ModelAdmission {
     if (this.#heartbeat !== undefined || this.#leases.size === 0) return;
     this.#heartbeat = setTimeout(() => {
       this.#heartbeat = undefined;
-      // Two tenants may be counted on two servers, so a message has the leases of one.
+      // The limits of two tenants may be counted on two servers, so each message has the leases of one tenant.
       for (const leases of groupBy(this.#leases, ({ tenant }) => tenant).values()) {
         this.#tell((signal) => this.#parts.limiter.renew(leases, signal));
       }
@@ -213,7 +214,7 @@ export class ModelAdmission {
     return limitsOfModelCalls({ key, limits, requestsPerMinute, now: clock.now() });
   }
 
-  /** Reads how much of a budget is spent, for a limiter that has no count of it. */
+  /** Returns how much of a budget is spent: the tokens of its receipts, and the estimates of its running calls. */
   async #knownOf(tenant: string, budgets: readonly TokenBudget[], bucket: string): Promise<number> {
     const budget = budgets.find((one) => one.bucket === bucket);
     if (budget === undefined) throw limiterUnavailable();

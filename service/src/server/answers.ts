@@ -10,7 +10,7 @@ import { type FaultCode, faultOf, FAULTS } from '../../../src/core/memory-api/fa
 import type { Reply } from './call.ts';
 import { refusalOf, ServiceFault } from './fault.ts';
 
-/** Writes answers, which no browser or cache may keep. An error names no path, no key and no text. */
+/** Writes answers. No cache may keep them, except the public keys. An error contains no path, key, prompt or memory. */
 
 const EVERY = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
 
@@ -30,9 +30,10 @@ export function answerReply(outgoing: ServerResponse, reply: Reply, requestId: s
 
 /** Bounds of Retry-After in seconds. SDKs wait that long before they try again. */
 const RETRY_AFTER = { min: 1, max: 60 } as const;
+/** The wait for a client if the fault names none. */
 const RETRY_AFTER_MS = 2_000;
 
-/** Answers with a fault. Returns the number of bytes of the body. */
+/** Answers a call of the memory API or the console with an error. Returns the number of bytes of the body. */
 export function answerFault(
   outgoing: ServerResponse,
   fault: ServiceFault,
@@ -59,7 +60,7 @@ export function answerFault(
   if (more.allow !== undefined) headers['allow'] = more.allow;
   if ('shouldRetry' in row) headers['x-should-retry'] = String(row.shouldRetry);
   if (code === 'RATE_LIMIT_EXCEEDED') {
-    // After a spent daily budget, a retry in a minute is useless.
+    // The wait for a daily budget may take hours, and an SDK would try again after RETRY_AFTER.max.
     headers['x-should-retry'] = String((more.afterMs ?? 0) <= RETRY_AFTER.max * 1000);
   }
   const isLater = row.retry === 'after_delay' || (row.status === 404 && more.afterMs !== undefined);
@@ -102,13 +103,13 @@ interface ModelError {
   readonly message: string;
   readonly requestId: string;
   readonly service: {
-    /** Null for a caller without a valid key. */
+    /** Null if the request has no receipt. */
     readonly receipt_id: string | null;
     readonly retry: { readonly action: string; readonly after_ms?: number };
   };
 }
 
-/** Writes an error in the shape that the dialect's SDKs expect. `dialect` is undefined for a path without one. */
+/** Makes an error in the shape that the dialect's SDKs expect. `dialect` is undefined for a path without one. */
 export function modelErrorBody(
   dialect: Dialect | undefined,
   { status, code, message, requestId, service }: ModelError,
@@ -131,7 +132,7 @@ function modelErrorType(provider: DialectApi['provider'], status: number): strin
   return status >= 500 ? 'api_error' : errorTypeOf(provider, status);
 }
 
-/** Answers with an error in the shape of the dialect, with nothing of the request. Returns the body's bytes. */
+/** Answers a model request with an error in the shape of its dialect. Returns the number of bytes of the body. */
 export function answerModelError(
   outgoing: ServerResponse,
   thrown: unknown,

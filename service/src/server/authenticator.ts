@@ -55,10 +55,7 @@ export class Authenticator {
     return this.#read(credentials, 'svc_live');
   }
 
-  /**
-   * Checks the key and returns its caller, by `find`. The tenant may be suspended: see `refuseSuspended`. Throws
-   * ServiceFault AUTH_*.
-   */
+  /** Finds the caller with `find` and checks the key. The tenant may be suspended. Throws ServiceFault AUTH_*. */
   async admit(presented: Presented, find: FindCaller): Promise<Caller> {
     const { clock, store } = this.#parts;
     const caller = await find(presented.publicId);
@@ -132,7 +129,10 @@ export class Authenticator {
   }
 }
 
-/** Throws ServiceFault TENANT_SUSPENDED. The key itself is valid, so a model request gets a receipt. */
+/**
+ * Throws ServiceFault TENANT_SUSPENDED if the tenant is suspended. It is not a part of `admit`, because the key is
+ * valid and its model request gets a receipt.
+ */
 export function refuseSuspended({ tenant }: Pick<Caller, 'tenant'>): void {
   if (tenant.status !== 'suspended') return;
   throw new ServiceFault('TENANT_SUSPENDED', 'The tenant of this key is suspended.');
@@ -156,14 +156,14 @@ function hashAddress(pepper: Uint8Array, address: string): string {
   return keyed.digest('base64url').slice(0, 16);
 }
 
-/** Reads the key from either header. Two headers that differ count as no key. */
+/** Returns the key of either header; undefined if both are missing, and '' if they differ. */
 function presentedKey({ authorization, apiKey }: Credentials): string | undefined {
   const bearer = bearerOf(authorization);
   if (bearer !== undefined && apiKey !== undefined && bearer !== apiKey) return '';
   return bearer ?? apiKey;
 }
 
-/** Reads a Bearer token; '' for another scheme. A Basic header is for a gateway in front, so it is ignored. */
+/** Returns the Bearer token; '' for another scheme. Basic counts as no header, because it is for a gateway in front. */
 function bearerOf(authorization: string | undefined): string | undefined {
   if (authorization === undefined) return undefined;
   const bearer = /^bearer +(\S+)$/i.exec(authorization)?.[1];

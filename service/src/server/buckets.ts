@@ -33,7 +33,7 @@ export class Buckets {
  * person's typing mistakes stay below it.
  */
 const FAILURES: Rate = { perMinute: 30, burst: 20 };
-/** Bound on cached hashes of valid keys. A valid key is not slowed when others fail from the same address. */
+/** Bound on cached hashes of valid keys. A cached key is not slowed when other keys fail from the same address. */
 const KNOWN_MAX = 10_000;
 
 /**
@@ -52,7 +52,7 @@ export class FailureGuard {
     const block = addressBlock(address);
     if (hash === undefined) return this.#malformed.look(block, now);
     if (this.#known.has(hash)) return 0;
-    // A key that has failed before is slowed by itself: its first failure counted for its address.
+    // A key that has failed before waits for its own bucket. Only its first failure counts for its address.
     if (this.#keys.has(hash)) return this.#keys.look(hash, now);
     return this.#addresses.look(block, now);
   }

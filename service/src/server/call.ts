@@ -22,14 +22,14 @@ export interface Call {
   /** The store of the key's tenant. An operation has no access to any other tenant. */
   readonly store: TenantStore;
   readonly head: CallHead;
-  /** The last part of the path, if the route has a parameter there. */
+  /** The part of the path that matches the star of the route; '' if the route has no star. */
   readonly parameter: string;
   readonly body: Buffer | undefined;
-  /** Fires when the caller no longer waits. */
+  /** Aborts at the deadline of the call. */
   readonly signal: AbortSignal;
-  /** The moment at which `signal` fires, in milliseconds since 1970. */
+  /** The deadline, in milliseconds since 1970. */
   readonly deadlineAt: number;
-  /** Milliseconds since 1970 when the call came. */
+  /** The arrival of the call, in milliseconds since 1970. */
   readonly now: number;
 }
 
@@ -50,8 +50,9 @@ export interface ServiceState {
 }
 
 /**
- * Holds the state of a space for an answer at the deadline. The state must be read during this call, because another
- * node may have purged before. Most calls end long before their deadline, so it is read after half of the time.
+ * Holds the state of a space for the answer to a call that reaches its deadline. A cached state would be wrong, because
+ * another node may have purged the space. Most calls end long before their deadline, so the state is read only when
+ * half of the time has passed.
  */
 export class StateOfCall {
   #last: SpaceState | undefined;
@@ -68,7 +69,7 @@ export class StateOfCall {
     this.#timer = setTimeout(ask, Math.max(0, (deadlineAt - now) / 2));
   }
 
-  /** Sets a newer state, which includes the changes of this call. */
+  /** Replaces the state by the one that the store returned after a change of this call. Returns it. */
   note(state: SpaceState): SpaceState {
     this.#last = state;
     return state;
@@ -78,7 +79,7 @@ export class StateOfCall {
     return this.#last;
   }
 
-  /** Stops reading the state, because the call has its answer. */
+  /** Cancels the read if it has not begun. Call it when the call has its answer. */
   end(): void {
     clearTimeout(this.#timer);
   }
@@ -90,7 +91,7 @@ export function replyJson(value: unknown): Reply {
   return { body: JSON.stringify(value) };
 }
 
-/** Makes the body of a list. `ids`: the ids of all elements. */
+/** Makes the body of an answer that is a page of a list. */
 export function listBody({ data, ids, hasMore, cursor = ids.at(-1) }: ListFacts) {
   return {
     object: 'list',
@@ -104,9 +105,10 @@ export function listBody({ data, ids, hasMore, cursor = ids.at(-1) }: ListFacts)
 
 interface ListFacts {
   readonly data: readonly unknown[];
+  /** The ids of the elements in `data`, in their order. */
   readonly ids: readonly string[];
   readonly hasMore: boolean;
-  /** The start of the next page. Undefined: after the last element; null: there is no next page. */
+  /** The cursor of the next page. Undefined means the id of the last element; null means no cursor. */
   readonly cursor?: string | null;
 }
 
@@ -132,7 +134,7 @@ export function readValue<Value>(value: unknown, shape: Shape<Value>): Value {
   throw new ServiceFault('INVALID_REQUEST', message.slice(0, MESSAGE_CHARS_MAX));
 }
 
-/** Longest message that the contract allows. */
+/** Bound on an error message, from the memory contract. */
 const MESSAGE_CHARS_MAX = 1000;
 
 /** Checks that the key may use the spaces. Throws ServiceFault SPACE_DENIED. */
@@ -222,7 +224,10 @@ export function ifVersionOf(headers: RawHeaders): number | undefined {
   throw new ServiceFault('INVALID_REQUEST', message, { param: 'If-Match' });
 }
 
-/** Checks the headers that describe the body. Returns undefined if there is no body. Throws ServiceFault. */
+/**
+ * Checks the headers that describe the body. `bytesMax`: undefined for an operation without a body; the result is then
+ * undefined too. Throws ServiceFault.
+ */
 export function expectBody(
   headers: RawHeaders,
   bytesMax: number | undefined,

@@ -8,16 +8,15 @@ import type { ServiceStore, TenantStore } from '../ports/service-store.ts';
 
 /**
  * Reads the list of changes from the store once a second, and calls listeners, which drop changed facts from their
- * caches. The list also has the changes by other nodes and by commands. A cached fact is valid as long as reading
- * succeeds.
+ * caches. The list also has the changes by other nodes and by commands.
  */
 
-/** Milliseconds between two reads. A key that another node revokes is refused within two intervals. */
+/** Milliseconds between two reads. A key that another node revokes is refused within two seconds. */
 const PERIOD_MS = 1000;
 /** Deadline of a read. */
 const READ_MS = 900;
 
-/** Gets each change; undefined means that anything may have changed. */
+/** Is called for each change; undefined means that anything may have changed. */
 export type ChangeListener = (fact: ChangedFact | undefined) => void;
 
 export class ChangeWatch {
@@ -61,8 +60,8 @@ export class ChangeWatch {
   }
 
   /**
-   * Reads now, after this process itself changed something. If reading fails, all cached facts are dropped. Does
-   * nothing before `start`.
+   * Reads at once. Call it after a change by this process. If reading fails, listeners drop all facts. Does nothing
+   * before `start`.
    */
   async changed(): Promise<void> {
     if (!this.#isRunning) return;
@@ -121,7 +120,7 @@ export function tellingChanges(store: ServiceStore, changes: ChangeWatch): Servi
   };
 }
 
-/** Wraps a store: `change` replaces methods in the part of each tenant. */
+/** Wraps a store. `change` returns the methods to replace in the store of a tenant. */
 export function withTenantsChanged(
   store: ServiceStore,
   change: (own: TenantStore) => Partial<TenantStore>,
@@ -139,7 +138,7 @@ export function withTenantsChanged(
 const GOOD_MS = 60_000;
 /** Deadline of a query. A slower store counts as unavailable, because a request must not wait longer. */
 const LOOK_MS = 2_000;
-/** Bound on cached facts: the active keys of a large service. */
+/** Bound on the facts in one cache: the active keys of a large service. */
 const NAMES_MAX = 20_000;
 
 export interface ConfirmedOptions<Value> {

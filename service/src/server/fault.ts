@@ -81,7 +81,7 @@ export class ServiceFault extends Error {
     this.more = more;
   }
 
-  /** Returns the code by its name in the memory contract. */
+  /** Returns the code if the memory contract has it, otherwise INTERNAL. */
   get contractCode(): FaultCode {
     return isOf(FAULTS, this.code) ? this.code : 'INTERNAL';
   }
@@ -97,7 +97,7 @@ const NAMES: Readonly<Partial<Record<ErrorCode, ServiceCode>>> = {
 
 /** Errors that a service reports differently from the local proxy. */
 const IN_SERVICE: Readonly<Partial<Record<ErrorCode, Partial<ServiceRow>>>> = {
-  // Without a readable model, svc cannot check the key's models, so the request must not be forwarded.
+  // Without a readable model, svc cannot check whether the key may use it, so it must not forward the request.
   BODY_UNREADABLE: {
     status: 422,
     hint: 'Send one JSON object, whole, in the encoding that Content-Encoding names.',
@@ -113,7 +113,7 @@ export interface Refusal extends ServiceRow {
   readonly code: string;
 }
 
-/** Returns the code with which a service answers an error, and the error's row. */
+/** Returns the code with which a service answers an error, with its status, its retry action and its hint. */
 export function serviceError(code: ErrorCode | ServiceCode): Refusal {
   const name = isOf(ERROR_ROWS, code) ? (NAMES[code] ?? code) : code;
   if (isOf(ROWS, name)) return { code: name, ...ROWS[name] };

@@ -19,7 +19,7 @@ const FRESH_MS = 1000;
 export class HealthCheck {
   readonly #parts: ServingParts;
   #checked: { readonly at: number; readonly answer: Promise<Health> } | undefined;
-  /** The checks that failed last, for the log; '' if none. */
+  /** The names of the checks that failed last time, so that only a change is logged; '' if none failed. */
   #failed = '';
 
   constructor(parts: ServingParts) {
@@ -79,7 +79,7 @@ export class HealthCheck {
     };
   }
 
-  /** Logs why the service is not ready, when other checks fail than before. */
+  /** Logs why the service is not ready, or that it is ready, if other checks fail than last time. */
   #log(problems: Readonly<Record<string, string>>): void {
     const failed = Object.keys(problems).join();
     if (failed === this.#failed) return;
@@ -93,7 +93,7 @@ export class HealthCheck {
     return undefined;
   }
 
-  /** Runs a check within the deadline. The answer does not say what is wrong, because anyone may ask: the log does. */
+  /** Runs a check within the deadline. `problem` is for the log only, because anyone may read the answer. */
   async #timed(check: Check) {
     const { clock } = this.#parts;
     const start = clock.monotonic();

@@ -10,13 +10,13 @@ const HOUR_MS = 3_600_000;
 /** How often unfinished purges are looked for: twice per lease, so that another node continues one within a minute. */
 const PURGES_MS = 15_000;
 
-/** Starts both jobs: the first every hour, the second every 15 seconds. Returns a function that ends them. */
+/** Starts both jobs: to delete what has expired, and to finish purges. Returns a function that ends them. */
 export function startJobs(parts: RetentionParts): () => Promise<void> {
   const jobs = [repeat(expiry(parts), HOUR_MS, true), repeat(() => finishPurges(parts), PURGES_MS)];
   return async () => void (await Promise.all(jobs.map((stop) => stop())));
 }
 
-/** Repeats a job, also after a failure. Returns a function that ends it and waits until it does not run. */
+/** Repeats a job, also after a failure. Returns a function that ends the job, and resolves when it no longer runs. */
 function repeat(work: () => Promise<void>, periodMs: number, isAtOnce = false) {
   let running = Promise.resolve();
   const run = (): void => {

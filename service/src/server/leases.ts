@@ -69,7 +69,7 @@ export interface NodeFacts {
 }
 
 export interface JoinedNode {
-  /** The place of another node that counts elsewhere. Undefined if there is none, or no plan has limits. */
+  /** The place of a node that counts elsewhere. Undefined if there is none, or if there are no limits. */
   readonly otherPlace: string | undefined;
   /** Returns true if every known node counts in the same place as this one. Heartbeats find new nodes. */
   countsWithAll(): boolean;
@@ -78,9 +78,10 @@ export interface JoinedNode {
 }
 
 /**
- * Takes the lease of this node, whose note is the place where it counts limits. If two nodes counted in two places,
- * twice as many calls would pass. So a node with another place does not start if a plan has limits; if limits are set
- * later, both nodes refuse every call with a limit. The lease lasts until `leave`, or half a minute after a crash.
+ * Takes the lease of this node, with a note of the place where the node counts limits. If two nodes counted in two
+ * places, twice as many calls would pass. So the caller does not start a node with another place if there are limits.
+ * If limits are set later, both nodes refuse every call with a limit. The lease ends with `leave`, or half a minute
+ * after a crash.
  */
 export async function joinNodes(facts: NodeFacts): Promise<JoinedNode> {
   const { store, randomBytes, limiterPlace } = facts;
@@ -119,7 +120,7 @@ export async function joinNodes(facts: NodeFacts): Promise<JoinedNode> {
   }
 }
 
-/** Returns the limiter of a node. It rejects every call while another node counts in another place. */
+/** Wraps a node's limiter: `take` rejects while another node counts in another place. */
 export function limiterOf(node: JoinedNode, limiter: Limiter): Limiter {
   return {
     ping: () => limiter.ping(),

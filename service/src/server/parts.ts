@@ -50,7 +50,7 @@ export interface ModelParts {
   readonly links: ProviderLinks;
   /** One ledger for all tenants: each entry names its tenant. */
   readonly ledger: Ledger;
-  /** With several nodes: delays the end of an answer until the table has what the ledger recorded of it. */
+  /** With several nodes: delays the end of an answer until the database has what the ledger recorded of it. */
   readonly holdBack?: ProxyDependencies['holdBack'];
   readonly outboxOf: (tenant: string) => Outbox;
   readonly texts: Texts;
@@ -74,7 +74,10 @@ export interface ServiceLimits {
   readonly requestsPerMinute: number | null;
   /** True if a proxy in front ends TLS and names the caller in x-forwarded-for. */
   readonly isBehindProxy: boolean;
-  /** The address by which clients reach the service. If it is unknown, no tool output is left out of requests. */
+  /**
+   * The address by which clients reach the service. If it is unknown, svc leaves no tool output out of requests,
+   * because the model could not read it again.
+   */
   readonly publicUrl?: string | undefined;
   /** Where providers may be, in addition to public addresses. */
   readonly egress: Egress;

@@ -1,11 +1,11 @@
 import { ServiceFault } from './fault.ts';
 
-/** Finds operations by method and path. Every other path is answered with "not found". */
+/** Finds the operation of a method and a path. */
 
 export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 export type Method = (typeof METHODS)[number];
 
-/** A method and a path: `DELETE keys/*`. The star matches the parameter. */
+/** A method and a path: `DELETE keys/*`. The star matches one part of a path, which is the route's parameter. */
 export type RouteText = `${Method} ${string}`;
 
 export interface Route {
@@ -20,10 +20,10 @@ export function routeOf(text: RouteText): Route {
 
 export type FoundRoute<Row> =
   | { readonly row: Row; readonly parameter: string }
-  /** The methods of the path. The call has another one. */
+  /** The methods of the path, if the method of the call is not among them. */
   | { readonly allow: string };
 
-/** Finds rows by the path exactly as received, without decoding or normalising it. */
+/** Finds the row of a path. It compares the path as received, without decoding or normalising it. */
 export class RouteTable<Row extends Route> {
   readonly #rows: readonly Row[];
   readonly #patterns: ReadonlyMap<string, RegExp>;

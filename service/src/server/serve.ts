@@ -42,12 +42,12 @@ import type { ServiceParts, ServingParts } from './parts.ts';
 import { withVault } from './signer.ts';
 
 /**
- * Serves the calls of the memory API and the console. The order of the checks: head → key → route → scope → rate →
- * body → operation → answer. A caller without a key learns nothing about paths, and no byte of a body is read before
- * the key is checked.
+ * Answers every request to the service. It passes model requests on to ModelServer. A call of the memory API goes
+ * through head → key → route → scope → rate → body → operation; a call of the console has no rate. A caller without a
+ * key learns nothing about paths, and no byte of a body is read before the key is checked.
  */
 
-/** A call with the facts for its row in the log. */
+/** A running call, with the facts for its row in the log. */
 interface Serving extends Omit<ModelExchange, 'credentials' | 'isStopping'> {
   /** Gives back the memory that is reserved for the call's body; called once the call is answered. */
   release?: () => void;
@@ -82,7 +82,7 @@ export class CallServer {
     this.#isStopping = true;
   }
 
-  /** Marks that from now on the service itself ends answers early, and not their clients. */
+  /** Notes that the service ends the answers that are still open, so that no receipt blames the client for it. */
   cut(): void {
     this.#models.cut();
   }
@@ -98,7 +98,7 @@ export class CallServer {
     const startedAt = clock.monotonic();
     const path = pathOf(incoming.url ?? '');
     const isModel = isModelPath(path);
-    // A model request with a valid key gets the id of its receipt later.
+    // A model request gets its id later: that of its receipt, or a new one if it is refused before it has a receipt.
     const requestId = isModel ? '' : newRequestId();
     const serving: Serving = { incoming, outgoing, requestId, startedAt, bytesIn: 0 };
     try {
@@ -148,7 +148,7 @@ export class CallServer {
     return { ...ending, bytesOut: 0 };
   }
 
-  /** Returns the public keys, so that every holder of a receipt can verify it. */
+  /** Returns the public signing keys, with which every holder of a receipt can verify it. */
   async #receiptKeys(): Promise<Reply> {
     const keys = await this.#parts.signer.publicKeys();
     return { body: JSON.stringify({ keys }), headers: { 'cache-control': 'max-age=3600' } };
@@ -298,11 +298,11 @@ export class CallServer {
 interface ExpectedCall {
   /** Bound on the body; undefined if the call has none. */
   readonly bodyBytesMax: number | undefined;
-  /** The tenant whose share of memory the body uses. */
+  /** The tenant, or the admin without a tenant, to whom the budget for bodies counts the body. */
   readonly owner: string;
 }
 
-/** Bounds on bodies in memory: sixteen of the largest ones, of which one tenant may have twelve. */
+/** Bounds on all bodies in memory: 16 of the largest ones (8 MiB), of which one tenant may have 12 (see ByteBudget). */
 const BODIES = { bytesMax: 128 << 20, waitMs: 2_000, waitingMax: 64 };
 
 function tooBusy(): ServiceFault {
@@ -310,7 +310,7 @@ function tooBusy(): ServiceFault {
   return new ServiceFault('STORE_UNAVAILABLE', message, { afterMs: 1000 });
 }
 
-/** Answers the root path, which some clients request to open a connection early. The answer has no content. */
+/** Answers `HEAD /`, which some clients send to open a connection early. */
 function answerRoot(outgoing: ServerResponse): Ending {
   outgoing.writeHead(200, { 'content-length': 0, 'cache-control': 'no-store' });
   outgoing.end();

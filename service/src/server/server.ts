@@ -31,7 +31,9 @@ export interface MemoryServiceOptions extends ServiceParts {
 /** Time limits for clients, in milliseconds. */
 const TIMES = {
   head: 10_000,
-  /** The time for head and body: 64 MiB at 2 Mbit/s. A silent client is dropped earlier: see `silence`. */
+  /**
+   * The time for head and body: 64 MiB at 1.8 Mbit/s. A client that sends nothing is dropped earlier: see `silence`.
+   */
   request: 300_000,
   handshake: 5000,
   /** The time between two calls on a connection: a proxy keeps its connection while the user thinks. */
@@ -44,12 +46,12 @@ const TIMES = {
 
 const BOUNDS: ListenerBounds = {
   times: TIMES,
-  /** Bound on a head. Codex sends its state in headers; those of the memory contract take 500 bytes. */
+  /** Bound on the headers of a request. Codex sends its state in headers; the memory contract's need 500 bytes. */
   headerBytesMax: 64 << 10,
   /** Bound on connections: one or two for each machine of a large team. */
   connectionsMax: 4096,
 };
-/** How long a stop waits until finished answers have left their sockets. */
+/** Milliseconds for which a stop waits until finished answers have left their sockets. */
 const CUT_MS = 50;
 const TLS_VERSION_MIN = 'TLSv1.2';
 
@@ -85,7 +87,9 @@ export class MemoryService {
     );
   }
 
-  /** Uses a new certificate for new connections. Throws if it is not valid. */
+  /**
+   * Uses a new certificate for new connections; without TLS it does nothing. Throws if the certificate is not valid.
+   */
   renew({ cert, key }: TlsMaterial): void {
     if ('setSecureContext' in this.#server) {
       this.#server.setSecureContext({ cert, key, minVersion: TLS_VERSION_MIN });
@@ -101,7 +105,7 @@ export class MemoryService {
   async #stop(drainMs: number): Promise<void> {
     this.#calls.stop();
     await this.#connections.settle(drainMs);
-    // From here on it is the service that ends open answers, not their clients.
+    // The answers that are still open are now ended by the service, not by their clients.
     this.#calls.cut();
     const closed = this.#connections.close(this.#server, CUT_MS);
     for (const socket of this.#greeting.values()) socket.destroy();
@@ -194,7 +198,7 @@ function nameOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
 }
 
-/** Refuses a connection whose bytes are not valid HTTP, so no JSON answer is possible. */
+/** Writes a refusal to the socket and ends the connection. Node makes no response object for these requests. */
 function refuse(socket: Duplex, status: string): void {
   endRaw(socket, `HTTP/1.1 ${status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`);
 }

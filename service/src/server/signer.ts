@@ -12,9 +12,9 @@ import type { SigningKeyRow } from '../ports/vault-store.ts';
 import { ServiceFault } from './fault.ts';
 import { Vault, type VaultParts } from './vault.ts';
 
-/** Signs receipts of requests and of purges with the key that the vault holds. */
+/** Signs receipts of requests and purges, heads and totals with the active key, whose private part is in the vault. */
 
-/** How long the list of keys is cached, because another process may rotate them. */
+/** How long the list of keys is cached: not longer, because another process may rotate them. */
 const FRESH_MS = 1000;
 
 interface Keys {
@@ -68,7 +68,7 @@ export class Signer {
     return (await this.#rows()).map(({ x }) => publicJwk(x));
   }
 
-  /** Returns why it cannot sign; undefined if it can, or need not. */
+  /** Returns why the signer cannot sign; undefined if it can, or if the service has no signing key. */
   async problem(): Promise<string | undefined> {
     return this.sign({}).then(
       () => undefined,

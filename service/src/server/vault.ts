@@ -29,16 +29,14 @@ export interface VaultParts {
   readonly randomBytes: (count: number) => Uint8Array;
 }
 
-/** The text that each master key seals when it is added. If a key opens it, the key is the right one. */
+/** The text that each master key seals when it is added. A key that opens the sealed text is the right one. */
 const CANARY = 'svc vault canary';
 
-/**
- * How many secrets one transaction of a rotation changes. A rotation encrypts their data keys with the active master
- * key. A transaction takes a few milliseconds. If a rotation is killed between two of them, it can be repeated.
- */
+/** The number of secrets that a rotation changes in one transaction, which takes a few milliseconds. */
 const REWRAP_BATCH = 100;
 
 export interface VaultCheck {
+  /** The number of secrets that were tried; for a rotation, of those that it changed. */
   readonly secrets: number;
   /** The secrets that do not open, each as `tenant/secret`. */
   readonly unreadable: readonly string[];
@@ -92,8 +90,8 @@ export class Vault {
   }
 
   /**
-   * Encrypts the data key of every secret with the active master key. `commit` stores a batch in one transaction, with
-   * the master key of each secret, so an interrupted rotation can continue.
+   * Encrypts the data key of every secret with the active master key. `commit` stores a batch in one transaction. An
+   * interrupted rotation can be repeated, because it skips the secrets that have the active key already.
    */
   async rotate(commit: (rows: readonly RewrappedSecret[]) => Promise<void>): Promise<VaultCheck> {
     const to = await this.#active();
