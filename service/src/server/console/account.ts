@@ -115,7 +115,7 @@ function sumColumn(member: string, words: string): Column {
   return (sum, { line }) => `${line(sum[member])} ${words}`;
 }
 
-/** Returns how an option is read, by the type of its default. A word is sent as it is, and the service checks it. */
+/** Returns how an option's text is read, by the type of its default. A word stays unchanged: the service checks it. */
 function readingOf(otherwise: string | number | boolean): Pick<OptionRow, 'as'> {
   if (typeof otherwise === 'number') {
     return { as: wholeNumber(7, 'See: svc-service settings set --help') };
@@ -134,7 +134,7 @@ const NAME_OF: Readonly<Record<string, string>> = {
   provider_id: 'provider_name',
 };
 
-/** Adds the names of keys, also of revoked ones, and of providers to the rows. */
+/** Adds the names of keys and providers to the rows, also of revoked keys. */
 async function withNames(
   sums: readonly Fields[],
   { group_by: by }: Given,
@@ -157,7 +157,7 @@ async function getSettings(call: ConsoleCall): Promise<ConsoleReply> {
   return { status: 200, body: settingsWire(await storeOf(call).getSettings()) };
 }
 
-/** Changes settings. The caller states the version that it read, so that it cannot overwrite another change. */
+/** Changes settings. If-Match states the version that the caller read, so that a newer change is not overwritten. */
 async function updateSettings(
   call: ConsoleCall,
   change: Infer<typeof settingsUpdate>,

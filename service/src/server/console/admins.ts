@@ -108,9 +108,9 @@ export const adminOperations: readonly ConsoleOperation[] = [
       },
     }),
   ]),
-  // Has no command: a program calls it to learn its own rights.
+  // Has no command: a program calls it to learn the rights of its token.
   reads({ name: 'getSession', route: 'GET session', role: 'viewer' }, getSession, []),
-  // Has no row for a command: `svc-service status` also works without a running service.
+  // Has no row of a command, because `svc-service status` also works without a running service.
   reads({ name: 'getStatus', route: 'GET status', role: 'operator' }, getStatus, []),
 ];
 
@@ -169,7 +169,7 @@ async function revokeAdmin(call: ConsoleCall): Promise<ConsoleReply> {
   return { status: 204 };
 }
 
-/** Returns the tenant to list. An operator who names no tenant sees all of them. */
+/** Returns the tenant whose tokens the actor manages. Undefined means all, for an operator who names no tenant. */
 function scopeOf({ actor, tenant }: ConsoleCall): string | undefined {
   return actor.tenant ?? tenant;
 }
@@ -190,7 +190,7 @@ function adminWire(admin: StoredAdmin, now: number): object {
   };
 }
 
-/** Lists audit events, newest first. Those of no tenant are under `service`, which only an operator can name. */
+/** Lists audit events, newest first. The events of no tenant belong to `service`, which only an operator can name. */
 async function listAudit(call: ConsoleCall): Promise<ConsoleReply> {
   const page = pageOf(call.query, 50);
   const events = await storeOf(call).listAudit(page);
@@ -201,7 +201,7 @@ function eventWire({ at, ...event }: AuditEvent): object {
   return { ...event, at: isoTime(at) };
 }
 
-/** Returns whether the parts of a service work, and how much data it holds. No provider is asked. */
+/** Returns the problems of the service's parts, and how much data the store holds. Calls no provider. */
 async function getStatus({ parts }: ConsoleCall): Promise<ConsoleReply> {
   const { store, vault, signer, receipts } = parts;
   const [health, vaultProblem, signerProblem] = await Promise.all([
@@ -215,7 +215,6 @@ async function getStatus({ parts }: ConsoleCall): Promise<ConsoleReply> {
     status: 200,
     body: {
       version: VERSION,
-      // The problems in the order in which a request would meet them.
       problems: { vault: vaultProblem ?? null, signer: signerProblem ?? null, journal },
       ...held,
       newest_at: newestAt === 0 ? null : new Date(newestAt).toISOString(),

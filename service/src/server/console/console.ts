@@ -19,8 +19,8 @@ import { tenantOperations } from './tenants.ts';
 import { vaultOperations } from './vault.ts';
 
 /**
- * The operations of the console, in one table. The HTTP API and the command line both use it, so they follow the
- * same rules, and every change has its audit event.
+ * The console: the operations that manage a service, in one table. The HTTP API and the command line both use the
+ * table, so they follow the same rules, and every change has its audit event.
  */
 
 /** All operations, in the order of the command line's help. */
@@ -38,7 +38,7 @@ export const OPERATIONS: readonly ConsoleOperation[] = [
 
 export const CONSOLE_START = '/v1/svc/console/';
 
-/** Bound on a body. The largest has 500 names of models with 256 escaped characters each. */
+/** Bound on a body, in bytes: twice as much as 500 names of models with 256 characters need. */
 const BODY_BYTES_MAX = 256 * 1024;
 
 /** The operations by path and method, sorted by method, because the header Allow lists methods in this order. */

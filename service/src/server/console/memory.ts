@@ -21,10 +21,7 @@ import {
   writes,
 } from './operation.ts';
 
-/**
- * Operations on the memory of a tenant, for its admins: the same that its keys have. An admin reaches every space of
- * the tenant.
- */
+/** Operations on the memory of a tenant, for its admins: those of a key that may use every space of the tenant. */
 
 const SESSION: OptionRow = option('--session <id>', 'only this session', 'session_id');
 const SOURCE: OptionRow = option(
@@ -175,7 +172,7 @@ function checkScope({ all, session, source, before, digest }: Given): Problem | 
   return ['Say what to purge with exactly one option.', hint];
 }
 
-/** Deadline of a call. If a purge takes longer, the service continues it in the background. */
+/** Deadline of a call, in milliseconds. A longer purge continues in the background. */
 const CALL_MS = 60_000;
 
 /** Turns an operation for keys into one of the console. */

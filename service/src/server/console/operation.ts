@@ -14,14 +14,14 @@ import { type Route, routeOf, type RouteText } from '../routes.ts';
 import type { ServiceLimits, ServingParts } from '../parts.ts';
 
 /**
- * A console operation is one row: its route, the role that it needs, its body, its handler, and the commands that
- * call it. The HTTP server, the command line, the shell completion and the tests use these rows.
+ * An operation of the console is one row: its route, the least role that may call it, its body, its handler, and the
+ * commands that call it. The HTTP server, the command line and the shell completion use these rows.
  */
 
 export interface ConsoleOperation extends Route {
   /** The name in service/docs/hosted-api.yaml. */
   readonly name: string;
-  /** The least role that may call it. */
+  /** The role that an actor needs at least. */
   readonly role: AdminRole;
   /** The shape of the body; undefined if the call has none. */
   readonly body: Shape<unknown> | undefined;
@@ -33,7 +33,7 @@ export interface ConsoleOperation extends Route {
 interface Facts extends Pick<ConsoleOperation, 'name' | 'role'> {
   /** The method and the path: `DELETE keys/*`. */
   readonly route: RouteText;
-  /** True if the tenant of the call must exist. */
+  /** True if the operation refuses a call for a tenant that does not exist. */
   readonly ofTenant?: boolean;
 }
 
@@ -68,7 +68,7 @@ function rowOf(
   return { name, role, ...routeOf(route), body, run, commands };
 }
 
-/** Makes the row of a command. If no examples are given, its name is the only one. */
+/** Makes the row of a command. Without examples, its name alone is the example. */
 export function command(
   name: string,
   about: string,
@@ -108,18 +108,20 @@ export interface CommandRow {
   readonly check?: (options: Given) => Problem | undefined;
   /** The problem to print if no option is given. */
   readonly nothing?: Problem;
-  /** Makes the body or query, if it is more than the values of the options. */
+  /** Makes the body or query of the values. Without it, the values are the body or query. */
   readonly ask?: (values: Given) => Fields;
   readonly list?: ListRow;
   /** The member of the answer that goes to stdout. */
   readonly prints?: string;
-  /** The message on stderr after the output. */
+  /** The message to print on stderr after the answer. */
   readonly note?: string;
-  /** Makes the text for an answer that is no list. Without it, `prints` and `note`, svc prints the answer as JSON. */
+  /**
+   * Makes the text for an answer that is no list. Without `shows`, `prints` and `note` svc prints the answer as JSON.
+   */
   readonly shows?: (answer: Fields, say: Say, asked: Asked) => Shown;
 }
 
-/** Values of options: for `check` by commander's names, such as `baseUrl`, otherwise by their members in the call. */
+/** Values of options. `check` gets them by commander's names, such as `baseUrl`; others by the members of the call. */
 export type Given = Readonly<Record<string, unknown>>;
 
 /** A message that says what is wrong, and a hint that says what to do. */
@@ -133,9 +135,9 @@ export interface OptionRow {
   readonly to: string;
   /** Reads the option's text. Undefined: the text is used unchanged. */
   readonly as?: Reading;
-  /** The text that is read if the option is not given; the help shows it. */
+  /** The default, as a text that is read like the option's and that the help shows. */
   readonly shown?: string;
-  /** The value if the option is not given. */
+  /** The default, as a value that the help does not show. */
   readonly otherwise?: unknown;
   readonly isRequired?: true;
 }
@@ -148,7 +150,7 @@ export type Reading =
       readonly expected: string;
       readonly hint: string;
     }
-  /** The value is a secret, which is read from stdin. */
+  /** The option is a flag, and its value is a secret on stdin. */
   | 'stdin';
 
 export interface ArgumentRow {
@@ -158,18 +160,18 @@ export interface ArgumentRow {
   readonly pattern?: RegExp;
   /** The problem to print if the argument does not match the pattern. */
   readonly problem?: Problem;
-  /** The member of the body. Undefined: the value is the parameter of the path. */
+  /** The member of the body that gets the argument. Undefined: the argument is the parameter of the path. */
   readonly to?: string;
-  /** True if it is the name or the id of a provider. */
+  /** True if the argument is the name or the id of a provider. The path then gets the id. */
   readonly isProvider?: true;
-  /** The members in which the argument is searched. Rows without it are hidden. */
+  /** The members of a row in which the argument is searched. Rows that do not contain it are hidden. */
   readonly searches?: readonly string[];
 }
 
 export interface ListRow {
   /** The cells of a row: a member such as `name:24` (cut to 24 characters), or the result of a function. */
   readonly columns: readonly Column[];
-  /** The member of the answer that has the rows, if it is not `data`. The command's JSON is then the whole answer. */
+  /** The member of the answer that has the rows, if that is not `data`. The command's JSON is then the whole answer. */
   readonly member?: string;
   /** The number of left-aligned columns; undefined means all. */
   readonly left?: number;
@@ -177,11 +179,11 @@ export interface ListRow {
   readonly isWhole?: true;
   /** The note to print if the list is empty. */
   readonly empty?: string;
-  /** The note to print if there are more rows. */
+  /** The note to print if the answer is a page and there are further rows. */
   readonly hasMore?: string;
   /** True: separate the cells by two blanks instead of aligning them in columns. */
   readonly isLoose?: boolean;
-  /** Adds members from other lists to the rows. */
+  /** Returns the rows with further members, which it reads from other lists. */
   readonly complete?: (
     rows: readonly Fields[],
     values: Given,
@@ -189,7 +191,7 @@ export interface ListRow {
   ) => Promise<readonly Fields[]>;
 }
 
-/** A column. It is left out if its function returns undefined for all rows. */
+/** A column: see `columns`. svc leaves it out if its function returns undefined for all rows. */
 export type Column = string | ((row: Fields, say: Say) => string | undefined);
 
 export type ListAll = (
@@ -288,11 +290,11 @@ export const EXPIRES = option('--expires <when>', 'days from now (90d) or a date
   otherwise: null,
 });
 
-/** Shows when a key or token was last used: `used 2026-11-20 16:45:02`. */
+/** The column for the last use of a key or token: `used 2026-11-20 16:45:02`. */
 export const USED: Column = ({ last_used_at: at }, { time }) =>
   `used ${typeof at === 'string' ? time(at) : 'never'}`;
 
-/** Makes an argument for the public part of a key or token: a secret does not belong on a command line. */
+/** Makes the argument for the public part of a key or token. Other users could read a whole key on a command line. */
 export function idArgument(list: string): ArgumentRow {
   const hint = `Give the 12 characters that ${list} shows, never the secret itself.`;
   return {
@@ -391,13 +393,13 @@ interface ChangeWords {
   readonly kind: AuditKind;
   readonly id: string;
   readonly details?: AuditNote['details'];
-  /** The type of the object; undefined means the first word of the kind. */
+  /** The type of the object in the audit event; undefined means the part of the kind before the dot. */
   readonly type?: string;
-  /** The name of the object in messages; undefined means its type. */
+  /** The word for the object in error messages; undefined means its type. */
   readonly what?: string;
 }
 
-/** Throws ServiceFault for every outcome except 'done'. `what`: the name of the object in the message. */
+/** Throws ServiceFault for every outcome except 'done'. `what`: the word for the object in the message. */
 export function mustBeDone(outcome: ChangeOutcome, what: string): void {
   switch (outcome) {
     case 'done':
@@ -419,7 +421,7 @@ export function mustBeDone(outcome: ChangeOutcome, what: string): void {
 
 const PAGE_MAX = 100;
 
-/** Reads the page of a list from the query. One element beyond the limit shows whether there is another page. */
+/** Reads the page of a list from the query. Its limit is one more than asked for: see `listReply`. */
 export function pageOf(query: URLSearchParams, fallback = PAGE_MAX): Page {
   const limit = query.get('limit') ?? String(fallback);
   const after = query.get('after') ?? undefined;
@@ -438,7 +440,7 @@ interface RowForm<Row> {
   readonly wireOf: (row: Row) => unknown;
 }
 
-/** Makes the answer with a page of a list. `rows`: those of the page, and one more if there is another page. */
+/** Makes the answer with a page of a list. `rows`: the rows of the page, and one more if there is another page. */
 export function listReply<Row>(
   rows: readonly Row[],
   { limit }: Page,

@@ -70,7 +70,7 @@ export const probeOperations: readonly ConsoleOperation[] = [
           ],
           more: 'The catalog lists the models of a preset. If a provider has no list, name its models yourself.',
           byService: true,
-          // If the provider gave no list, the user can name its models.
+          // Without a list, the user has to name the models.
           shows: ({ outcome, models, truncated, dropped }, { line, count }, { argument: name }) => {
             if (outcome !== 'listed') {
               const why = OUTCOMES[line(outcome)] ?? 'The provider sent no list.';
@@ -139,7 +139,7 @@ export const probeOperations: readonly ConsoleOperation[] = [
 const LIST_BYTES_MAX = 1 << 20;
 const MODELS_MAX = 5_000;
 const PROBE_MS = 10_000;
-/** The rate of probes: enough for a user who presses a button, and far too low for a port scan. */
+/** The rate of probes of a tenant: enough for a user who presses a button, and far too low for a port scan. */
 const PROBES = { perMinute: 6, burst: 6 };
 const TEST_TOKENS = 16;
 

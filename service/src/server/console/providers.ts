@@ -398,7 +398,7 @@ export async function findProvider(call: ConsoleCall): Promise<TenantProvider> {
   return found;
 }
 
-/** Returns the address of the requests and how the key is sent. For a preset, both come from the catalog. */
+/** Returns the address of a new provider, and how its key is sent. For a preset, the catalog has both. */
 async function placeOf(
   { parts }: ConsoleCall,
   {
@@ -475,7 +475,7 @@ async function save(
   return { status: isNew ? 201 : 200, body: providerWire(next) };
 }
 
-/** Refuses a key of this service as a provider's key. Such a provider is the service itself, so requests would loop. */
+/** Refuses a credential that is a key of this service: the provider would be the service itself, in an endless loop. */
 async function refuseOwnKeys(
   { parts }: ConsoleCall,
   { credential, custom_headers: headers = [], custom_query: query = [] }: Draft['asked'],
@@ -486,7 +486,7 @@ async function refuseOwnKeys(
     ...query.map(({ value }) => ['custom_query', value]),
   ];
   for (const [param = '', value = ''] of texts) {
-    // oxlint-disable-next-line no-await-in-loop -- The first one found is named.
+    // oxlint-disable-next-line no-await-in-loop -- The error names the first of them.
     if (!(await holdsOwnKey(parts, value))) continue;
     throw wrong(param, 'is a key of this service, which cannot be its own provider');
   }
@@ -536,7 +536,7 @@ class Sealer {
     return { secretId, fingerprint, savedAt: now };
   }
 
-  /** Seals the values that contain the placeholder of the credential. The whole value goes into the vault. */
+  /** Seals the whole of each value that contains the placeholder `$API_KEY`, and copies the others. */
   async sealAll(
     member: 'headers' | 'query',
     values: readonly { readonly name: string; readonly value: string }[],

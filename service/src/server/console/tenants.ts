@@ -173,7 +173,7 @@ memory_calls_per_minute, tokens_per_day, tokens_per_month, records, providers, k
   };
 }
 
-/** Reads limits such as `keys=50` and `keys=off`. Undefined if one of the texts is not a limit. */
+/** Reads limits such as `keys=50` and `keys=off`. Undefined if one of the texts is not of this form. */
 function limitsIn(given: unknown): Readonly<Record<string, number | null>> | undefined {
   const found = (Array.isArray(given) ? given : []).map((pair) =>
     /^([a-z_]{1,40})=(\d{1,13}|off)$/.exec(String(pair)),

@@ -26,7 +26,7 @@ import {
 
 /** Operations on the vault's master keys and on signing keys, for operators. No answer contains a private key. */
 
-/** The body to add a master key. The settings must name a source for its id. */
+/** The body that adds a master key. The settings must name a source for the key with this id. */
 export const masterKeyAdd = closed({ key_id: text({ pattern: MASTER_KEY_ID }) });
 
 export const vaultOperations: readonly ConsoleOperation[] = [

@@ -22,7 +22,7 @@ export class BodyHashes implements BodyWatch {
     this.#own = own;
   }
 
-  /** Sets the body that was sent, in pieces. Undefined: the one of routed(), or else the request's own. */
+  /** Sets the pieces of the body that was sent. Undefined means the body of routed(), or else the request's own. */
   forwarded(pieces: readonly Uint8Array[] | undefined): void {
     this.#forwarded = { pieces };
   }

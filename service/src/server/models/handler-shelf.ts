@@ -4,12 +4,12 @@
  * a tenant with many busy keys cannot push out the others.
  */
 
-/** A handler whose memory the shelf bounds. */
+/** A handler whose bytes count against the budget. */
 export interface ShelvedHandler {
   readonly tenant: string;
-  /** Returns an estimate of the handler's memory, which may change at any time. */
+  /** Returns an estimate of the bytes that the handler holds, which may change at any time. */
   heldBytes(): number;
-  /** Called when the handler gets no new requests. Running requests continue. */
+  /** Called when the handler is dropped, so that it gets no new requests. Running requests continue. */
   leave(): void;
 }
 
@@ -23,14 +23,14 @@ export interface ShelfBounds {
 export const SHELF_BOUNDS: ShelfBounds = { bytesMax: 256 << 20, handlersMax: 5_000 };
 
 /**
- * Share of all handlers' memory above which a tenant's handlers are dropped first. Three tenants at this share leave a
- * quarter.
+ * The share of either bound above which a tenant's handlers are dropped first. Three tenants at this share leave a
+ * quarter to all others.
  */
 const PART_MAX = 1 / 4;
-/** Bytes of a handler in addition to `heldBytes`. With one short conversation both together are 62 kB (measured). */
+/** Bytes of a handler in addition to `heldBytes`. A handler with one short conversation has 62 kB in all (measured). */
 export const HANDLER_BYTES = 40_960;
 
-/** A handler on the shelf, with its bytes at the last weighing. */
+/** A cached handler, with its bytes when they were last counted. */
 interface Place<Handler> {
   readonly name: string;
   readonly handler: Handler;
@@ -45,7 +45,7 @@ interface TenantPlaces<Handler> {
 
 export class HandlerShelf<Handler extends ShelvedHandler> {
   readonly #bounds: ShelfBounds;
-  /** Places from the least to the most recently used. */
+  /** The places by their name, from the least to the most recently used. */
   readonly #places = new Map<string, Place<Handler>>();
   readonly #tenants = new Map<string, TenantPlaces<Handler>>();
   #bytes = 0;
@@ -72,7 +72,7 @@ export class HandlerShelf<Handler extends ShelvedHandler> {
     return place?.handler;
   }
 
-  /** Adds a handler. An earlier one of the same name leaves. */
+  /** Adds a handler, and drops an earlier one of the same name. */
   put(name: string, handler: Handler): void {
     const before = this.#places.get(name);
     if (before !== undefined) this.#leave(before);
@@ -83,7 +83,7 @@ export class HandlerShelf<Handler extends ShelvedHandler> {
     this.#weigh(place);
   }
 
-  /** Weighs a handler again. Call it when its memory may have changed. */
+  /** Counts a handler's bytes again. Call it when they may have changed. */
   weigh(name: string): void {
     const place = this.#places.get(name);
     if (place !== undefined) this.#weigh(place);
@@ -99,7 +99,7 @@ export class HandlerShelf<Handler extends ShelvedHandler> {
     }
   }
 
-  /** Returns the tenant that exceeds its share most; undefined if none exceeds it. */
+  /** Returns the tenant that exceeds PART_MAX most; undefined if none exceeds it. */
   #largest(): TenantPlaces<Handler> | undefined {
     let [largest, part]: [TenantPlaces<Handler> | undefined, number] = [undefined, PART_MAX];
     for (const tenant of this.#tenants.values()) {

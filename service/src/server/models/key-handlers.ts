@@ -31,14 +31,13 @@ import { BodyHashes } from './body-hashes.ts';
 import type { ProviderChoice } from './provider-choice.ts';
 
 /**
- * Makes one handler for each key. A handler finds what it cached by the text of a conversation, and two tenants may
- * send the same text, so two keys never share a handler. All handlers share one budget of bytes and one limit on
- * background work.
+ * Makes one handler for each key. A handler caches conversations by their text, and two tenants may send the same text,
+ * so two keys never share a handler. All handlers share one budget of bytes and one limit on background work.
  */
 
 /**
- * The share of the thread's time for background work of all keys together. Requests lose at most a twentieth of the
- * time, and a node that is never idle still does this work.
+ * The background work of all keys together takes at most a twentieth of the thread's time, and pauses 20 ms before each
+ * piece. A node that is never idle still does this work.
  */
 const BACKGROUND = { paceMs: 20, share: 0.05 };
 
@@ -81,12 +80,12 @@ export class KeyHandlers {
 
 interface Holder {
   readonly key: StoredKey;
-  /** The rights that the handler was made for. A key whose rights change gets a new handler. */
+  /** The scopes and spaces of the key. If they change, the key gets a new handler. */
   readonly rights: string;
   readonly choice: ProviderChoice;
   readonly unforwarded: UnforwardedReceipts;
   readonly background: BackgroundPace;
-  /** Called when the handler's memory may have changed. */
+  /** Called when the number of bytes that the handler holds may have changed. */
   readonly changed: () => void;
 }
 
@@ -187,7 +186,7 @@ export class KeyHandler implements ShelvedHandler {
   }
 
   async #admit(facts: KnownFacts): Promise<void> {
-    // Weigh the handler now: the answer may take minutes, and the conversation uses memory from here on.
+    // Count the handler's bytes now: it holds the conversation from here on, and the answer may take minutes.
     this.#changed();
     const call = this.#callOf(facts.request);
     const { caller, receiptId: callId } = call;
@@ -231,13 +230,14 @@ export interface Served {
 }
 
 /**
- * Returns the tokens that a request cost: the provider's own count, or an estimate if there is none, as in streamed
- * Chat Completions without include_usage. 'unused' if it cost nothing. Undefined if nothing is known.
+ * Returns the tokens that a request cost: the provider's count, or an estimate if the answer has no count, such as
+ * streamed Chat Completions without include_usage. 'unused' if the request cost nothing. Undefined if even the input is
+ * unknown.
  */
 function spentOf({ kind, inputTokens }: ModelCall, facts: RequestFacts) {
   const { head, answer } = facts;
   if (FREE.has(kind)) return 'unused';
-  // A request that was sent costs tokens even if the client disconnects.
+  // A provider charges for a request that was sent, even if the client disconnects before the answer's head.
   const isSent = facts.hashes?.forwarded !== undefined;
   const isLeft = isSent && facts.row.end === 'client-gone';
   if (head === undefined ? !isLeft : isProviderError(head.status)) return 'unused';
@@ -265,8 +265,9 @@ function objectsUrlOf(publicUrl: string | undefined): string | undefined {
 }
 
 /**
- * Says whether the sender of a request reaches the service's public address. A loopback address is reached only from
- * this machine. A client elsewhere, behind a load balancer here, shows by its Host or by x-forwarded-for.
+ * Says whether the sender of a request can reach the service's public address. If that is a loopback address, only a
+ * client on this machine can. The request of another client comes through a proxy on this machine, and has
+ * x-forwarded-for, or the Host by which the client reached that proxy.
  */
 function reachesObjects({ headers }: ClientRequest, publicUrl: string | undefined): boolean {
   if (publicUrl === undefined) return false;

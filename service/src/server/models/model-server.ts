@@ -57,7 +57,7 @@ import {
 import { ProviderChoice } from './provider-choice.ts';
 
 /**
- * Serves the model routes: head → key → route → modes → body → handler. The handler is the same as in the local
+ * Serves the model routes: head → key → limits → route → modes → body → handler. The handler is the one of the local
  * proxy. Errors are answered in the dialect of the path.
  */
 
@@ -69,7 +69,7 @@ export interface ModelExchange {
   readonly isStopping: boolean;
   /** The start by the monotonic clock, in milliseconds. */
   readonly startedAt: number;
-  /** '' until the key is checked, then the id of the receipt. An error before that gets a new id. */
+  /** '' until the key is checked, then the id of the receipt. An error before the check gets a new id. */
   requestId: string;
   operation?: string;
   keyId?: string;
@@ -84,8 +84,8 @@ export interface ModelEnding {
 /** Deadline of looking up the key. If the store is slower, the cached caller of the key is used. */
 const KEY_MS = 2_000;
 /**
- * The maximum number of running requests of a tenant: half of a process's connections, so that a tenant with many
- * clients, or whose requests come back in a loop, does not use up all.
+ * Bound on the running requests of a tenant: half of a process's connections, so that a tenant does not use up all,
+ * with many clients or with a provider that sends its requests back to this service.
  */
 const RUNNING_MAX = 2_048;
 
@@ -115,7 +115,7 @@ export class ModelServer {
     this.#bodies = new RequestBodies(parts.models.decode, () => MODEL_BODY_BYTES.decoded);
   }
 
-  /** Marks that from now on the service itself ends answers early, and not their clients. */
+  /** Notes that the service ends the answers that are still open, so that no receipt blames the client for it. */
   cut(): void {
     this.#shutdown.isCutting = true;
   }
@@ -167,7 +167,7 @@ export class ModelServer {
   ): Promise<void> {
     const { outgoing, startedAt } = exchange;
     const { socket } = exchange.incoming;
-    // The socket's timeout is for silent clients. A model may be silent for minutes, so switch it off meanwhile.
+    // The socket's timeout is for silent clients. A model may be silent for minutes, so switch it off until its answer.
     const silence = socket.timeout ?? 0;
     socket.setTimeout(0);
     outgoing.once('close', () => {
@@ -190,7 +190,7 @@ export class ModelServer {
     }
   }
 
-  /** Counts a tenant's running request. Throws ProxyError TOO_BUSY: all tenants share the connections. */
+  /** Counts a running request of a tenant. Returns the function that ends it. Throws ProxyError TOO_BUSY. */
   #run(tenant: string): () => void {
     const running = this.#running.get(tenant) ?? 0;
     if (running >= RUNNING_MAX) {
@@ -318,7 +318,7 @@ const GONE = {
 } as const;
 const LISTED = { status: 'completed', errorCode: null, errorSource: null } as const;
 
-/** Says whether a path is a model route, or so similar that the caller expects errors of a model API. */
+/** Says whether a path is a model route, or is so similar to one that the caller expects errors of a model API. */
 export function isModelPath(path: string): boolean {
   const entry = findPath({ path, isAnthropic: false, relayPaths: [] });
   if (entry?.route.kind === 'model' || entry?.route.kind === 'relay') return true;

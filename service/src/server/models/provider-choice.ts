@@ -9,10 +9,7 @@ import { ServiceFault } from '../fault.ts';
 import type { ServingParts } from '../parts.ts';
 import { openSettings } from './provider-settings.ts';
 
-/**
- * Finds the provider of a request and decrypts its secrets. Decrypted secrets are cached as long as the list of
- * providers with which they were read.
- */
+/** Finds the provider of a request and decrypts its secrets. */
 
 export interface ProviderChoiceMade {
   readonly provider: TenantProvider;
@@ -22,15 +19,15 @@ export interface ProviderChoiceMade {
   readonly body?: Buffer;
 }
 
-/** Bound on a body that is parsed only to see whether it is JSON, which takes 5 ms. */
+/** Bound on a body, in bytes, that is parsed only to find out whether it is JSON. That takes 5 ms. */
 const PARSED_BYTES_MAX = 1 << 20;
-/** The maximum number of names in a message; the rest is only counted. */
+/** Bound on the names of models in an error message, which counts the rest. */
 const NAMES_MAX = 20;
 
 export class ProviderChoice {
   readonly #parts: ServingParts;
   readonly #lists: Confirmed<readonly TenantProvider[]>;
-  /** By the provider's object in the list, so a list that is read again starts without entries. */
+  /** Decrypted providers, by their object in the cached list. A list that is read again has new objects. */
   readonly #opened = new WeakMap<TenantProvider, Promise<ConfiguredUpstream>>();
   readonly #named = new WeakMap<Shell, NamedModel>();
 

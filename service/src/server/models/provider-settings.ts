@@ -38,14 +38,14 @@ type OpeningParts = Pick<ServingParts, 'store' | 'vault' | 'pepper'>;
 
 async function refuseOwnKeys(parts: OpeningParts, texts: readonly string[]): Promise<void> {
   for (const text of texts) {
-    // oxlint-disable-next-line no-await-in-loop -- Few, and only for a new version of a provider.
+    // oxlint-disable-next-line no-await-in-loop -- A provider has few texts, and requests share its settings.
     if (!(await holdsOwnKey(parts, text))) continue;
     const message = 'The provider is this service itself, so the request would never end.';
     throw new ProxyError('UPSTREAM_ADDRESS_REFUSED', message);
   }
 }
 
-/** Deadline of decrypting a secret, with the query and the program that prints the master key, if there is one. */
+/** Deadline of reading and decrypting a secret. The settings may name a program that prints the master key. */
 const OPEN_MS = 5_000;
 
 async function openSecret(
@@ -74,8 +74,8 @@ const KEYS = /svc_live_[0-9A-Za-z_]+/g;
 type Needs = Pick<ServiceParts, 'store' | 'pepper'>;
 
 /**
- * Says whether a text contains a key of this service, of any tenant. Only such a key opens the service's model routes.
- * So a provider whose secret contains one is this service, under whatever address.
+ * Says whether a text contains a key of this service, of any tenant. A provider whose secret contains one is this
+ * service, under whatever address, because only this service accepts the key.
  */
 export async function holdsOwnKey({ store, pepper }: Needs, text: string): Promise<boolean> {
   for (const [key] of text.matchAll(KEYS)) {

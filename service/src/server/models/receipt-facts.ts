@@ -106,7 +106,7 @@ export function closingOf(call: ModelCall, facts: RequestFacts): ReceiptClosing 
   };
 }
 
-/** Returns how a request failed. If the service ended the answer early at its stop, that is the failure. */
+/** Returns how a request failed; undefined if it did not. An answer that the service's stop cut is a failure. */
 function failureIn({ shutdown }: ModelCall, { row, error }: RequestFacts): Failure | undefined {
   if (row.end === 'client-gone' && shutdown.isCutting) {
     return { code: 'SHUTTING_DOWN', status: row.status };
@@ -114,7 +114,7 @@ function failureIn({ shutdown }: ModelCall, { row, error }: RequestFacts): Failu
   return error === undefined ? undefined : refusalOf(error);
 }
 
-/** Returns the state of the capture. 'deferred': the exchange is in the outbox, and in the store a moment later. */
+/** Returns the state of the capture. 'deferred' means that the exchange is in the outbox, which soon stores it. */
 function captureStateOf({ modes, captured }: RequestFacts): ReceiptClosing['captureState'] {
   if (modes?.writes !== true) return 'off';
   if (captured === 'failed') return captured;
@@ -181,14 +181,14 @@ function requestIdIn(headers: readonly string[]): string | undefined {
 }
 
 /**
- * The rate of receipts of such requests for each tenant: more than a user needs who tries things; at most 200 MB a day.
+ * The rate of receipts for requests that reach no provider, for each tenant. A user who tries things needs fewer, and a
+ * client in a loop fills at most 200 MB a day.
  */
 const RATE = { perMinute: 60, burst: 120 };
 
 /**
- * Writes receipts of requests that reach no provider: refusals, and lists of models. A client in a loop sends
- * hundreds of these per second, and receipts are kept for months. Requests above a tenant's rate get no receipt, but
- * count in the log and the metrics.
+ * Writes receipts of requests that reach no provider: refusals, and lists of models. Requests above a tenant's rate get
+ * no receipt, because receipts are kept for months. They still are in the log and in the metrics.
  */
 export class UnforwardedReceipts {
   readonly #parts: Pick<ServingParts, 'receipts' | 'clock'>;
@@ -198,7 +198,7 @@ export class UnforwardedReceipts {
     this.#parts = parts;
   }
 
-  /** Writes the receipt of an answered list. Returns false if the rate allows no receipt. Throws JournalFullError. */
+  /** Writes the receipt of a list of models. Returns false if the rate allows none. Throws JournalFullError. */
   served(opening: ReceiptOpening, closing: ReceiptClosing): boolean {
     const { receipts, clock } = this.#parts;
     if (this.#buckets.take(opening.tenant, clock.monotonic()) > 0) return false;
@@ -206,7 +206,7 @@ export class UnforwardedReceipts {
     return true;
   }
 
-  /** Writes the receipt of a refusal. Returns false if it cannot; the request is refused all the same. */
+  /** Writes the receipt of a refusal. Returns false if the rate or the journal allows none. */
   refused(opening: ReceiptOpening, closing: ReceiptClosing): boolean {
     try {
       return this.served(opening, closing);
@@ -220,7 +220,7 @@ export class UnforwardedReceipts {
 /** The facts of one model request from the check of its key on. */
 export interface ModelCall {
   readonly receiptId: string;
-  /** Milliseconds since 1970: the time in the id. */
+  /** The time in `receiptId`, in milliseconds since 1970. */
   readonly at: number;
   readonly caller: Caller;
   readonly kind: ReceiptKind;
@@ -233,12 +233,12 @@ export interface ModelCall {
   readonly shutdown: Readonly<{ isCutting: boolean }>;
   /** True once the handler has the request; then the handler writes the receipt. */
   isHandled: boolean;
-  /** False if no receipt could be written. */
+  /** False if no receipt was written: see UnforwardedReceipts. */
   hasReceipt: boolean;
   /** The model that the body names; undefined before the body is read, and if it names none. */
   model?: string | undefined;
   chosen?: ProviderChoiceMade;
-  /** The estimated input tokens with which the call was admitted. */
+  /** The estimated input tokens: of the client's request at first, of the forwarded request once it is planned. */
   inputTokens?: number;
   admitted?: AdmittedCall;
   receipt?: OpenReceipt;

@@ -38,10 +38,11 @@ import { staleGeneration } from './recall.ts';
 
 /**
  * Stores records: each is checked by its digest, stored once and synced to disk, and the next recall finds it. A call
- * is stored in small transactions, so that a recall waits only shortly, and a deadline leaves only whole records out.
+ * is stored in small transactions, so that a recall waits only briefly. At the deadline, only the transactions that
+ * have not begun are left out.
  */
 
-/** The bounds of one transaction: 16 typed prompts or one long answer take 2 to 4 ms and one sync of the disk. */
+/** The records and bytes of one transaction: 16 typed prompts or one long answer take 2 to 4 ms and one disk sync. */
 const BATCHES = {
   countMax: 16,
   sizeMax: 32_768,
@@ -60,7 +61,7 @@ export const capture: Operation = async (call, service) => {
 };
 
 /**
- * Does the work of a call with an Idempotency-Key, or repeats the answer of an earlier call with the same key and body.
+ * Runs `work` for a call with an Idempotency-Key, or repeats the answer to an earlier call with the same key and body.
  */
 async function once(
   { call, service, idempotencyKey }: { call: Call; service: ServiceState; idempotencyKey: string },
@@ -110,9 +111,9 @@ async function take(call: Call, asked: CaptureRequest): Promise<CaptureAnswer> {
 }
 
 /**
- * Stores the records and puts the state of each into `results`. Throws ServiceFault STALE_GENERATION if the space has
- * another generation than the caller states, before anything is stored. If the generation changes later, the records
- * that are left are deferred.
+ * Stores the records and puts the state of each into `results`. If the space does not have the generation that the
+ * caller states, it stores nothing and throws ServiceFault STALE_GENERATION. If the generation changes between two
+ * transactions, it defers the remaining records.
  */
 async function storeAll(
   { call, asked, during }: { call: Call; asked: CaptureRequest; during: StateOfCall },
@@ -153,7 +154,7 @@ async function storeAll(
   return { state, isLate: false };
 }
 
-/** Marks records without a result as deferred. If they were stored after all, the next attempt gets 'duplicate'. */
+/** Marks records without a result as deferred. If the store has one after all, the next attempt gets 'duplicate'. */
 function leaveOut(
   taken: readonly Taken[],
   results: CaptureResult[],
@@ -192,7 +193,7 @@ function priorityOf({ item }: Taken): number {
   return item.priority ?? PRIORITY_FALLBACK;
 }
 
-/** Milliseconds after which a client may repeat a call while the first one still runs. */
+/** Milliseconds after which a client may repeat a call that was refused because the first one still runs. */
 const IN_PROGRESS_MS = 500;
 
 export interface AskedOnce {
@@ -207,13 +208,15 @@ export interface AskedOnce {
 
 export interface OnceDone<Result> {
   readonly result: Result;
-  /** What to store for a repeated call; undefined means that a repeated call does the work again. */
+  /**
+   * The answer to store for a repeated call, and the time; undefined means that a repeated call does the work again.
+   */
   readonly kept: { readonly body: string; readonly at: number } | undefined;
 }
 
 /**
  * Does work once for an Idempotency-Key, over all nodes. Returns the result, or the body that an earlier call stored.
- * Throws ServiceFault if a call with the key still runs, or if the earlier call was another one.
+ * Throws ServiceFault if a call with the key still runs, or if the earlier call had another body.
  */
 export async function answeredOnce<Result>(
   asked: AskedOnce,
@@ -243,7 +246,7 @@ export async function answeredOnce<Result>(
   }
 }
 
-/** Begins the work. If the call's deadline passes before the store answers, it ends the work again. */
+/** Claims the key in the store. If the deadline passes first, throws MemoryError and gives the key back afterwards. */
 async function begin(
   { store, key, holder, signal }: AskedOnce,
   begun: BegunAnswer,

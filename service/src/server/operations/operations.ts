@@ -29,7 +29,7 @@ export interface KeyOperation extends Route {
   readonly name: string;
   /** The scope that a key needs; undefined means any valid key. */
   readonly scope: Scope | undefined;
-  /** The maximum size of the body; undefined if the operation has no body. */
+  /** Bound on the body; undefined if the operation has no body. */
   readonly bodyBytesMax: number | undefined;
   readonly run: Operation;
 }

@@ -20,7 +20,7 @@ import {
 import { ServiceFault } from '../fault.ts';
 import { erase } from '../jobs.ts';
 
-/** The pause between two attempts to erase, for example while a backup reads the file. */
+/** The pause between two attempts to erase. The store cannot erase, for example, while a backup reads its file. */
 const RETRY_MS = 100;
 /** How long a call waits for its purge. A purge that takes longer continues in the background. */
 const ANSWER_MS = 5000;

@@ -29,10 +29,7 @@ import { ServiceFault } from '../fault.ts';
 
 /** Bound on the bytes of records in an answer, if the call names none: the contract's default. */
 const BYTES_FALLBACK = 1_048_576;
-/**
- * Bytes of an answer for what surrounds its records, such as references, digests and provenance: 1 kB for each of at
- * most 256 records.
- */
+/** Bytes of an answer for references, digests and provenance: 1 kB for each of at most 256 records. */
 const AROUND_BYTES = 256 * 1024;
 const LINES_MAX = 20_000;
 const LINES_FALLBACK = 2000;
@@ -57,7 +54,7 @@ export const retrieve: Operation = async (call) => {
   return replyJson(answer);
 };
 
-/** Returns lines of one record as plain text, for an agent with a shell. */
+/** Returns lines of one record as plain text, for an agent that reads it with a shell command. */
 export const getObject: Operation = async (call) => {
   const { query } = call.head;
   const named = query.get('space');
@@ -81,7 +78,7 @@ export const getObject: Operation = async (call) => {
   };
 };
 
-/** Reads `lines=1-200`: the first line and the number of lines. */
+/** Reads the first line and the number of lines, from `lines=1-200` or from `offset_line` and `max_lines`. */
 function linesIn(query: URLSearchParams): { readonly first: number; readonly count: number } {
   const lines = query.get('lines');
   if (lines === null) {
@@ -117,7 +114,7 @@ export function numberIn(
 // Pages: a cursor holds the number of elements before the page.
 
 const LIMIT_FALLBACK = 20;
-/** Bytes of a page for what surrounds its elements. */
+/** Bytes of a page for everything but its elements. */
 const PAGE_AROUND_BYTES = 64 * 1024;
 
 export const listItems: Operation = async (call) => {

@@ -78,7 +78,7 @@ export interface OneAsked {
   readonly now: number;
 }
 
-/** Age below which a receipt that is not found may still be on its way to the store. */
+/** The age in milliseconds below which a receipt that is not found may still be in the journal of its node. */
 const YOUNG_MS = 600_000;
 const RETRY_MS = 1000;
 
@@ -97,11 +97,14 @@ export interface HeadsAsked extends Asked {
   readonly now: number;
 }
 
-/** Returns a page of a tenant's heads, and its total. A head that is not closed is signed with its present number. */
+/**
+ * Returns a page of a tenant's heads and its total (both defined in service/src/core/receipts.ts). Closed heads are
+ * stored with their signature; the others are signed now.
+ */
 export async function headPage({ tenant, store, query, signer, now }: HeadsAsked) {
   const { limit = 100, after } = readValue(queryFields(query), headsQuery);
-  // Count before the heads are read. So a receipt that is stored meanwhile makes a head larger, never the total, and
-  // no audit finds one missing.
+  // Count before the heads are read: a receipt that is stored in between is then in a head and not in the total. The
+  // other way round, an audit would report it as missing.
   const receipts = await countReceipts(store);
   const found = await store.listHeads({ limit: limit + 1, after });
   const shown = found.slice(0, limit);
@@ -166,7 +169,7 @@ export const usageQuery = closed(
   },
 );
 
-/** Reads the query. Each parameter may come once, and a limit is a number. */
+/** Returns the parameters for a shape, which refuses a repeated one by its name `… twice`. A limit becomes a number. */
 export function queryFields(query: URLSearchParams): Readonly<Record<string, unknown>> {
   const fields = new Map<string, unknown>();
   for (const [name, value] of query) {
