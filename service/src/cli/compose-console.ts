@@ -21,7 +21,7 @@ import { openCatalog } from '../../../src/adapters/catalog/catalog.ts';
 import { systemClock } from '../../../src/cli/compose-common.ts';
 import { openLinks } from './compose-models.ts';
 
-/** Builds the console for commands: its operations run in this process, or over HTTP. */
+/** Opens the console for a command: its operations run in this process, or over HTTP in a running service. */
 
 export interface ConsolePlace {
   readonly tenant: string | undefined;
@@ -30,7 +30,7 @@ export interface ConsolePlace {
     | { readonly url: string; readonly token: string | undefined };
 }
 
-/** The actor of commands on this machine. Who may open the folder may do everything. */
+/** The actor of commands on this machine. A user who can open the folder may do everything. */
 const PERSON: ConsoleActor = {
   type: 'cli',
   id: 'cli',
@@ -50,7 +50,7 @@ async function openLocal(
   const pepper = await readPepper(folder);
   const store = await openStoreOfService({ folder, environment });
   const masterKeys = serviceMasterKeys(folder, environment);
-  // Use the cached or packaged catalog: a command does not wait for the network.
+  // Use the cached or packaged catalog, so that no command waits for the network.
   const listCatalog = async () =>
     (await openCatalog({ folder, environment, now: Date.now })).providers();
   const sealing = withVault({ store, pepper, masterKeys, clock: systemClock, randomBytes });
@@ -135,10 +135,10 @@ export interface ConsoleAccess {
   close(): Promise<void>;
 }
 
-/** The environment variable with the token for `--url`. Other users could read a token on the command line. */
+/** The environment variable with the token for `--url`. On the command line, other users could read the token. */
 export const TOKEN_VARIABLE = 'SVC_ADMIN_TOKEN';
 
-/** Makes the error that shows a refused console operation to the user. */
+/** Makes the error for an operation that the console refused. */
 function refusalError(code: string, message: string): CliError {
   const isUsage = code === 'INVALID_REQUEST';
   return new CliError(

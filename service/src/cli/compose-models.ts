@@ -16,7 +16,7 @@ import type { ModelParts } from '../server/parts.ts';
 import { CliError } from '../../../src/cli/cli-error.ts';
 import { systemClock } from '../../../src/cli/compose-common.ts';
 
-/** Makes the parts of a service's model routes: memory, ledger, outbox and connections to providers. */
+/** Opens what the model routes of a service need: memory, ledger, outboxes and connections to providers. */
 
 export interface ModelsOptions {
   readonly folder: string;
@@ -34,15 +34,17 @@ export interface ModelsOptions {
 
 export interface OpenedModels {
   readonly models: ModelParts;
-  /** Resolves when captures are in the store, or wait in their file for the next start. */
+  /**
+   * Stores the captures, for a limited time, and closes all parts. The next start stores the captures that are left.
+   */
   close(): Promise<void>;
   /** Resolves when everything captured so far is in the store. */
   flush(withinMs: number): Promise<void>;
 }
 
 /**
- * Longest delay of an answer's end until the database has what the ledger recorded of it, which takes some
- * milliseconds. The conversation's next request may reach another node at once.
+ * Bound on the delay of an answer's end until the database has the ledger's entries of the answer, which takes a few
+ * milliseconds. The next request of the conversation may reach another node at once, and needs them.
  */
 const HAND_OVER_MS = 250;
 
@@ -66,7 +68,7 @@ export function openModels(options: ModelsOptions): OpenedModels {
     report,
   });
   changes.onChange((fact) => {
-    // Without a fact svc does not know what changed. A backup without the last captures may have been restored.
+    // Undefined means that anything may have changed: somebody may have restored a backup without the last captures.
     if (fact === undefined) outboxes.forgetSettled();
     if (fact === undefined || fact.kind === 'purge') {
       ledger.forget();
@@ -99,10 +101,7 @@ export function openModels(options: ModelsOptions): OpenedModels {
   };
 }
 
-/**
- * Makes the object that connects to providers when a request needs one. Throws CliError for an invalid network in the
- * settings.
- */
+/** Makes the connections to providers. Throws CliError for an invalid network in the settings. */
 export function openLinks(
   { ports, allow }: Egress,
   { trust, headersMs = PROVIDER_HEADERS_MS }: Pick<ModelsOptions, 'trust' | 'headersMs'> = {},

@@ -14,7 +14,7 @@ import { CliError } from '../../../src/cli/cli-error.ts';
 export interface MoveFacts {
   readonly records: number;
   readonly receipts: number;
-  /** The number of receipts without a valid signature, which they lack in the file too. */
+  /** The number of receipts without a valid signature. The move changes no signature, so they had none in the file. */
   readonly unsigned: number;
   /** True if an earlier run had copied everything already. */
   readonly wasDone: boolean;

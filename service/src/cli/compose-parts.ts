@@ -73,7 +73,7 @@ const REDIS_PORT = 6379;
 
 export interface OpenedLimiter {
   readonly limiter: Limiter;
-  /** Names the place where limits are counted, without a password. Undefined: in this process. */
+  /** The place where limits are counted, without a password: see `placeOf`. Undefined means in this process. */
   readonly place: string | undefined;
   close(): Promise<void>;
 }
@@ -88,15 +88,15 @@ export async function openLimiter(
     const limiter = new ProcessLimiter(systemClock);
     return { limiter, place: undefined, close: async () => undefined };
   }
-  // Load the client only if Redis is used, because its code has 190 kB.
+  // Load the client of Redis only if it is used, because its code has 190 kB.
   const { RedisLimiter } = await import('../adapters/limiter/redis-limiter.ts');
   const limiter = new RedisLimiter({ url, report });
   return { limiter, place: placeOf(url), close: () => limiter.close() };
 }
 
 /**
- * Names a Redis server and its database. The name of a server at a loopback address contains the machine's, because
- * that address leads to another server on each machine.
+ * Names a Redis server and its database. The name of a server at a loopback address contains the machine's name,
+ * because a loopback address means another server on each machine.
  */
 function placeOf(text: string): string {
   const { hostname: host, port, pathname } = new URL(text);

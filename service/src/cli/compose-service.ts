@@ -54,7 +54,7 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
   const masterKeys = serviceMasterKeys(folder, environment);
   const report = (line: string): void => terminal.warn(line);
   const place = { folder, environment, settings };
-  // The functions that close the opened parts. A part may use those that were opened before it, so it closes first.
+  // Closes the opened parts. Each part may use the parts opened before it, so the last one is closed first.
   const closing: (() => Promise<unknown>)[] = [];
   const closeAll = async (): Promise<void> => {
     // oxlint-disable-next-line no-await-in-loop
@@ -136,7 +136,7 @@ function limitsOf(settings: ServiceSettings): ServiceLimits {
   };
 }
 
-/** Throws CliError for a wrong master key, because otherwise the first request with a secret would find it. */
+/** Throws CliError for a wrong master key. Otherwise only the first request that needs a secret would fail. */
 async function refuseWrongMasterKey(vault: Vault): Promise<void> {
   const problem = await vault.problem();
   if (problem === undefined) return;
@@ -175,7 +175,7 @@ export function metricsOf(receipts: ReceiptJournal): Metrics {
   ]);
 }
 
-/** Starts metrics, jobs and the watch of changes. Rejects with Node's own error if the metrics cannot be served. */
+/** Starts metrics, jobs and the watch of changes. Rejects with Node's own error if the metrics cannot listen. */
 async function startBeside(
   store: ServiceStore,
   changes: ChangeWatch,

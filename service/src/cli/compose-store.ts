@@ -16,11 +16,11 @@ import type { ServerFacts, ServiceStore } from '../ports/service-store.ts';
 import { withTenantsChanged } from '../server/change-watch.ts';
 
 /**
- * Opens a service's store: its file, or PostgreSQL instead. Finds the addresses of PostgreSQL and Redis, in the
- * environment or else in service.json. The code for PostgreSQL is imported only if it is used.
+ * Opens a service's store: a file, or PostgreSQL. Finds the addresses of PostgreSQL and Redis, in the environment or
+ * else in service.json. The code for PostgreSQL is imported only if it is used.
  */
 
-/** A service's folder, and what says where its data are. */
+/** A service's folder, with the environment and the settings that may name a database server. */
 export interface ServicePlace {
   readonly folder: string;
   readonly environment: Environment;
@@ -170,7 +170,7 @@ export async function openServingStore(
   };
 }
 
-/** Makes purges set a mark in the folder, at which every process of this folder drops its cached blocks. */
+/** Lets each purge set a mark in the folder. Every process of the folder then drops its cached blocks. */
 function marking(folder: string, store: ServiceStore): ServiceStore {
   return withTenantsChanged(store, (own) => ({
     beginPurge: async (order) => {
@@ -194,7 +194,7 @@ export function writeSettings(folder: string, settings: ServiceSettings): Promis
   return writePrivate(folder, SETTINGS_FILE, `${JSON.stringify(settings, undefined, 2)}\n`);
 }
 
-/** Returns the settings with those of the flags. Throws CliError. */
+/** Returns the settings of the folder, replaced by those of `flags`. Throws CliError if there is no service. */
 export async function serviceSettings(
   folder: string,
   flags: Readonly<Record<string, unknown>> = {},
@@ -205,8 +205,8 @@ export async function serviceSettings(
 }
 
 /**
- * Reads the settings; undefined if there is no service yet. Throws CliError for an invalid file. Its message repeats no
- * value, because an address may contain a password.
+ * Reads the settings; undefined if there is no service yet. Throws CliError for invalid settings. The message repeats
+ * none of their values, because an address may contain a password.
  */
 export async function settingsIn(
   folder: string,

@@ -27,7 +27,7 @@ import {
 } from './service-context.ts';
 import { findService } from './service-status.ts';
 
-/** Runs a command from the table of operations: reads its options, makes the call, prints the answer. */
+/** Runs a command of the console's table: reads its options, calls the operation, prints the answer. */
 
 interface CommandCall {
   readonly operation: ConsoleOperation;
@@ -156,10 +156,10 @@ async function findProvider(console: Calls, name: string): Promise<Fields> {
   throw new CliError('There is no such provider.', 'See: svc-service providers list');
 }
 
-/** How long the token is valid if the command is killed before it revokes the token. */
+/** How long the token is valid. The command revokes it at its end, unless it is killed. */
 const TOKEN_MS = 60_000;
 
-/** Makes the calls over HTTP to the running service, with a token that is revoked afterwards. */
+/** Lets the running service run the operation, over HTTP, with a token that is revoked afterwards. */
 async function withRunningConsole<Result>(
   options: ConsoleOptions,
   context: CommandContext,

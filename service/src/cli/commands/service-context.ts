@@ -48,10 +48,7 @@ export interface ConsoleOptions extends FolderOption {
   readonly json?: boolean;
 }
 
-/**
- * Opens the console operations for one command: of the service in a folder on this machine, or of any service over
- * HTTP with `--url`.
- */
+/** Opens the console for one command: of the service in the folder, or with `--url` of a service over HTTP. */
 export async function withConsole<Result>(
   options: ConsoleOptions,
   context: CommandContext,

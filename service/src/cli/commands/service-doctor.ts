@@ -43,18 +43,18 @@ import {
 } from './service-context.ts';
 import { findService } from './service-status.ts';
 
-/** Runs `svc-service doctor`: what is right, what is wrong, and the command that fixes it. */
+/** Runs `svc-service doctor`: checks a service, and prints a fix for each problem. */
 
 interface ServiceDoctorOptions extends FolderOption {
   readonly json?: boolean;
 }
 
 const DAY_MS = 24 * 3600 * 1000;
-/** Doctor warns about a certificate that expires within this many days, because a person may have to renew it. */
+/** Doctor warns about a certificate that expires within this many days: time to renew it by hand. */
 const CERTIFICATE_DAYS_MIN = 14;
 /** Doctor warns if fewer bytes are free: enough for a busy team's day and a backup. */
 const FREE_BYTES_MIN = 1024 ** 3;
-/** How far in the future the newest record may be, because the clocks of two machines differ a little. */
+/** How far in the future the newest record may be. The clocks of two machines differ a little. */
 const CLOCK_SLACK_MS = 60_000;
 
 export async function serviceDoctor({
@@ -153,7 +153,7 @@ async function checkVault(folder: string, context: CommandContext): Promise<Chec
   }
 }
 
-/** Doctor reports a journal of more bytes as a problem: half of the journal's own bound. */
+/** Doctor reports a journal of more bytes as a problem. This is half of the journal's own bound. */
 const JOURNAL_BYTES_MAX = 256 * 1024 ** 2;
 
 function checkReceipts(folder: string, running: object | undefined): Check {
@@ -262,7 +262,7 @@ const STORE_FIX = 'Correct this in the database; the messages of svc-service sta
 
 function failed(subject: string, error: unknown): Check {
   if (error instanceof CliError) {
-    // Other commands give "run doctor" as the fix of this problem, so name the real fix here.
+    // The hint of this error says to run doctor, which is running, so give another fix.
     const fix = error.hint === DOCTOR_HINT ? STORE_FIX : error.hint;
     return { level: 'problem', subject, found: error.lines.join(' '), fix };
   }

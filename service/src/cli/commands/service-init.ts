@@ -137,7 +137,7 @@ export async function addMasterKey(
   return id;
 }
 
-/** The flags of `svc-service init` and `start`. They replace settings of the file, and both are checked together. */
+/** The flags of `svc-service init` and `start`. They replace settings of service.json, before svc checks these. */
 export interface RawServiceFlags {
   readonly host?: string;
   readonly port?: string;

@@ -46,7 +46,7 @@ export interface ExportOptions extends ConsoleOptions {
 interface VerifyOptions {
   /** A JWKS, as returned by /.well-known/svc/receipt-keys.json. */
   readonly keys?: string;
-  /** True if the folder has the receipts of some days only. */
+  /** True if the files have only a part of the receipts, such as those of some days. */
   readonly partial?: boolean;
   readonly json?: boolean;
 }
@@ -54,7 +54,7 @@ interface VerifyOptions {
 /** The files of an export: receipts, heads, and the public keys to verify them. */
 const FILES = { receipts: 'receipts.ndjson', heads: 'heads.ndjson', keys: 'keys.json' } as const;
 
-/** Exports receipts; never into a folder that already has an export. */
+/** Exports receipts to a folder, which must not contain an export yet. */
 export async function exportReceipts(
   folder: string,
   options: ExportOptions,
@@ -70,9 +70,8 @@ export async function exportReceipts(
   const row = { name: 'receipts export', options: timeOptions('from', 'to') };
   const filter = await valuesOf(row, options, context);
   const written = await withConsole(options, context, async (console) => {
-    // A head states how many receipts one node has made for the tenant; the total states how many the tenant ever had.
-    // Read the total first. A receipt that is stored meanwhile is then in a head but not in the total. The other way
-    // round, the audit would report it as missing.
+    // Read the total of the tenant's receipts before the heads, which state the number of each node. A receipt that is
+    // stored in between is then in a head but not in the total. The other way round, the audit would report it missing.
     const { total } = await console.call({ method: 'GET', path: 'requests/heads' });
     const heads = await listAll(console, 'requests/heads');
     await write(FILES.heads, linesOf([...heads, asRecord(total)]), 'wx');
@@ -105,7 +104,7 @@ async function keysOf(console: ConsoleAccess): Promise<readonly object[]> {
   return asList(data).map((row) => publicJwk(asText(asRecord(row)['x'])));
 }
 
-/** Verifies receipts. Returns exit code 1 if a signature is not valid, a receipt is missing, or there are none. */
+/** Verifies receipts. Returns exit code 1 if a signature is not valid, if a receipt is missing, or if it finds none. */
 export async function verifyReceipts({
   args: [path = ''],
   options,
@@ -155,7 +154,7 @@ function findingsOf({ wrong, missing, unknown }: AuditResult): readonly string[]
   ];
 }
 
-/** Returns the file, or the NDJSON files of a folder. */
+/** Returns the path itself if it is a file, or the NDJSON files of a folder, sorted by name. */
 async function filesAt(path: string): Promise<readonly string[]> {
   try {
     if (!(await stat(path)).isDirectory()) return [path];
@@ -166,10 +165,7 @@ async function filesAt(path: string): Promise<readonly string[]> {
   }
 }
 
-/**
- * Adds the objects of a file to the audit: of NDJSON, where each line has one; or of JSON with one object, a list, or
- * a list as the API returns it.
- */
+/** Adds the objects of a file to the audit. A file that is not NDJSON is one object, a list, or a list of the API. */
 async function takeFile(file: string, audit: ReceiptAudit): Promise<void> {
   const whole = NDJSON.test(file) ? undefined : parseJson(await textOfFile(file));
   if (whole !== undefined) {
@@ -195,7 +191,7 @@ function notReceipts(file: string): CliError {
   return new CliError(`${file} does not contain receipts.`, hint, 2);
 }
 
-/** Bound on a file that is parsed whole. A list from the API has 300 kB. */
+/** Bound on a file that is read whole, in bytes. A list from the API has 300 kB. */
 const WHOLE_BYTES_MAX = 64 << 20;
 
 async function textOfFile(file: string): Promise<string> {
@@ -338,7 +334,7 @@ function textIn(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** Returns the first day, UTC, whose receipts are kept. */
+/** Returns the first day, in UTC, whose receipts stay in the database. */
 function firstKeptDay(days = String(KEPT_DAYS)): string {
   const kept = /^\d{1,5}d?$/.test(days) ? Number.parseInt(days, 10) : Number.NaN;
   if (Number.isNaN(kept) || kept < 1) {

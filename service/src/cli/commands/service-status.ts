@@ -27,7 +27,7 @@ export interface RunningServiceFacts {
   readonly port: number;
   readonly startedAt: number;
   readonly cert: string | undefined;
-  /** True if /readyz answers that the service can serve. */
+  /** True if /readyz answers 200: the service can serve. */
   readonly isReady: boolean;
 }
 
@@ -142,7 +142,9 @@ export function heldText(
   ].join(', ');
 }
 
-/** How long a stop waits, after `drainMs`, until store and journals are closed, which takes a second on a slow disk. */
+/**
+ * How long a stop waits after `drainMs` until the process has closed its store and journals: a second on a slow disk.
+ */
 const CLOSE_MS = 15_000;
 const POLL_MS = 25;
 

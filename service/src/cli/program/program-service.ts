@@ -213,8 +213,7 @@ const GROUPS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns the commands that manage a service, from the table of the console's operations. A group comes before its
- * first command.
+ * Returns the commands that call the operations of the console. The description of a group comes before its commands.
  */
 function consoleCommands(): readonly CliCommand[] {
   const groups = new Map(Object.entries(GROUPS));
@@ -235,7 +234,7 @@ type Special = (
   context: CommandContext,
 ) => Promise<unknown>;
 
-/** Commands that do more than call their operation. */
+/** The commands that do more than one call of their operation, and so have code of their own. */
 const SPECIAL: Readonly<Record<string, Special>> = {
   'vault add': async (_, options: VaultAddOptions, context) => {
     const { addMasterKey } = await import('../commands/service-init.ts');
