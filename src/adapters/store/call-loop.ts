@@ -26,7 +26,7 @@ import { MemoryError } from '../../core/errors.ts';
 
 /** How long a call that meets a lock is tried again. On a slow disk another process's transaction may take seconds. */
 const LOCKED_MS = 5000;
-/** Pause before that. Other processes of svc hold the lock for some milliseconds. */
+/** Pause between two attempts. Other processes of svc hold the lock for some milliseconds. */
 const PAUSE_MS = 20;
 
 export interface ServedStore {
@@ -49,18 +49,18 @@ export interface LoopOptions {
   readonly urgent: ReadonlySet<string>;
 }
 
-/** What a store gets from the thread in which it answers. */
+/** What the loop needs from the thread in which it runs. */
 export interface Place {
   /** The port to the client. */
   readonly port: MessagePort;
   readonly input: WorkerInput;
-  /** Called when the store has nothing to do. */
+  /** Called when no call waits. */
   idle(): void;
   /** Ends the store's thread. Never resolves. */
   leave(): Promise<never>;
 }
 
-/** Answers calls in a worker thread; tests give another place. */
+/** Answers calls in the worker thread that runs this code; tests pass another `place`. */
 export function serveCalls({ makeStore, urgent }: LoopOptions, place = ownThread()): void {
   const { input, port } = place;
   const store = makeStore({
@@ -88,7 +88,7 @@ class CallLoop {
   readonly #store: ServedStore;
   readonly #place: Place;
   readonly #queue: CallQueue;
-  /** The call that met a lock last, and when it did so first, on a clock that never jumps. */
+  /** The last call that met a lock, and the time of its first attempt that did so, as `performance.now()`. */
   #locked: { readonly number: number; readonly since: number } | undefined;
   #isWorking = true;
 
@@ -119,7 +119,10 @@ class CallLoop {
     this.#place.idle();
   }
 
-  /** Takes the calls that have arrived meanwhile. As events they would arrive only when the event loop runs again. */
+  /**
+   * Takes the calls that have arrived since the last look. Their events are delivered only when the event loop runs,
+   * and by then urgent calls would have waited for all the others.
+   */
   #receiveAll(): void {
     for (;;) {
       const received = receiveMessageOnPort(this.#place.port);
@@ -173,6 +176,6 @@ class CallLoop {
 }
 
 function send(port: MessagePort, response: StoreResponse): void {
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- That is a window's.
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- Only a window's method has an origin.
   port.postMessage(response);
 }

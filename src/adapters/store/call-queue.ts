@@ -22,7 +22,7 @@ export class CallQueue {
     (this.#isUrgent.has(request.name) ? this.#urgent : this.#others).push(request);
   }
 
-  /** Puts a call back in front of the other ones of its kind, because it must be tried again. */
+  /** Puts a call that met a lock back, in front of the other calls that are not urgent. Urgent calls meet no lock. */
   putBack(request: StoreRequest): void {
     this.#others.unshift(request);
   }

@@ -16,7 +16,7 @@ import { MemoryError } from '../../core/errors.ts';
  * the calls in progress fail, and the next call starts a new worker, within bounds.
  */
 
-/** Bound on waiting calls. If there are more, the worker hangs, and a further call fails at once. */
+/** Bound on waiting calls. So many of them mean that the worker hangs, so a further call fails at once. */
 const WAITING_MAX = 1024;
 /** Bound on starts of a worker within STARTS_WINDOW_MS. If a worker dies more often, further starts would not help. */
 const STARTS_MAX = 5;
@@ -29,13 +29,13 @@ const STARTS_WINDOW_MS = 60_000;
 const EXIT_MS = 15_000;
 
 /**
- * Bound on V8's young generation, which by default grows to 48 MB and frees little of that. The store's garbage is rows
- * and terms of single calls: a recall makes 3 MB. With three spaces of 2 MB more of it outlives the space that it was
- * made in, and V8 collects the whole heap more often.
+ * Bound on V8's young generation, which by default grows to 48 MB and hardly shrinks. 12 MB hold the garbage of a few
+ * calls; a recall makes 3 MB. With 6 MB more garbage got into the old generation, so V8 collected the whole heap more
+ * often.
  */
 const YOUNG_MB = 12;
 
-/** A type with the calls of a worker by name, each with one parameter. StoreCalls is one. */
+/** The calls of a worker by name, each with one parameter, as in StoreCalls. */
 type CallTable<Calls> = { [Name in keyof Calls]: (input: never) => unknown };
 
 interface Waiting {
@@ -47,9 +47,9 @@ interface Waiting {
 export interface StoreClientOptions {
   readonly folder: string;
   report(line: string): void;
-  /** Called when the database was replaced by another file: what the caller has read from the old one is invalid. */
+  /** Called when another file has replaced the database. Data that were read from the old file are then invalid. */
   onReplaced?(): void;
-  /** The worker's code, if it is not the embedded store's. */
+  /** The file with the worker's code; undefined: that of the embedded store. */
   readonly worker?: URL;
   /** The options for the worker's store, as plain data. */
   readonly extra?: unknown;
@@ -68,16 +68,17 @@ export function startThread(file: URL, workerData: WorkerInput): Thread {
     // The worker gets no environment variables, which may contain keys.
     env: {},
     execArgv: ['--disable-warning=ExperimentalWarning'],
-    // Without this, Node closes the thread's file descriptors at its end, which would drop other threads' locks.
+    // Without this, Node closes the thread's descriptors when it ends, and so releases the locks that other threads
+    // hold on the same files.
     trackUnmanagedFds: false,
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
   });
 }
 
-/** Starts the threads of stores. Tests replace it where the thread is not the subject: it takes 70 ms to start. */
+/** Starts the threads of stores, which takes 70 ms each. Tests that do not need a thread replace `start`. */
 export const THREADS = { start: startThread };
 
-/** Runs the store's calls. */
+/** Runs the store's calls: in a worker (StoreClient), or on the calling thread (OwnThreadClient). */
 export type StoreCaller = Pick<StoreClient, 'call' | 'close'>;
 
 export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
@@ -112,7 +113,7 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
     const worker = this.#running();
     if (worker === undefined) throw unavailable('The memory stopped too often.');
     const value = await this.#ask({ worker, name, input }, signal);
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The worker answers what its table says; both are one build.
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The worker is of the same build, with the same table of calls.
     return value as ReturnType<Calls[Name]>;
   }
 
@@ -137,7 +138,7 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
   }
 
   // Runs at the end of the process. The native driver aborts the process (SIGABRT) if its thread ends during a call. So
-  // this waits for the current call, and lets no other begin.
+  // this function waits for the current call, and no other call begins.
   readonly #waitForWorker = (): void => {
     Atomics.store(this.#control, STOPPING, 1);
     if (this.#worker !== undefined) Atomics.wait(this.#control, BUSY, 1, EXIT_MS);
@@ -238,7 +239,7 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
 function post(worker: Thread, request: StoreRequest): void {
   // Keep the process alive while a call waits; #settle() calls unref() when none does.
   worker.ref();
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- That is a window's.
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- Only a window's method has an origin.
   worker.postMessage(request);
 }
 

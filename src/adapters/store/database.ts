@@ -30,7 +30,7 @@ import { isPrivate } from '../files/private-folder.ts';
  * replaced by a new one; it is never deleted or repaired.
  */
 
-/** Largest file that is checked when it is opened: 16 MiB take about 50 ms. Larger files are not checked then. */
+/** Size of the largest file whose consistency is checked when it is opened, which takes about 50 ms. */
 const CHECKED_BYTES_MAX = 16 * 1024 * 1024;
 /** How long a connection waits for a lock. On a slow disk another process's transaction may take seconds. */
 const BUSY_MS = 5000;
@@ -90,8 +90,8 @@ export class Database {
   }
 
   /**
-   * Says whether the opened files are still those at the path; see OpenedFile.look. After a write to the database file
-   * it makes SQLite drop its cached pages, because SQLite does not notice writes by other programs.
+   * Says whether the opened files are still those at the path; see FileState. After a write to the database file it
+   * makes SQLite drop its cached pages, because SQLite does not notice writes by other programs.
    */
   look(): FileState {
     const state = this.#file.look();
@@ -119,12 +119,12 @@ export class Database {
     return this.#rows.waitingAtMost(ms, work);
   }
 
-  /** Leaves a file that was moved or deleted: moves its write-ahead log into it, and removes the log at the path. */
+  /** Leaves a file that was moved or deleted: writes its log into the moved file, and removes the log at the path. */
   leaveMoved(): void {
     try {
       this.checkpoint();
     } catch {
-      // The disk is full or missing. The file is as after a kill of the process.
+      // The disk is full or missing. The moved file may then lack the last commits.
     }
     this.#file.removeLogs();
   }
@@ -152,7 +152,8 @@ export class Database {
 
   /**
    * Returns a value that changes as soon as a text that was read may have been deleted or changed. The table `removals`
-   * counts that for all connections. After a write by another program, which look() counts, it may be another table.
+   * counts deletions and changes by svc. look() counts writes to the file, because another program may have put another
+   * table there.
    */
   generation(): string {
     const row = this.get<{ id: number; count: number }>('SELECT id, count FROM removals');
@@ -244,7 +245,7 @@ function openPatiently(options: OpenOptions): Database {
 function openChecked(options: OpenOptions): Database {
   const path = databaseFile(options.folder);
   removeStaleLogs(path);
-  // A program that copies a backup over the file empties it first. Tables in it would destroy what is copied.
+  // A program that copies a backup over the file empties it first. Creating tables now would damage the copy.
   if (isEmptied(path)) throw new BeingWrittenError(() => undefined);
   const { ino, size } = ensurePrivateFile(path);
   const isAtPath = (): boolean => existsSync(path) && lstatSync(path).ino === ino;
@@ -264,7 +265,10 @@ function openChecked(options: OpenOptions): Database {
   }
 }
 
-/** Says whether an empty file was written a moment ago. Another process of svc creates its tables within 20 ms. */
+/**
+ * Says whether the file is empty and was written a moment ago: by a copy that has just begun, or by another process of
+ * svc, which creates its tables within 20 ms.
+ */
 function isEmptied(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.size === 0 && isBeingWritten(path);
 }

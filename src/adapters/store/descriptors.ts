@@ -7,7 +7,7 @@ import { type BigIntStats, closeSync, fstatSync, openSync, statSync } from 'node
  * closed only when no store of the process is open.
  */
 
-/** Bound on files. A store needs one descriptor. A process of svc has one store, a test process has many. */
+/** Bound on files. A process of svc has two, `memory.db` and `state.db`; a test process has many. */
 const SLOTS = 256;
 const FREE = -1;
 

@@ -43,6 +43,7 @@ import { type Signals, silent } from './signals.ts';
  * this machine.
  */
 
+/** Bound on the spaces (shelves) that a user can choose from. */
 const SHELVES_MAX = 500;
 /** Bound on days that are counted. The page lists fewer. */
 const DAYS_MAX = 30;
@@ -316,8 +317,9 @@ interface DeskParts {
 
 /** Bound on the candidates that look() returns. A user reads no more, and each costs reading a text. */
 const WEIGHED_MAX = 24;
-/** Bound on the other projects, last used first, in which look() searches too. */
+/** Bound on the other projects in which look() searches too: those with the newest memories. */
 const PROJECTS_MAX = 6;
+/** Bound on the memories that look() returns from each other project. */
 const FROM_OTHERS_MAX = 2;
 
 /** Implements the calls with which a user manages memories. */
@@ -374,7 +376,7 @@ function edit({ records, forget }: DeskParts, desk: Desk, change: DeskEdit): Edi
   return 'edited';
 }
 
-/** Returns the record without the desk's marks. */
+/** Returns the record for a capture: without the user's marks and the reference. */
 function recordOf(given: DeskRecord): MemoryRecord<SpeakerRole> {
   const { pin: _, editedAt: __, importedAt: ___, ref: ____, ...record } = given;
   return record;

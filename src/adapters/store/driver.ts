@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module';
 
 /**
- * Loads SQLite with the API of node:sqlite: Node's own driver if its SQLite is new enough, else that of a package. So
- * use only what both drivers have.
+ * Loads a driver of SQLite with the API of node:sqlite: Node's own if its SQLite is new enough, else a package. The
+ * rest of svc uses only what both drivers have.
  */
 
 export type SqlValue = string | number | Uint8Array | null;
@@ -106,12 +106,12 @@ export function isBusy(error: unknown): boolean {
   return code === 5 || code === 15;
 }
 
-/** Blocks the thread until another process may have opened the file, which takes 20 ms for a new one. */
+/** Blocks the thread for 20 ms, the time that another process needs to create a new database. */
 export function waitForOpener(): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
 }
 
-/** The primary result codes that users meet: https://www.sqlite.org/rescode.html */
+/** Texts for the primary result codes that users may meet: https://www.sqlite.org/rescode.html */
 const FAILURES: Readonly<Record<number, string>> = {
   3: 'cannot be opened: its owner or mode forbids it',
   5: 'is locked by another program',
@@ -277,9 +277,8 @@ export function textOf({ text, is_utf16: isUtf16 }: StoredText): string {
 const DAY_MS = 24 * 3600 * 1000;
 
 /**
- * Returns the time from which ages may be counted without the clock: the end of the third newest day (UTC) in a column
- * of times, in milliseconds since 1970; 0 if there are fewer days. So the age stays right even if the clock was ahead
- * on two later days.
+ * Returns a time from which pruning counts ages without the clock: the end of the third newest day (UTC) in a column of
+ * times, in milliseconds since 1970; 0 if there are fewer days. A wrong clock may have written the two newest days.
  */
 export function sureTime(
   rows: Pick<Statements, 'get'>,

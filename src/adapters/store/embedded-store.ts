@@ -178,7 +178,7 @@ const BATCHES = {
   sizeOf: ({ text }: MemoryRecord) => text.length,
 } as const;
 
-/** Attempts to erase forgotten texts from the files, ten seconds in all. Another program may read them for hours. */
+/** Attempts to erase forgotten texts from the files, ten seconds in all. Another program may read a file for hours. */
 const ERASE_ATTEMPTS = 40;
 const ERASE_REST_MS = 250;
 /**
@@ -359,7 +359,7 @@ class EmbeddedMemory implements Memory {
     return this.#mirror.sweep();
   }
 
-  /** Writes these outputs as files for shells that may only read. Returns at once. */
+  /** Writes these outputs as files, for clients in a read-only sandbox. Returns at once. */
   keepFiles(space: string, digests: readonly string[]): void {
     this.#mirror.keep(space, digests);
   }
@@ -373,10 +373,11 @@ class EmbeddedMemory implements Memory {
   }
 }
 
-/** Age from which the file of an output is checked again. */
+/** Time after which the file of an output is checked again. */
 const FILE_LOOK_MS = 3_600_000;
-/** Bound on outputs that wait to be written: more than a long session leaves out. The next request names them again. */
+/** Bound on outputs that wait to be written: more than a long session leaves out. A later request names the others. */
 const WAITING_MAX = 4_096;
+/** Bound on the outputs for which the time of the last check is known. */
 const LOOKED_MAX = 20_000;
 /** Writes between two cleanings, which read the sizes of all files. */
 const WRITES_PER_CLEAN = 256;

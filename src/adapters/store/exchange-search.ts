@@ -67,6 +67,7 @@ const PASSAGES_MAX = 64;
 const SESSION_PASSAGES_MAX = 24;
 /** Bound on exchanges of a second look, with 10 kB of text each: 6 ms of CPU time with 10,000 memories. */
 const LOOKED_EXCHANGES_MAX = 12;
+/** Bound on the terms by which a second look searches. */
 const LOOKED_TERMS_MAX = 64;
 /** Bound on the prompt's rarest words, by which sessions are found. */
 const RAREST_MAX = 20;
@@ -76,7 +77,8 @@ const RAREST_MAX = 20;
  */
 const QUOTE_TOKENS = [80, 45, 45, 30];
 /**
- * Bound on answers from which lines are looked for, best first: 0.3 ms each. In 787 prompts no later one was quoted.
+ * Bound on the answers that are searched for lines to quote, best first: 0.3 ms each. In 787 prompts svc quoted no
+ * answer after the twelfth.
  */
 const TRIED_MAX = 12;
 /** Weight of a word of the assistant's last text in the score of a line, relative to one of the prompt. */
@@ -91,8 +93,8 @@ export interface Looked {
   readonly spaces: readonly Space[];
   readonly postings: readonly SpacePostings[];
   /**
-   * Returns ids of passages, without those of `excluded` records. Passages whose terms have the highest value in all
-   * come first.
+   * Returns ids of passages with some of these terms, at most `most`, without passages of `excluded` records. Passages
+   * whose terms have the highest total value come first.
    */
   passagesWith(terms: readonly ExchangeTerm[], most: number): Steps<readonly number[]>;
   /** Ids of the records that the request already contains. */
@@ -241,7 +243,7 @@ export class ExchangeSearch {
     return speaks(signal, earlier, question.agent.quietShare) || speaksOfThePast(own);
   }
 
-  /** Quotes lines of the best exchanges. Each must add something new. A request without an answer is tried last. */
+  /** Quotes lines of the best exchanges, each of which must add something new. Requests without an answer come last. */
   *#quote(
     ranked: readonly RankedExchange<Exchange>[],
     terms: readonly ExchangeTerm[],
@@ -415,8 +417,8 @@ function mean(sizes: readonly number[]): number {
 const RECORDS_MAX = 1200;
 const SESSIONS_READ_MAX = 128;
 /**
- * Bounds on a session's first and last exchanges: its opening request says what it was about, though the very first may
- * be "hi", and its last answers say how it ended.
+ * Bounds on the exchanges that are read from a session's beginning and end. One of the first two says what the session
+ * was about, because the very first may be "hi". The last answers say how it ended.
  */
 const OPENING_MAX = 2;
 const CLOSING_MAX = 3;
@@ -641,7 +643,10 @@ const REMEMBERED_MAX = 512;
 class ExchangeReader {
   readonly #source: RecallSource;
   #generation: string | undefined;
-  /** Answered exchanges by `keyOf`. One is read again if it lacks a found record, as after a prompt is sent again. */
+  /**
+   * Answered exchanges by `keyOf`. An exchange that lacks a found record is read again: it gets new records when its
+   * prompt is sent again.
+   */
   readonly #known = new Map<string, Omit<Exchange, 'at'>>();
 
   constructor(source: RecallSource) {

@@ -7,7 +7,9 @@ import type { Database } from './database.ts';
  * block and no file has the texts. If a kill interrupts a forgetting, any process with an open store finishes it.
  */
 
-/** Writes notes; call it in the transaction that deletes texts. `refs`: the references with which blocks quote them. */
+/**
+ * Writes notes; call it in the transaction that deletes texts. `refs`: the references of the texts that blocks quote.
+ */
 export function noteForgetting(database: Database, refs: readonly string[] = []): void {
   const sql = 'INSERT INTO forgetting (ref) VALUES (?)';
   // The note with an empty reference, which no record has, makes sure that the files are erased.

@@ -20,7 +20,7 @@ import type { Descriptors } from './descriptors.ts';
 /**
  * `written`: SQLite or another program has written to the database file itself. `replaced`: another file is at one of
  * the paths, or the database is missing. `overwritten`: an older content was copied into the same file. `overwriting`:
- * that may not be finished. `unlogged`: the write-ahead log was deleted, and there is no new one.
+ * the same, but the copy may be unfinished. `unlogged`: the write-ahead log was deleted, and there is no new one.
  */
 export type FileState =
   | 'same'
@@ -37,7 +37,9 @@ const MAGIC = 'SQLite format 3\0';
 const CHANGES_AT = 24;
 const PAGES_AT = 28;
 const SCHEMA_AT = 40;
-/** File systems record times in steps of up to 10 ms, so a second write in the same step changes no time. */
+/**
+ * Age from which a file's time of change shows every later write. File systems record times in steps of up to 10 ms.
+ */
 export const TIME_STEP_MS = 50;
 /** Time without a write after which a copy of a file counts as finished. A program that copies writes continuously. */
 const COPIED_MS = 1000;
@@ -62,7 +64,7 @@ export class OpenedFile {
   readonly #identity: string | undefined;
   readonly #logs: (string | undefined)[];
   #changedAt: bigint;
-  /** False if a further write may leave the time `#changedAt` as it is, because that write was too recent. */
+  /** False if the write at `#changedAt` was so recent that a further write may have the same time (TIME_STEP_MS). */
   #isSettled: boolean;
   #header: Header;
 
@@ -81,6 +83,7 @@ export class OpenedFile {
     this.#header = this.#readHeader();
   }
 
+  /** Compares the files at the paths with the opened ones. */
   look(): FileState {
     const stat = statSync(this.#path, { bigint: true, throwIfNoEntry: false });
     if (stat === undefined || this.#identity !== identityIn(stat)) return 'replaced';

@@ -74,7 +74,7 @@ export class PassageIndex {
     return done;
   }
 
-  /** Removes a record from the index. Call it in the transaction that deletes the record, before that. */
+  /** Removes a record from the index. Call it in the transaction that deletes the record, before the deletion. */
   remove(ids: IndexedPlace): void {
     const passages = this.#database.all<{ id: number; terms: string }>(
       'SELECT id, terms FROM passages WHERE record = ?',
@@ -145,7 +145,7 @@ export class PassageIndex {
   }
 }
 
-/** Returns where a text's positions begin in its exchange, as a share; see POSITIONS_PER_EXCHANGE. */
+/** Returns the share of an exchange's positions that come before those of a text; see POSITIONS_PER_EXCHANGE. */
 export function shareOf({ role, source }: Pick<IndexedText, 'role' | 'source'>): number {
   if (role === 'assistant') return 0.75;
   return source === 'unverified' ? 0.5 : 0;

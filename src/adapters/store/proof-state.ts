@@ -10,6 +10,7 @@ import { identityIn, TIME_STEP_MS } from './opened-file.ts';
  * file's time of change, must be the same too.
  */
 
+/** Bound on SQLite's page cache of a connection that reads one row. */
 const CACHE_KIB = 64;
 
 interface Opened {

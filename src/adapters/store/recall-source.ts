@@ -9,13 +9,13 @@ import type { Steps } from './steps.ts';
  */
 export interface RecallSource {
   /**
-   * Returns a value that changes once a text that was read may be deleted; undefined: do not cache. The time of a
-   * text may change without it.
+   * Returns a value that changes once a text that was read may be deleted; undefined: do not cache. It does not change
+   * with the time of a text.
    */
   generation(): string | undefined;
   /**
-   * Announces the terms whose spelling the ranking compares. A source that stores only hashes of terms may return
-   * another text for any other term. A source that stores all terms does not call `terms`.
+   * Announces the terms whose spelling the ranking compares. A source that stores only hashes of terms returns these as
+   * they are, and may return another text for any other term. A source that stores the terms does not call `terms`.
    */
   expectTerms(terms: () => Iterable<string>): void;
   /** Returns the spaces that exist, in any order. */

@@ -17,7 +17,7 @@ export const SPACES_MAX = 2 ** 20;
  * quarter, and those of an unverified question in the third quarter. No record has more passages than a quarter.
  */
 export const POSITIONS_PER_EXCHANGE = 2 ** 17;
-/** Bound on the passages that are read of each text of an exchange: 3,000 words. A longer text is pasted. */
+/** Bound on the passages that are read of each text of an exchange: 3,000 words. A user pastes longer texts. */
 export const PASSAGES_PER_RECORD = 64;
 /** Bound on the newest passages with a term, of which `saidWith` selects the user's. */
 export const SAID_WITH_LOOKED_MAX = 512;

@@ -33,8 +33,8 @@ import { onlyAsks } from '../../core/recall/sentences.ts';
  */
 
 /**
- * Bound on candidates of a space, at 30 us each. On the even-numbered half of LoCoMo, 64 candidates found no more
- * answers than 24 did (74.9 %).
+ * Bound on candidates of a space, at 30 us each. On the even-numbered half of the benchmark LoCoMo, 64 candidates found
+ * no more answers than 24 did (74.9 %).
  */
 const CANDIDATES_MAX = 24;
 /** Weight of the assistant's words, relative to the user's question; 0.6 was the best value in measurements. */
@@ -238,8 +238,8 @@ export class Search {
   }
 
   /**
-   * Returns ids of passages, without those with the numbers `places`. Passages whose terms have the highest value in
-   * all come first.
+   * Returns ids of passages, without those with the numbers `places`. Passages whose terms have the highest total value
+   * come first.
    */
   *#best(
     postings: SpacePostings,
@@ -436,8 +436,8 @@ const NEIGHBOURS_OF = 12;
 /** Neighbours of a passage that are read on each side: two units of at most two passages. */
 const SAID_MAX = 4;
 /**
- * Bound on the tokens of a question and its answer that are ranked and shown as one unit. On the even half of LoCoMo
- * blocks contain 0.4 % fewer answers with 96, and 0.9 % fewer with 200.
+ * Bound on the tokens of a question and its answer that are ranked and shown as one unit. On the even half of LoCoMo,
+ * blocks contain 0.4 % fewer answers with a bound of 96, and 0.9 % fewer with 200.
  */
 const UNIT_TOKENS_MAX = 128;
 /** Characters of a token in ASCII text, to estimate the tokens of a passage from its length. */

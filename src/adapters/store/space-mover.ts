@@ -40,7 +40,8 @@ export class SpaceMover {
   }
 
   /**
-   * Moves a part. Returns 0 for both counts at the end. Memories that were forgotten in the target space are not moved.
+   * Moves a part; when nothing is left to move, both counts are 0. Memories that were forgotten in the target space are
+   * not moved.
    */
   moveSome({ from: fromName, to: toName, refs }: SpaceMove): SpaceMoved {
     const from = spaceId(this.#database, fromName);
@@ -123,7 +124,7 @@ const HELD = 'SELECT id FROM records WHERE space = ? AND digest = ?';
 const SAID_AGAIN =
   'UPDATE records SET at = max(at, ?), source = iif(? IS NULL, NULL, source) WHERE id = ?';
 
-/** Gives the record in the target space the provenance, unless it has its own. */
+/** Gives the provenance of the moved record to the record in the target space, unless that has its own. */
 const INHERIT = 'UPDATE OR IGNORE provenance SET record = ? WHERE record = ?';
 
 /** Merges the marks of two records with the same text. */

@@ -42,9 +42,10 @@ import { type OutboxRow, STORE_TARGET } from '../state/outbox.ts';
  * MemoryError, whose message never contains a record's text or SQLite's own message.
  */
 
+/** After a failure to open the file, calls fail with the same error for this time. */
 const REOPEN_MS = 1000;
 
-/** The writes of a running proxy. Run again from its beginning, such a call stores nothing twice. */
+/** The writes of a running proxy. If such a call is run again from its beginning, it stores nothing twice. */
 const REPEATABLE: ReadonlySet<StoreCallName> = new Set<StoreCallName>([
   'capture',
   'keepProvenance',
@@ -223,8 +224,8 @@ export class Store {
   }
 
   /**
-   * Rewrites both files from their rows (VACUUM). It does nothing while another program reads one of them for long:
-   * then each attempt would lengthen the log by the size of the file.
+   * Rewrites both files from their rows (VACUUM). It does nothing while another program reads one of the files for
+   * long: then each VACUUM would lengthen the file's log by the size of the file.
    */
   #eraseForgotten(database: Database, last: number): boolean {
     const inBoth = (work: (file: DatabaseFile) => boolean): boolean =>
