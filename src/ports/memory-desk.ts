@@ -55,6 +55,7 @@ export interface ConversationPlace {
   readonly conversation: string;
 }
 
+/** A space, as a list of spaces shows it. */
 export interface Shelf {
   readonly space: string;
   readonly memories: number;
@@ -79,6 +80,7 @@ export interface DeskRecord extends SpokenRecord {
 export interface DeskFilter extends ListFilter {
   readonly client?: string;
   readonly exchange?: number;
+  /** 'always', 'never': the user's mark for recalls. 'standing': a text of the user that states a rule. */
   readonly kind?: 'edited' | 'always' | 'never' | 'standing';
   /** 'live': captured from a request, including texts that svc cannot attribute with certainty ('unverified'). */
   readonly source?: 'live' | 'imported' | 'by_hand' | 'unverified';
@@ -112,6 +114,7 @@ export interface WeighedMemory extends Omit<RecalledPassage, 'digest' | 'source'
   readonly verdict: 'added' | 'no_room' | 'weak' | 'never' | 'other_project';
 }
 
+/** A request that quoted a memory. */
 export interface Sighting {
   readonly id: string;
   readonly at: number;

@@ -142,9 +142,11 @@ export interface RecallQuestion {
 
 export interface RecallAnswer {
   readonly passages: readonly RecalledPassage[];
-  /** For an agent's question: lines of exchanges, best first. `passages` are standing instructions in this case. */
+  /** For an agent's question: lines of exchanges, best first. `passages` are then the user's rules and pinned texts. */
   readonly exchanges?: readonly LocatedExchange[];
-  /** For an agent's question with `briefTokensMax` above 0: the earlier sessions that most likely matter, best first. */
+  /**
+   * For an agent's question with `briefTokensMax` above 0: the earlier sessions that most likely matter, best first.
+   */
   readonly sessions?: readonly RecalledSession[];
   /** The generation of the searched space; undefined for a memory without generations. */
   readonly generation?: string;

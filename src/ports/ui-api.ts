@@ -88,7 +88,7 @@ export interface BlockLine {
 }
 
 export interface BlockText {
-  /** The fingerprint of the item that contains the block; the row's item notes have the same. */
+  /** The fingerprint of the item that contains the block, by which the row's item notes name it. */
   readonly fingerprint: string;
   /** The lines of the block; empty if its texts were forgotten since. */
   readonly lines: readonly BlockLine[];

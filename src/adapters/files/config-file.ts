@@ -171,7 +171,7 @@ interface ConfigWatch {
 }
 
 /**
- * Watches the configuration file for changes (R31: within a second). It polls the file's stamp: events of the system
+ * Watches the configuration file, and reports a change within a second. It polls the file's stamp: events of the system
  * get lost when a folder is replaced, on network disks, and when the system has run out of watches. `stamp`: the stamp
  * with which the caller has read the file, so that no change since then is missed. `onChange` must not throw.
  */

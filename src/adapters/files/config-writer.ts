@@ -7,7 +7,7 @@ import { withFileLock } from './file-lock.ts';
 import { ensurePrivateFolder, FILE_MODE, isOwn, syncFolder } from './private-folder.ts';
 
 /**
- * Writes the configuration file (R28). The package `conf` serialises and writes it, but it follows links, makes folders
+ * Writes the configuration file. The package `conf` serialises and writes it, but `conf` follows links, makes folders
  * that others can read, and does not sync the folder. So `conf` writes into a new folder inside the configuration's
  * folder. This module checks the result and renames it into place.
  */

@@ -4,7 +4,7 @@ import { FileError } from './file-error.ts';
 
 /**
  * Lists the names of everything that svc makes in its folders. These names decide which modes svc restricts, what
- * `svc uninstall` removes, and whether svc may use an existing folder and restrict its mode (R40). svc must never
+ * `svc uninstall` removes, and whether svc may use an existing folder and restrict its mode. svc must never
  * restrict a folder that other programs use: /tmp, a home folder, a project.
  */
 

@@ -14,9 +14,10 @@ import { FILE_MODE, isOwn, isPrivate, READ_FLAGS } from './private-folder.ts';
 import { makePrivateFolder } from './private-files.ts';
 
 /**
- * The hook key: a secret of this machine, in the data folder. A hook marks its text with a hash keyed by it, so that
- * the proxy recognises the text. svc also hashes the accounts of quota rows with it. The key is not in the
- * configuration, because hooks work without one, and because marks must stay valid when the local token changes.
+ * The hook key: a secret of this machine, in the data folder. A hook adds to its text a hash that is keyed by the hook
+ * key, so that the proxy recognises the text. The accounts in quota rows are hashed with the same key. The key is not
+ * in the configuration, because hooks work without one, and because those hashes must stay valid when the local token
+ * changes.
  */
 
 const NAME = 'hook.key';

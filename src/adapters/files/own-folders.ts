@@ -26,7 +26,7 @@ function systemFolder(kind: 'data' | 'cache'): string {
 
 /**
  * Returns the folder of the configuration: $SVC_CONFIG_HOME, else $XDG_CONFIG_HOME/svc, else ~/.config/svc. It is
- * absolute, so it never depends on the current folder: a repository must not be able to configure an upstream (T5).
+ * absolute, so it never depends on the current folder: a repository must not be able to configure an upstream.
  */
 export function configFolder(environment: Environment): string {
   const own = environment['SVC_CONFIG_HOME'];

@@ -32,7 +32,7 @@ const { O_APPEND, O_CREAT, O_NOFOLLOW, O_RDWR } = constants;
 
 /**
  * Makes the folder with mode 0700, or restricts the mode of an existing one. Throws FileError for a link, a file and
- * another user's folder, and for a folder that mustTighten() refuses (R40).
+ * another user's folder, and for a folder that mustTighten() refuses.
  */
 export function makePrivateFolder(folder: string, kind?: FolderKind): void {
   try {

@@ -5,7 +5,7 @@ import { type FolderKind, mustTighten, OTHERS } from './folder-purpose.ts';
 import { shellQuote } from '../../core/foreign/shell-quote.ts';
 
 /**
- * Makes folders that only their owner may read (R28), and restricts the modes of existing ones. It changes a mode only
+ * Makes folders that only their owner may read, and restricts the modes of existing ones. It changes a mode only
  * through an open handle, because a path could be a link.
  */
 
@@ -18,7 +18,7 @@ export const READ_FLAGS = O_RDONLY | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0);
 
 /**
  * Makes the folder with mode 0700, or restricts the mode of an existing one. Throws FileError for a link, a file and
- * another user's folder, and for a folder that mustTighten() refuses (R40).
+ * another user's folder, and for a folder that mustTighten() refuses.
  */
 export async function ensurePrivateFolder(path: string, kind?: FolderKind): Promise<void> {
   try {

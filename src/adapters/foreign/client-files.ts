@@ -69,7 +69,7 @@ function isExecutable(path: string): boolean {
 
 /**
  * Says whether a client is logged in with a subscription. svc only checks whether a login exists: this function returns
- * no part of a credential, and stores and uses none (requirement R46).
+ * no part of a credential, and stores and uses none.
  */
 export function hasLogin(environment: Environment, login: Login): boolean {
   return login === 'claude' ? hasClaudeLogin(environment) : codexAuthMode(environment) === 'login';

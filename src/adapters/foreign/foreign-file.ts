@@ -16,6 +16,7 @@ export interface ForeignFile {
   readonly path: string;
   /** The file's exact text without a byte order mark; undefined if there is no file. */
   readonly text: string | undefined;
+  /** True if the file begins with a byte order mark. */
   readonly hasMark: boolean;
   readonly mode: number;
   /** The topmost folder of the path that does not exist; undefined if all exist. */

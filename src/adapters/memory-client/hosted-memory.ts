@@ -140,7 +140,7 @@ export class HostedMemory implements Memory {
       return passage.text.trim() === '' || held.has(passage.digest) ? [] : [passage];
     });
     const { exchanges, sessions } = answer;
-    // A service of an earlier version returns only passages, also for an agent.
+    // A chat gets only passages, and a service may return only passages for an agent too.
     if (exchanges === undefined) return { passages };
     if (!exchanges.every((exchange) => spaces.includes(exchange.space))) throw malformed();
     return {

@@ -39,7 +39,9 @@ export class Operations {
     this.#gate = gate;
   }
 
-  /** Asks for the key's rights. The gate does not stop this call, so that svc finds out when a refused key is valid. */
+  /**
+   * Asks for the key's rights. The gate does not stop this call, so that svc notices when a refused key works again.
+   */
   whoAmI(signal: AbortSignal, space?: string): Promise<WhoAmI> {
     const path = '/v1/svc/whoami';
     const call = { kind: 'whoami', method: 'GET', path, withinMs: WHOAMI_MS } as const;

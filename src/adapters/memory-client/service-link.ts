@@ -45,8 +45,8 @@ export interface ServiceCall<Answer> {
 }
 
 /**
- * Milliseconds by which the deadline that is sent to the service is shorter. The service counts from the arrival of the
- * request.
+ * Milliseconds by which the deadline that is sent to the service is shorter than the call's, for the way there and
+ * back.
  */
 const WAY_MS = 50;
 const SERVER_MS_MIN = 10;

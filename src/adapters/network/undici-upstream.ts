@@ -41,7 +41,7 @@ const CONNECTIONS_MAX = 512;
 /** Bound on an answer's head. Node's default of 16 KiB is too little if gateways add long security policies. */
 const HEADER_BYTES_MAX = 65_536;
 
-/** Bytes that may wait for `deliver()`: one read of a socket. Above it, svc stops reading from the provider. */
+/** Bytes that may wait for `deliver()`: one read of a socket. From then on svc stops reading from the provider. */
 const WAITING_BYTES_MAX = 65_536;
 
 /**
@@ -208,7 +208,7 @@ class PendingAnswer implements Dispatcher.DispatchHandler, UpstreamAnswer {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    // The request was aborted before there was a connection. An error here drops it and keeps the connection.
+    // The request was aborted before there was a connection. An error here drops the request and keeps the connection.
     if (this.#state === 'aborted') throw new Error('The request is not wanted any more.');
     this.#controller = controller;
   }

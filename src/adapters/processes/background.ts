@@ -43,8 +43,8 @@ export function startBackground(start: BackgroundStart): Background {
     if (fstatSync(log).size > LOG_BYTES_MAX) ftruncateSync(log, 0);
     const from = fstatSync(log).size;
     const child = spawn(process.execPath, [...command], {
-      // Do not use the caller's folder, which is a project: the process would keep it in use, and its files must not
-      // influence svc (T5).
+      // Do not use the caller's folder, which is a project: the process would keep the folder in use, and files of the
+      // project must not influence svc.
       cwd: dataFolder,
       env: { ...environment, [DETACHED]: '1' },
       stdio: [input === undefined ? 'ignore' : 'pipe', log, log],

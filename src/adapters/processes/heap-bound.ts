@@ -156,9 +156,9 @@ export class IdleCollector {
 }
 
 /**
- * Collects all garbage. `gc()` exists only with a flag; a context that is created after setting the flag has it. Flags are
- * those of the process, and the store's thread collects too: if it takes the flag back in between, nothing is collected
- * this time. The first collection compacts live objects, the second one releases the emptied pages.
+ * Collects all garbage of this thread. `gc()` exists only in a context that is created while a flag is set. Flags apply
+ * to the whole process, so the store's thread may remove the flag in between; then nothing is collected this time. The
+ * first collection compacts live objects, the second one releases the emptied pages.
  */
 export function collectGarbage(setFlag: (flag: string) => void = setFlagsFromString): void {
   setFlag('--expose-gc');

@@ -11,7 +11,7 @@ import { OPEN_REQUESTS_PATH } from '../../core/http/routes.ts';
 import type { RequestRow } from '../../ports/request-log.ts';
 import { codeOf } from '../files/file-error.ts';
 
-/** Calls the program at a local port. It gets no token and no body until it has proven to know the local token (T4). */
+/** Calls the program at a local port. The program gets no token and no body until it proves to know the local token. */
 
 export interface ProxyAddress {
   readonly host: string;
@@ -62,7 +62,7 @@ export async function findProven<Run extends ProxyAddress & { readonly pid: numb
   localToken: string,
 ): Promise<Run | undefined> {
   for (const run of runs.toReversed()) {
-    // oxlint-disable-next-line no-await-in-loop -- Most have one element.
+    // oxlint-disable-next-line no-await-in-loop -- Most lists have one element.
     if ((await probeProxy(run, localToken)).pid === run.pid) return run;
   }
   return undefined;

@@ -47,7 +47,7 @@ export interface Registry {
   readonly forwards: Readonly<Record<string, string>>;
   /** The spaces for which `svc memory off` has switched memory off. */
   readonly off: readonly string[];
-  /** True if the file exists and cannot be read. The user may have switched memory off anywhere, so it is off. */
+  /** True if the file exists and cannot be read. Memory is then off everywhere, because the file may have said so. */
   readonly isBroken?: true;
 }
 

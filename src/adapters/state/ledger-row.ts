@@ -19,7 +19,7 @@ type Content = Pick<LedgerRow, 'block' | 'form'>;
 /** Separates a block's space, the records that it quotes, and its text. Neither a space nor a reference contains it. */
 const LINE_END = '\n';
 
-/** Bytes of a row in memory in addition to its texts. */
+/** Estimated bytes of a row in memory without its texts. */
 export const ROW_BYTES = 200;
 
 export function bytesOf({ key, block }: LedgerRow): number {
@@ -52,8 +52,8 @@ export function rowFrom(value: unknown): LedgerRow | undefined {
 }
 
 /**
- * Returns an entry's stored content. It is JSON, but for a block it is text that begins with the records that the block
- * quotes, so that SQL can find the blocks that quote a record.
+ * Returns an entry's stored content. For a block it is a text with one line for the space and one for each quoted
+ * record, before the block itself, so that SQL can find the blocks that quote a record. For other entries it is JSON.
  */
 function contentOf(entry: LedgerEntry): Content {
   return isBlock(entry) ? blockText(entry) : { block: JSON.stringify(entry, FACTS), form: 'text' };

@@ -27,7 +27,7 @@ import { Conditions, type Statements, sureTime } from '../store/driver.ts';
 
 /** How long a list waits for rows that are not written yet. */
 const WRITE_MS = 1000;
-/** Time for which a repeated reading of a plan is not stored again. */
+/** Time for which a repeated reading of a subscription plan's quota is not stored again. */
 const SAME_QUOTA_MS = 5 * 60_000;
 /** Rows between two prunings, which take 11 ms. */
 const ROWS_PER_PRUNE = 256;
@@ -56,7 +56,7 @@ export class StateRequestLog implements RequestLog {
       void this.#call('pruneState', undefined).catch(() => undefined);
   }
 
-  /** Adds a reading of a plan, unless it repeats a recent one. In a tool loop there is one a second. */
+  /** Adds a reading of a plan's quota, unless it repeats a recent one. In a tool loop there is one a second. */
   addQuota(row: QuotaRow): void {
     const { at, login, reading, client, space, conversation, model } = row;
     const said = JSON.stringify([login, reading, client, space, conversation, model]);
@@ -88,9 +88,9 @@ const AGE_MAX_MS = 90 * 24 * 3600 * 1000;
 const LIST_MAX = 100_000;
 const FIND_MAX = 1000;
 const OFFSET_MAX = 1_000_000;
-/** Bound on stored readings. Heavy use gives some 30,000 in a month, which is the longest window of a plan. */
+/** Bound on stored readings of quotas. Heavy use gives some 30,000 in a month, the longest period of a quota. */
 const QUOTA_ROWS_MAX = 50_000;
-/** Bound on readings that are read: some 10 MB, in 100 ms. */
+/** Bound on the readings that quota() reads: some 10 MB, in 100 ms. */
 const QUOTA_READ_MAX = 20_000;
 const QUOTA_AGE_MS = 35 * 24 * 3600 * 1000;
 const SIGHTINGS_MAX = 50;

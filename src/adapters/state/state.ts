@@ -15,7 +15,7 @@ const CLOSE_MS = 2000;
 
 export interface StateOptions {
   readonly folder: string;
-  /** The SQLite driver; undefined: the one of this machine. */
+  /** The SQLite driver; undefined: the one that loadDriver() chooses. */
   readonly driver?: Driver;
   readonly openMs?: number | undefined;
   /** Asks the store's thread to move the write-ahead log into the file. */
