@@ -12,7 +12,7 @@ import {
 } from '../store/driver.ts';
 import type { Descriptors } from '../store/descriptors.ts';
 import { identityOf, OpenedFile, removeStaleLogs } from '../store/opened-file.ts';
-import { SchemaTooNewError } from '../store/schema.ts';
+import { createTables } from '../store/schema.ts';
 
 /**
  * A connection to `state.db`, the file with ledger, outbox and request log. The event loop reads and writes it by
@@ -59,7 +59,7 @@ PRAGMA user_version = ${STATE_VERSION};
 // only. The row of a space has the newest generation whose change was handled. If a process ends before it has handled
 // a change, the next process notices the change again. The owner of an outbox is the tenant that its key belongs to.
 export const SERVICE_TABLES = `
-CREATE TABLE IF NOT EXISTS acknowledged (
+CREATE TABLE acknowledged (
   n INTEGER PRIMARY KEY,
   target TEXT NOT NULL,
   space TEXT NOT NULL,
@@ -69,14 +69,14 @@ CREATE TABLE IF NOT EXISTS acknowledged (
   bytes INTEGER NOT NULL,
   UNIQUE (target, space, text)
 );
-CREATE TABLE IF NOT EXISTS acknowledged_spaces (
+CREATE TABLE acknowledged_spaces (
   target TEXT NOT NULL,
   space TEXT NOT NULL,
   generation TEXT NOT NULL,
   sequence INTEGER NOT NULL,
   PRIMARY KEY (target, space)
 );
-CREATE TABLE IF NOT EXISTS outbox_owners (
+CREATE TABLE outbox_owners (
   target TEXT PRIMARY KEY,
   owner TEXT NOT NULL
 );
@@ -88,6 +88,7 @@ CREATE TABLE IF NOT EXISTS outbox_owners (
  * block all streams.
  */
 const OPEN_MS = 1000;
+/** After a failure to open the file, calls fail with the same error for this time. */
 const REOPEN_MS = 1000;
 
 export interface StateFileOptions {
@@ -197,7 +198,7 @@ export class StateFile {
     try {
       rows.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     } catch {
-      // Without the checkpoint the file is as after a kill of the process.
+      // Ignore it: the commits stay in the log, as after a kill of the process.
     }
     closeQuietly(rows);
   }
@@ -281,7 +282,7 @@ export class StateFile {
       rows.exec('PRAGMA mmap_size = 0');
       rows.exec(`PRAGMA cache_size = -${cacheKib}`);
       rows.exec('PRAGMA journal_size_limit = 4194304');
-      createTables(rows);
+      createTables(rows, { schema: SCHEMA + SERVICE_TABLES, version: STATE_VERSION });
       rows.exec(`PRAGMA busy_timeout = ${busyMs}`);
       return { rows, file: new OpenedFile(this.path, descriptors, identity) };
     } catch (error) {
@@ -343,25 +344,6 @@ function carry(rows: Statements, { outbox, ledger }: Carried): void {
       rows.run('INSERT OR IGNORE INTO ledger (key, value) VALUES (?, ?)', key, value);
     }
   });
-}
-
-function createTables(rows: Statements): void {
-  if (hasTables(rows)) {
-    // A file of an earlier version lacks them.
-    rows.exec(SERVICE_TABLES);
-    return;
-  }
-  rows.transaction(() => {
-    if (!hasTables(rows)) rows.exec(SCHEMA + SERVICE_TABLES);
-  });
-}
-
-function hasTables(rows: Statements): boolean {
-  const version = Number(rows.value('PRAGMA user_version'));
-  if (version !== 0 && version !== STATE_VERSION) {
-    throw new SchemaTooNewError('made by a later version of svc');
-  }
-  return version === STATE_VERSION;
 }
 
 function closeQuietly(rows: Statements | undefined): void {

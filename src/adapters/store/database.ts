@@ -254,8 +254,9 @@ function openChecked(options: OpenOptions): Database {
   try {
     const database = new Database(connection, path, options);
     close = () => database.close();
-    createTables(connection);
-    if (options.isTrusted !== true && size <= CHECKED_BYTES_MAX) check(database);
+    createTables(database);
+    const isChecked = options.isTrusted !== true && size <= CHECKED_BYTES_MAX;
+    if (isChecked && !isWhole(database)) throw new CheckFailedError('the integrity check failed');
     return database;
   } catch (error) {
     const isBroken = isCorruption(error);
@@ -271,10 +272,6 @@ function openChecked(options: OpenOptions): Database {
  */
 function isEmptied(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.size === 0 && isBeingWritten(path);
-}
-
-function check(database: Database): void {
-  if (!isWhole(database)) throw new CheckFailedError('the integrity check failed');
 }
 
 /** Reads the whole file, however long that takes, and says whether it is consistent. */

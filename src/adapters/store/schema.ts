@@ -1,4 +1,4 @@
-import type { Connection } from './driver.ts';
+import type { Statements } from './driver.ts';
 
 /** The tables of `memory.db`. A file of another version is converted by `svc memory export` and `import`. */
 
@@ -178,31 +178,30 @@ CREATE TABLE forgetting (n INTEGER PRIMARY KEY AUTOINCREMENT, ref TEXT NOT NULL)
 `;
 
 const VERSION = 1;
-const SCHEMA = `${RECORDS}${INDEX}${OUTPUTS}${ABOUT_RECORDS}${FORGETTING}PRAGMA user_version = ${VERSION};`;
+const TABLES = {
+  schema: `${RECORDS}${INDEX}${OUTPUTS}${ABOUT_RECORDS}${FORGETTING}PRAGMA user_version = ${VERSION};`,
+  version: VERSION,
+};
 
 /** Thrown for a file of a later version of svc, which this version does not understand and leaves as it is. */
 export class SchemaTooNewError extends Error {
   override readonly name = 'SchemaTooNewError';
 }
 
-/** Creates the tables if the file is new. */
-export function createTables(connection: Connection): void {
-  if (hasTables(connection)) return;
-  connection.exec('BEGIN IMMEDIATE');
-  try {
-    if (!hasTables(connection)) connection.exec(SCHEMA);
-    connection.exec('COMMIT');
-  } catch (error) {
-    connection.exec('ROLLBACK');
-    throw error;
-  }
-}
-
-function hasTables(connection: Connection): boolean {
-  const row = connection.prepare('PRAGMA user_version').get();
-  const version: unknown =
-    typeof row === 'object' && row !== null && Reflect.get(row, 'user_version');
-  if (version !== 0 && version !== VERSION)
-    throw new SchemaTooNewError('made by a later version of svc');
-  return version === VERSION;
+/** Creates the tables if the file is new. `schema`: SQL that also sets `user_version` to `version`. */
+export function createTables(
+  rows: Pick<Statements, 'get' | 'exec' | 'transaction'>,
+  { schema, version }: { readonly schema: string; readonly version: number } = TABLES,
+): void {
+  const hasTables = (): boolean => {
+    const found = rows.get<{ readonly user_version: number }>('PRAGMA user_version')?.user_version;
+    if (found !== 0 && found !== version) {
+      throw new SchemaTooNewError('made by a later version of svc');
+    }
+    return found === version;
+  };
+  if (hasTables()) return;
+  rows.transaction(() => {
+    if (!hasTables()) rows.exec(schema);
+  });
 }

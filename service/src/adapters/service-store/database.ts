@@ -54,7 +54,7 @@ export function openServiceFile(
     const database = new Database(connection, path, { descriptors });
     close = () => database.close();
     checkSchema(database);
-    createTables(connection);
+    createTables(database);
     makeTables(database, newEpoch());
     return database;
   } catch (error) {
