@@ -87,14 +87,28 @@ class Desk {
   }
 
   browse(filter: DeskFilter): DeskPage {
-    const conditions = conditionsOf(filter);
-    if (filter.kind === 'standing') return this.#standing(conditions, filter);
-    const [sum] = this.#database.all<{ total: number }>(
-      `SELECT count(*) AS total ${FROM} ${conditions.where}`,
-      ...conditions.values,
+    const { limit, offset = 0 } = filter;
+    const { where, values } = conditionsOf(filter);
+    const records = (limitNow: number, offsetNow: number): DeskRecord[] =>
+      this.#database
+        .all<DeskRow>(
+          `SELECT ${RECORD_COLUMNS}, ${MARKS} ${FROM} ${where}
+           ORDER BY ${newestFirst(filter)} LIMIT ? OFFSET ?`,
+          ...values,
+          limitNow,
+          offsetNow,
+        )
+        .map(deskRecord);
+    if (filter.kind === 'standing') {
+      const found = records(STANDING_READ_MAX, 0).filter(({ text }) => rulesIn(text).length > 0);
+      return { records: found.slice(offset, offset + limit), total: found.length };
+    }
+    const sum = this.#database.get<{ total: number }>(
+      `SELECT count(*) AS total ${FROM} ${where}`,
+      ...values,
     );
-    const records = this.#rows(conditions, filter);
-    return { records, total: sum?.total ?? 0 };
+    const page = records(Math.max(0, Math.min(limit, LIMIT_MAX)), Math.max(0, offset));
+    return { records: page, total: sum?.total ?? 0 };
   }
 
   rules({ space }: RulesFilter): DeskRule[] {
@@ -139,7 +153,7 @@ class Desk {
   }
 
   pin({ space, ref, pin }: PinChange): boolean {
-    const id = this.#idOf(space, ref);
+    const id = this.#database.get<{ id: number }>(ID, space, ref)?.id;
     if (id === undefined) return false;
     this.#database.run(PIN, id, pin ?? null);
     return true;
@@ -167,38 +181,6 @@ class Desk {
       if (editedAt !== undefined) this.#database.run(EDITED, editedAt, space, digest);
       if (importedAt !== undefined) this.#database.run(IMPORTED, importedAt, space, digest);
     }
-  }
-
-  #idOf(space: string, ref: string): number | undefined {
-    return this.#database.get<{ id: number }>(ID, space, ref)?.id;
-  }
-
-  #rows(
-    { where, values }: Conditions,
-    filter: Pick<DeskFilter, 'limit' | 'offset' | 'conversation'>,
-  ): DeskRecord[] {
-    const { limit, offset = 0 } = filter;
-    return this.#database
-      .all<DeskRow>(
-        `SELECT ${RECORD_COLUMNS}, ${MARKS} ${FROM} ${where}
-         ORDER BY ${newestFirst(filter)} LIMIT ? OFFSET ?`,
-        ...values,
-        Math.max(0, Math.min(limit, LIMIT_MAX)),
-        Math.max(0, offset),
-      )
-      .map(deskRecord);
-  }
-
-  #standing(condition: Conditions, { limit, offset = 0 }: DeskFilter): DeskPage {
-    const rows = this.#database
-      .all<DeskRow>(
-        `SELECT ${RECORD_COLUMNS}, ${MARKS} ${FROM} ${condition.where}
-         ORDER BY r.at DESC, r.id DESC LIMIT ${STANDING_READ_MAX}`,
-        ...condition.values,
-      )
-      .map(deskRecord);
-    const records = rows.filter(({ text }) => rulesIn(text).length > 0);
-    return { records: records.slice(offset, offset + limit), total: records.length };
   }
 }
 
@@ -324,7 +306,7 @@ const FROM_OTHERS_MAX = 2;
 
 /** Implements the calls with which a user manages memories. */
 export function deskCalls(parts: DeskParts): Omit<DeskCalls, 'sightings'> {
-  const { database, records } = parts;
+  const { database, records, retire } = parts;
   const desk = new Desk(database);
   const look = new Look(parts, desk);
   return {
@@ -334,8 +316,16 @@ export function deskCalls(parts: DeskParts): Omit<DeskCalls, 'sightings'> {
     look: (question) => look.at(question),
     beginnings: (conversations) => desk.beginnings(conversations),
     rules: (filter) => desk.rules(filter),
-    markRule: (change) => markRule(parts, desk, change),
-    pin: (change) => changePin(parts, desk, change),
+    markRule: (change) => {
+      const marked = desk.markRule(change);
+      if (marked !== undefined && change.mark === 'retired') retire(marked.ref);
+      return marked !== undefined;
+    },
+    pin: (change) => {
+      const isPinned = desk.pin(change);
+      if (isPinned && change.pin === 'never') retire(change.ref);
+      return isPinned;
+    },
     edit: (change) => edit(parts, desk, change),
     restore: (given) => {
       desk.unbury(given);
@@ -344,18 +334,6 @@ export function deskCalls(parts: DeskParts): Omit<DeskCalls, 'sightings'> {
       return states.filter((state) => state === 'stored' || state === 'duplicate').length;
     },
   };
-}
-
-function changePin({ retire }: DeskParts, desk: Desk, change: PinChange): boolean {
-  const isPinned = desk.pin(change);
-  if (isPinned && change.pin === 'never') retire(change.ref);
-  return isPinned;
-}
-
-function markRule({ retire }: DeskParts, desk: Desk, change: RuleChange): boolean {
-  const marked = desk.markRule(change);
-  if (marked !== undefined && change.mark === 'retired') retire(marked.ref);
-  return marked !== undefined;
 }
 
 /** Edits a record. It stores the new text before it deletes the old one, so that a kill in between loses nothing. */
@@ -387,23 +365,20 @@ class Look {
   readonly #desk: Desk;
   readonly #search: FileSearch;
   readonly #unmarked: FileSearch;
-  readonly #neverIn: (space: string) => ReadonlySet<string>;
 
   constructor({ database, signals }: DeskParts, desk: Desk) {
     this.#desk = desk;
     this.#search = new FileSearch(database, silent(signals), marksOf(database));
     this.#unmarked = new FileSearch(database, silent(signals));
-    this.#neverIn = (space) =>
-      new Set(
-        desk.browse({ space, kind: 'never', limit: 500 }).records.map(({ digest }) => digest),
-      );
   }
 
   at(question: RecallQuestion): RecallLook {
     const { agent: _, ...chat } = question;
     const { isQuestion, passages } = this.#unmarked.weigh(chat, WEIGHED_MAX);
     const added = new Set(this.#search.recall(chat).passages.map(({ digest }) => digest));
-    const never = this.#neverIn(question.space);
+    const { space } = question;
+    const { records } = this.#desk.browse({ space, kind: 'never', limit: LIMIT_MAX });
+    const never = new Set(records.map(({ digest }) => digest));
     let agent: AgentLook | undefined;
     const { exchanges = [] } = this.#search.recall(question, undefined, (look) => (agent = look));
     const weighed = passages.map(({ isKept, ...passage }): WeighedMemory => {
