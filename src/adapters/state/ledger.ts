@@ -251,7 +251,7 @@ export class StateLedger implements Ledger {
       state.run(
         isOnce === true
           ? 'INSERT INTO ledger (key, value) VALUES (?, ?) ON CONFLICT (key) DO NOTHING'
-          : 'INSERT OR REPLACE INTO ledger (key, value) VALUES (?, ?)',
+          : REPLACE,
         key,
         valueOf(isLate ? withoutQuotes(row) : row),
       );
@@ -264,6 +264,8 @@ export class StateLedger implements Ledger {
 function lastOf(rows: Statements): number {
   return rows.get<{ n: number | null }>('SELECT max(n) AS n FROM ledger')?.n ?? 0;
 }
+
+const REPLACE = 'INSERT OR REPLACE INTO ledger (key, value) VALUES (?, ?)';
 
 /** Bound on rows: a year of heavy use, and about 400 MB if every row were a block of 2 kB. */
 const ROWS_MAX = 200_000;
@@ -287,9 +289,9 @@ function withoutQuotes(row: LedgerRow): LedgerRow {
   return quotedIn(row).length === 0 ? row : { ...row, block: '' };
 }
 
-/** Writes the row again, so that it gets a new number and every process that reads new rows notices it. */
+/** Writes the row FORGOTTEN_KEY again. It gets a new number, so every process reads it as a new row. */
 function noteForgotten(rows: Statements): void {
-  rows.run('INSERT OR REPLACE INTO ledger (key, value) VALUES (?, ?)', FORGOTTEN_KEY, '{}');
+  rows.run(REPLACE, FORGOTTEN_KEY, '{}');
 }
 
 /**
@@ -323,8 +325,7 @@ function changeBlocks(
       for (const { key, value } of some) {
         const row = rowIn(key, value);
         if (row === undefined || !quotedIn(row).some(isQuoted)) continue;
-        const sql = 'INSERT OR REPLACE INTO ledger (key, value) VALUES (?, ?)';
-        rows.run(sql, key, valueOf(change(row)));
+        rows.run(REPLACE, key, valueOf(change(row)));
         changed += 1;
       }
       last = some.at(-1)?.n ?? last;
@@ -341,7 +342,7 @@ export function placedRecords(rows: Statements): PlacedRecords {
   for (let last = 0; ;) {
     const some = quotingRows(rows, last);
     for (const { ref, space } of some.flatMap(({ key, value }) =>
-      quotedIn(rowIn(key, value) ?? NO_ROW),
+      quotedIn(rowIn(key, value) ?? { block: '' }),
     )) {
       placed.set(space, (placed.get(space) ?? new Set()).add(ref));
     }
@@ -351,8 +352,6 @@ export function placedRecords(rows: Statements): PlacedRecords {
 }
 
 export type PlacedRecords = ReadonlyMap<string, ReadonlySet<string>>;
-
-const NO_ROW = { block: '' };
 
 type IsQuoted = (record: QuotedRecord) => boolean;
 

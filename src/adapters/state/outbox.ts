@@ -1,7 +1,7 @@
 import { Recent } from '../../core/bytes/recent.ts';
 import { captureKeyOf, readRecord } from '../../core/memory/record.ts';
 import { MemoryError } from '../../core/errors.ts';
-import type { CaptureState, Memory, MemoryRecord } from '../../ports/memory.ts';
+import type { Memory, MemoryRecord } from '../../ports/memory.ts';
 import type { Outbox } from '../../ports/outbox.ts';
 import { within } from '../within.ts';
 import type { Statements } from '../store/driver.ts';
@@ -17,7 +17,7 @@ import { seldom, type StateWriter } from './state-writer.ts';
 
 /** The name of the outbox for the memory on this machine. Each memory service has an outbox with another name. */
 export const STORE_TARGET = 'store';
-/** R27: bound on the bytes of waiting captures: some 30,000 exchanges, which are weeks of work without a memory. */
+/** Bound on the bytes of waiting captures: some 30,000 exchanges, which are weeks of work without a memory. */
 const WAITING_BYTES_MAX = 64 * 1024 * 1024;
 /** How long a write waits for a lock, which other connections hold for a few milliseconds. */
 const WRITE_MS = 1000;
@@ -33,7 +33,7 @@ const BATCH_CHARS_MAX = 1024 * 1024;
 const GATHER_MS = 10;
 /** Deadline of a delivery. After that, it is repeated. */
 const CAPTURE_MS = 30_000;
-/** How long a shutdown waits for deliveries. Later captures stay in their file for the next start. */
+/** How long a shutdown waits for deliveries. What is not delivered by then stays in the file for the next start. */
 export const CLOSE_FLUSH_MS = 2000;
 const RETRY_MS_MIN = 250;
 const RETRY_MS_MAX = 30_000;
@@ -111,7 +111,7 @@ export class StateOutbox implements Outbox {
     return written !== 'failed';
   }
 
-  /** Says whether one of these captures is only in memory, because the disk fails. */
+  /** Says whether one of these captures is only in RAM, because the disk fails. Lets the writer try again first. */
   #isUnwritten(records: readonly MemoryRecord[]): boolean {
     const { writer } = this.#options;
     if (this.#unwritten.size > 0 && writer.isFailing) writer.retry();
@@ -200,7 +200,9 @@ export class StateOutbox implements Outbox {
   async #deliver(batch: readonly OutboxRow[]): Promise<boolean> {
     const records = batch.flatMap((row) => readRecord(JSON.parse(row.record)) ?? []);
     try {
-      const states = await this.#capture(records);
+      const signal = AbortSignal.timeout(CAPTURE_MS);
+      const states =
+        records.length === 0 ? [] : await this.#options.target.capture(records, signal);
       this.#batchMax = BATCH_RECORDS_MAX;
       if (states.includes('rejected')) this.#warn('The memory refused a record.');
       return true;
@@ -212,11 +214,6 @@ export class StateOutbox implements Outbox {
       this.#warn('The memory refused a record.');
       return true;
     }
-  }
-
-  async #capture(records: readonly MemoryRecord[]): Promise<readonly CaptureState[]> {
-    if (records.length === 0) return [];
-    return this.#options.target.capture(records, AbortSignal.timeout(CAPTURE_MS));
   }
 
   #pause(ms: number): Promise<void> {

@@ -11,7 +11,7 @@ import type { StateFile } from './state-file.ts';
 
 /** Pause before a write is repeated. Other connections of svc hold the lock for one to three milliseconds. */
 const RETRY_MS = 2;
-/** A lock that is held longer is another program's, and may outlive this process. It counts as an error. */
+/** Longest time that a lock of svc lasts. A longer lock is another program's, may never end, and counts as an error. */
 const LOCK_MS = 1000;
 /** Pause before a write is repeated after any other error, such as a full disk. */
 const FAILED_RETRY_MS = 1000;
@@ -20,7 +20,8 @@ const WAITING_MAX = 4096;
 /** Shortest time between two warnings, which are logged on a disk that may be full. */
 const WARNING_MS = 60_000;
 /**
- * Time from a write to the next sync. A power cut loses the writes of this time and of the sync; R27 allows a second.
+ * Time from a write to the next sync. A power cut loses the writes of this time and of the sync, together less than a
+ * second.
  */
 export const SYNC_MS = 500;
 /** Size of the write-ahead log from which the store's thread moves it into the file. */
@@ -62,7 +63,7 @@ export class StateWriter {
   readonly #warn: (line: string) => void;
   /** True if the last write failed for another reason than a short lock. */
   #isFailing = false;
-  /** When the first of the waiting writes met a lock, on a clock that never jumps. */
+  /** When the first of the waiting writes met a lock, as `performance.now()`. */
   #lockedSince: number | undefined;
   #isClosed = false;
 
@@ -131,7 +132,7 @@ export class StateWriter {
 
   /** Runs the waiting writes as far as that is possible now. Drops the others, and accepts no more. */
   close(): void {
-    this.#writeWaiting();
+    this.retry();
     this.#isClosed = true;
     if (this.#waiting.some(({ giveUp }) => giveUp === undefined)) {
       this.#options.report(
@@ -178,17 +179,13 @@ export class StateWriter {
     const ms = after === 'failed' ? FAILED_RETRY_MS : RETRY_MS;
     this.#retryTimer ??= setTimeout(() => {
       this.#retryTimer = undefined;
-      const written = this.#writeWaiting();
+      const written = this.retry();
       if (written !== 'done') this.#retrySoon(written);
     }, ms).unref();
   }
 
   /** Runs the waiting writes as far as that is possible now. */
-  retry(): void {
-    this.#writeWaiting();
-  }
-
-  #writeWaiting(): Written {
+  retry(): Written {
     for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
       const written = this.#try(next.work);
       if (written === 'done') {
