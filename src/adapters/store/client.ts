@@ -42,6 +42,8 @@ interface Waiting {
   readonly request: StoreRequest;
   resolve(value: unknown): void;
   reject(error: MemoryError): void;
+  /** Stops listening to the caller's signal. */
+  release(): void;
 }
 
 export interface StoreClientOptions {
@@ -158,17 +160,7 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
       signal?.addEventListener('abort', onAbort, { once: true });
       const release = (): void => signal?.removeEventListener('abort', onAbort);
       const request: StoreRequest = { number, name: call.name, input: call.input };
-      this.#waiting.set(number, {
-        request,
-        resolve: (value) => {
-          release();
-          resolve(value);
-        },
-        reject: (error) => {
-          release();
-          reject(error);
-        },
-      });
+      this.#waiting.set(number, { request, resolve, reject, release });
       post(call.worker, request);
     });
   }
@@ -176,6 +168,7 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
   #settle(number: number): Waiting | undefined {
     const waiting = this.#waiting.get(number);
     this.#waiting.delete(number);
+    waiting?.release();
     if (this.#waiting.size === 0) this.#worker?.unref();
     return waiting;
   }

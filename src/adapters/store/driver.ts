@@ -274,6 +274,14 @@ export function textOf({ text, is_utf16: isUtf16 }: StoredText): string {
   );
 }
 
+/** A row that has its text as bytes. */
+export type Stored<Row extends { readonly text: string }> = Omit<Row, 'text'> & StoredText;
+
+/** Returns the row with its text decoded. */
+export function decoded<Row extends StoredText>({ text, is_utf16, ...row }: Row) {
+  return { ...row, text: textOf({ text, is_utf16 }) };
+}
+
 const DAY_MS = 24 * 3600 * 1000;
 
 /**

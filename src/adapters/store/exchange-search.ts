@@ -262,7 +262,8 @@ export class ExchangeSearch {
     const unanswered: ExchangeTexts[] = [];
     for (let at = 0; at < ranked.length && kept.length < places; at += places) {
       if (tried >= TRIED_MAX) break;
-      const read = yield* this.#read(ranked.slice(at, at + places));
+      const some = ranked.slice(at, at + places).map(({ exchange }) => exchange);
+      const read = (yield* this.#reader.texts(some)).flatMap((texts) => texts ?? []);
       // Of two statements about one file the newer one is kept.
       const all = [...kept.map(({ texts }) => texts), ...read];
       const current = new Set(withoutSuperseded(all, (texts) => texts));
@@ -307,11 +308,6 @@ export class ExchangeSearch {
       const text = (asked === '' ? answered : asked).slice(0, EXPLAINED_CHARS);
       return [{ ref: shortReference(ref), at, score, text, verdict }];
     });
-  }
-
-  *#read(ranked: readonly RankedExchange<Exchange>[]): Steps<ExchangeTexts[]> {
-    const read = yield* this.#reader.texts(ranked.map(({ exchange }) => exchange));
-    return read.flatMap((texts) => texts ?? []);
   }
 }
 

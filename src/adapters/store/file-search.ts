@@ -31,7 +31,7 @@ import {
   POSITIONS_PER_EXCHANGE,
   SAID_WITH_LOOKED_MAX,
 } from './schema.ts';
-import { type StoredText, textOf } from './driver.ts';
+import { decoded, type Stored, type StoredText, textOf } from './driver.ts';
 import { quoted } from './records.ts';
 
 export class FileSearch {
@@ -207,12 +207,8 @@ class SqliteSource implements RecallSource {
   }
 
   readRecords(records: readonly number[]): Steps<readonly SpokenText[]> {
-    const rows = this.#database.all<Omit<SpokenText, 'text'> & StoredText>(
-      RECORDS,
-      JSON.stringify(records),
-    );
     return done(
-      rows.map(({ text, is_utf16, ...row }) => ({ ...row, text: textOf({ text, is_utf16 }) })),
+      this.#database.all<Stored<SpokenText>>(RECORDS, JSON.stringify(records)).map(decoded),
     );
   }
 
@@ -246,13 +242,8 @@ class SqliteSource implements RecallSource {
 
   saidWith(space: Space, term: string, most: number): Steps<readonly SaidText[]> {
     const { first, last } = rangeOf(space);
-    const rows = this.#database.all<SaidRow>(SAID_WITH, quoted(term), first, last, most);
-    return done(
-      rows.map(({ text, is_utf16, ...record }) => ({
-        ...record,
-        text: textOf({ text, is_utf16 }),
-      })),
-    );
+    const rows = this.#database.all<Stored<SaidText>>(SAID_WITH, quoted(term), first, last, most);
+    return done(rows.map(decoded));
   }
 }
 
@@ -430,11 +421,6 @@ const HOLDERS = `SELECT e.key, (SELECT group_concat(DISTINCT p.conversation)
 const OPENING = `SELECT id FROM passages WHERE conversation = ? ORDER BY position LIMIT ?`;
 
 const CLOSING = `SELECT id FROM passages WHERE conversation = ? ORDER BY position DESC LIMIT ?`;
-
-interface SaidRow extends Omit<SaidText, 'text'>, StoredText {
-  readonly start: number;
-  readonly end: number;
-}
 
 // CROSS JOIN makes SQLite begin with the index, and there with the newest passage.
 const SAID_WITH = `SELECT r.ref, r.digest, s.name AS space, r.role, r.text, r.is_utf16, r.at, r.client

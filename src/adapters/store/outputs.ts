@@ -13,7 +13,7 @@ import type { Database } from './database.ts';
 import { noteForgetting } from './forgetting.ts';
 import type { Holder, StoredBytes } from './possessions.ts';
 import { listTerms, spaceId } from './records.ts';
-import { sureTime, textOf } from './driver.ts';
+import { Conditions, sureTime, textOf } from './driver.ts';
 
 /**
  * Stores the exact tool outputs that svc may leave out of a prompt. If a row is missing, svc sends the output whole:
@@ -88,13 +88,8 @@ export class Outputs implements Holder {
       ...values,
     );
     if (row === undefined) return undefined;
-    const text = Buffer.from(row.text).toString('utf8');
-    return {
-      ...row,
-      text,
-      ref: referenceOf(row.digest),
-      ...OUTPUT_PLACE,
-    };
+    const text = textOf({ text: row.text, is_utf16: 0 });
+    return { ...row, text, ref: referenceOf(row.digest), ...OUTPUT_PLACE };
   }
 
   /** Returns those of the references that name a stored output. */
@@ -107,29 +102,21 @@ export class Outputs implements Holder {
 
   /** Deletes outputs and leaves tombstones. Returns the number of outputs. */
   forget(filter: ForgetFilter, now: number): number {
-    const conditions: string[] = [];
-    const values: string[] = [];
-    if ('refs' in filter) {
-      conditions.push('o.ref IN (SELECT value FROM json_each(?))');
-      values.push(JSON.stringify(filter.refs));
-    }
-    if ('words' in filter) {
-      conditions.push('o.id IN (SELECT value FROM json_each(?))');
-      values.push(JSON.stringify(this.#withWords(filter)));
-    }
-    if (filter.space !== undefined) {
-      conditions.push('o.space = (SELECT id FROM spaces WHERE name = ?)');
-      values.push(filter.space);
-    }
-    const where = conditions.join(' AND ');
+    const conditions = new Conditions();
+    const isIn = (column: string, values: readonly (string | number)[]): void =>
+      conditions.add(`${column} IN (SELECT value FROM json_each(?))`, JSON.stringify(values));
+    if ('refs' in filter) isIn('o.ref', filter.refs);
+    if ('words' in filter) isIn('o.id', this.#withWords(filter));
+    conditions.add('o.space = (SELECT id FROM spaces WHERE name = ?)', filter.space);
+    const { where, values } = conditions;
     return this.#database.transaction(() => {
       this.#database.run(
         `INSERT OR IGNORE INTO tombstones (space, digest, at)
-         SELECT o.space, o.digest, ? FROM outputs o WHERE ${where}`,
+         SELECT o.space, o.digest, ? FROM outputs o ${where}`,
         now,
         ...values,
       );
-      const forgotten = this.#database.run(`DELETE FROM outputs AS o WHERE ${where}`, ...values);
+      const forgotten = this.#database.run(`DELETE FROM outputs AS o ${where}`, ...values);
       if (forgotten > 0) noteForgetting(this.#database);
       return forgotten;
     });

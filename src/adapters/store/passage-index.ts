@@ -106,22 +106,19 @@ export class PassageIndex {
     );
     const place = record.exchange + shareOf(record);
     const firstId = ids.space * PASSAGES_PER_SPACE + (next?.next ?? 1);
-    let id = firstId;
-    let count = 0;
+    const count = record.passages.length;
     let termCount = 0;
-    for (const { start, end, terms } of record.passages) {
+    for (const [at, { start, end, terms }] of record.passages.entries()) {
       this.#database.run(
         'INSERT INTO passages (id, record, conversation, position, start, end, terms) VALUES (?, ?, ?, ?, ?, ?, ?)',
-        id,
+        firstId + at,
         ids.record,
         conversation,
-        place * POSITIONS_PER_EXCHANGE + count,
+        place * POSITIONS_PER_EXCHANGE + at,
         start,
         end,
         terms.join(' '),
       );
-      id += 1;
-      count += 1;
       termCount += terms.length;
     }
     this.#database.run(
@@ -131,7 +128,7 @@ export class PassageIndex {
       count,
       ids.space,
     );
-    return { first: firstId, next: id };
+    return { first: firstId, next: firstId + count };
   }
 
   #conversationId(space: number, key: string): number {

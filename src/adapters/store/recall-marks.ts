@@ -2,7 +2,7 @@ import { estimateTextTokens } from '../../core/bytes/tokens.ts';
 import type { RecalledPassage } from '../../ports/memory.ts';
 import type { Database } from './database.ts';
 import type { Space, RecallSource } from './recall-source.ts';
-import { type StoredText, textOf } from './driver.ts';
+import { decoded, type StoredText } from './driver.ts';
 import { RULE_TERM } from '../../core/recall/rules.ts';
 import { rulesInForce } from '../../core/recall/rules-in-force.ts';
 import type { RuleMark } from '../../core/memory/record.ts';
@@ -22,7 +22,13 @@ export interface RecallMarks {
 const ALWAYS_TOKENS_MAX = 192;
 /** Bound on memories that are always recalled. More would not fit into the tokens. */
 const ALWAYS_READ_MAX = 32;
+/** Estimated tokens of a line's dash and line end. The code that writes the block checks the exact number. */
 const OVERHEAD_TOKENS = 2;
+
+/** Estimates the tokens of a text as a line of a block. */
+export function lineTokens(text: string): number {
+  return estimateTextTokens(text) + OVERHEAD_TOKENS;
+}
 
 interface PinnedRow extends Omit<RecalledPassage, 'score' | 'text' | 'source'>, StoredText {
   readonly source: 'unverified' | null;
@@ -46,7 +52,7 @@ export function marksOf(database: Database): RecallMarks {
         .filter(({ digest }) => !without.has(digest))
         .map(passageOf)
         .filter(({ text }) => {
-          const more = estimateTextTokens(text) + OVERHEAD_TOKENS;
+          const more = lineTokens(text);
           if (tokens + more > ALWAYS_TOKENS_MAX) return false;
           tokens += more;
           return true;
@@ -55,9 +61,8 @@ export function marksOf(database: Database): RecallMarks {
   };
 }
 
-function passageOf({ text, is_utf16, source, ...row }: PinnedRow): RecalledPassage {
-  const said = textOf({ text, is_utf16 });
-  return { ...row, text: said, score: 1, ...(source === null ? {} : { source }) };
+function passageOf({ source, ...row }: PinnedRow): RecalledPassage {
+  return { ...decoded(row), score: 1, ...(source === null ? {} : { source }) };
 }
 
 function idsOf(spaces: readonly Pick<Space, 'id'>[]): string {

@@ -15,7 +15,7 @@ import {
   type SpokenRecord,
   REFERENCES_MAX,
 } from '../../ports/memory.ts';
-import { Conditions, type StoredText, textOf, bytesOf } from './driver.ts';
+import { bytesOf, Conditions, decoded, type StoredText, textOf } from './driver.ts';
 import type { Database } from './database.ts';
 import { type AddText, type IndexedPassage, PassageIndex, passagesOf } from './passage-index.ts';
 import { noteForgetting } from './forgetting.ts';
@@ -331,10 +331,9 @@ export function spaceId(database: Database, name: string): number | undefined {
 }
 
 export function storedRecord(row: RecordRow): SpokenRecord {
-  const { branch, source, last_from: lastFrom, text, is_utf16, ...rest } = row;
+  const { branch, source, last_from: lastFrom, ...rest } = row;
   return {
-    ...rest,
-    text: textOf({ text, is_utf16 }),
+    ...decoded(rest),
     ...(branch === null ? {} : { branch }),
     ...(source === null ? {} : { source }),
     ...(lastFrom === null ? {} : { lastFrom }),

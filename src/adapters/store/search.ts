@@ -14,7 +14,7 @@ import type { RuleMark } from '../../core/memory/record.ts';
 import type { RecallAnswer, RecalledPassage, RecallQuestion } from '../../ports/memory.ts';
 import { Postings, POSTINGS_MAX, type SpacePostings } from './postings.ts';
 import { ExchangeSearch, type Looked, type SharedSignals } from './exchange-search.ts';
-import { NO_MARKS, type RecallMarks, readRules, ruleDigest } from './recall-marks.ts';
+import { lineTokens, NO_MARKS, type RecallMarks, readRules, ruleDigest } from './recall-marks.ts';
 import {
   NO_PLACES,
   type RecallSource,
@@ -24,7 +24,6 @@ import {
 } from './recall-source.ts';
 import { PASSAGES_PER_SPACE, POSITIONS_PER_EXCHANGE } from './schema.ts';
 import { done, type Steps, together } from './steps.ts';
-import { estimateTextTokens } from '../../core/bytes/tokens.ts';
 import { onlyAsks } from '../../core/recall/sentences.ts';
 
 /**
@@ -121,7 +120,7 @@ export class Search {
       this.#rules(context, { text: given.humanText, kind: 'prompt' }),
     ]);
     const ranked = keepRelevant(weighed, asked());
-    const told = standing.reduce((sum, { text }) => sum + tokensOf(text), 0);
+    const told = standing.reduce((sum, { text }) => sum + lineTokens(text), 0);
     const packed = yield* pack(this.#source, partsOf(ranked), question.tokensMax - told);
     return { passages: [...standing, ...packed.filter((one) => !isIn(standing, one))] };
   }
@@ -233,7 +232,7 @@ export class Search {
     const held = said.filter((rule) => !marked('retired')(rule) && !isIn(pinned, rule));
     const always = situation.kind === 'prompt' ? held.filter(marked('pinned')) : [];
     const others = held.filter((rule) => !always.includes(rule));
-    const tokens = always.reduce((sum, { text }) => sum + tokensOf(text), 0);
+    const tokens = always.reduce((sum, { text }) => sum + lineTokens(text), 0);
     return [...pinned, ...always, ...rulesFor(others, situation, RULES_TOKENS_MAX - tokens)];
   }
 
@@ -339,8 +338,6 @@ function affordable(
 
 /** Passages whose texts are read together. A block of 512 tokens has about 14. */
 const PACKED_AT_ONCE = 16;
-/** Estimated tokens of a passage's dash and line end. The code that writes the block checks the exact number. */
-const PASSAGE_OVERHEAD_TOKENS = 2;
 /** Share of the token limit from which no further group is read, because hardly any passage fits into the rest. */
 const FULL_SHARE = 0.97;
 
@@ -386,7 +383,7 @@ function* pack(
       const fresh = togetherWith(part, texts).filter(
         ({ id, text }) => !packed.has(id) && !isIn([...packed.values()], text),
       );
-      const more = fresh.reduce((sum, { text }) => sum + tokensOf(text.text), 0);
+      const more = fresh.reduce((sum, { text }) => sum + lineTokens(text.text), 0);
       // Skip only this passage: a shorter one further down may fit.
       if (fresh.length === 0 || tokens + more > tokensMax) continue;
       tokens += more;
@@ -425,10 +422,6 @@ function isIn(
   { digest, text }: Pick<RecalledPassage, 'digest' | 'text'>,
 ): boolean {
   return told.some((one) => one.digest === digest && one.text === text);
-}
-
-function tokensOf(text: string): number {
-  return estimateTextTokens(text) + PASSAGE_OVERHEAD_TOKENS;
 }
 
 /** Bound on the best passages whose neighbours become candidates too: an answer may share no word with its question. */

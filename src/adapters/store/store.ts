@@ -387,16 +387,11 @@ function asMemoryError(error: unknown): MemoryError {
   return unavailable(failureText(error), error);
 }
 
-interface WaitingRecord {
-  readonly n: number;
-  readonly record: MemoryRecord;
-}
-
 /** Returns the captures in the store's outbox that `isMeant` accepts. */
 function waitingRecords(
   rows: Statements,
   isMeant: (record: MemoryRecord) => boolean,
-): readonly WaitingRecord[] {
+): readonly { readonly n: number; readonly record: MemoryRecord }[] {
   return rows
     .all<OutboxRow>('SELECT n, record FROM outbox WHERE target = ? ORDER BY n', STORE_TARGET)
     .flatMap(({ n, record: text }) => {
