@@ -19,7 +19,7 @@ import {
 import { Spaces, stateOf, type StateRow } from '../memory/spaces.ts';
 import { INDEX } from './statements/index.ts';
 import type { TenantTermKeys } from './term-keys.ts';
-import { bytesArray } from './wire-values.ts';
+import { bytesArray, columnsOf } from './wire-values.ts';
 
 /**
  * Captures a batch of records. The space's row is locked, so batches of a space run one after the other, and the commit
@@ -130,6 +130,9 @@ interface CapturePlace {
   readonly ignoresPlan?: true;
 }
 
+/** The first values of the statement `addPassages`, by the members of a passage. */
+const PASSAGE_COLUMNS = ['n', 'text', 'conversation', 'position', 'start', 'end', 'words'] as const;
+
 interface NewPassage extends IndexedPassage {
   readonly text: number;
   readonly conversation: number;
@@ -180,15 +183,8 @@ class BatchWriter {
   /** Adds the batch's sums to its sources. A source is a session together with the client program. */
   #addSources(): Promise<number> {
     const sums = sourcesOf(this.#plan.records.map(({ object }) => object));
-    return this.#run(
-      INDEX.addSources,
-      sums.map(({ session }) => session),
-      sums.map(({ client }) => client),
-      sums.map(({ firstSeen }) => firstSeen),
-      sums.map(({ lastSeen }) => lastSeen),
-      sums.map(({ records }) => records),
-      sums.map(({ bytes }) => bytes),
-    );
+    const names = ['session', 'client', 'firstSeen', 'lastSeen', 'records', 'bytes'] as const;
+    return this.#run(INDEX.addSources, ...columnsOf(sums, names));
   }
 
   #addRecords(now: number): Promise<number> {
@@ -225,25 +221,25 @@ class BatchWriter {
       })),
     );
     const { next_text: first, next_passage: firstPassage } = this.#space;
-    const passages = texts.flatMap((text, at) => passagesOf(text, first + at));
+    const passages = texts
+      .flatMap((text, at) => passagesOf(text, first + at))
+      .map((passage, at) => ({ ...passage, n: firstPassage + at, words: passage.terms.length }));
+    const terms = passages.map((passage) => passage.terms);
+    const keys = this.#place.keys.arrayOf(this.#space.id, terms);
     const conversations = this.#newConversations;
     const grown = this.#run(
       INDEX.growSpace,
       this.#plan.records.length,
       this.#plan.bytes,
       passages.length,
-      passages.reduce((sum, { terms }) => sum + terms.length, 0),
+      passages.reduce((sum, { words }) => sum + words, 0),
       texts.length,
       conversations.length,
     );
     if (texts.length === 0) return [grown];
     return [
       grown,
-      this.#run(
-        INDEX.addConversations,
-        conversations.map(({ id }) => id),
-        conversations.map(({ key }) => key),
-      ),
+      this.#run(INDEX.addConversations, ...columnsOf(conversations, ['id', 'key'])),
       this.#run(
         INDEX.addTexts,
         texts.map((_, at) => first + at),
@@ -259,20 +255,7 @@ class BatchWriter {
         texts.map(({ object }) => object.source ?? null),
         texts.map(({ object }) => object.lastFrom ?? null),
       ),
-      this.#run(
-        INDEX.addPassages,
-        passages.map((_, at) => firstPassage + at),
-        passages.map(({ text }) => text),
-        passages.map(({ conversation }) => conversation),
-        passages.map(({ position }) => position),
-        passages.map(({ start }) => start),
-        passages.map(({ end }) => end),
-        passages.map(({ terms }) => terms.length),
-        this.#place.keys.arrayOf(
-          this.#space.id,
-          passages.map(({ terms }) => terms),
-        ),
-      ),
+      this.#run(INDEX.addPassages, ...columnsOf(passages, PASSAGE_COLUMNS), keys),
     ];
   }
 

@@ -18,6 +18,7 @@ import type { Connections } from './connections.ts';
 import { keepCounts, PostgresSource, type WordCount } from './postgres-source.ts';
 import { INDEX } from './statements/index.ts';
 import type { TermKeys } from './term-keys.ts';
+import { columnsOf } from './wire-values.ts';
 
 /** Implements the memory of tenants on PostgreSQL: captures, recalls, and the index, which contains hashes of words. */
 
@@ -45,11 +46,7 @@ export function postgresMemory(
           const pairs = spaces.flatMap((space) =>
             terms.map((term, place) => ({ space, key: keys.keyOf(space, term), place })),
           );
-          return [
-            pairs.map(({ space }) => space),
-            pairs.map(({ key }) => key),
-            pairs.map(({ place }) => place),
-          ];
+          return columnsOf(pairs, ['space', 'key', 'place']);
         },
       };
     },

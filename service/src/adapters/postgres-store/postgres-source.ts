@@ -20,9 +20,10 @@ import {
   placesFrom,
 } from '../../../../src/adapters/store/recall-source.ts';
 import { done, type Steps, waitFor } from '../../../../src/adapters/store/steps.ts';
-import type { Rows } from '../../ports/rows.ts';
+import type { Rows, SqlValue } from '../../ports/rows.ts';
 import { RECALL } from './statements/recall.ts';
 import type { TenantTermKeys } from './term-keys.ts';
+import { columnsOf } from './wire-values.ts';
 import { POSTINGS_MAX } from '../../../../src/adapters/store/postings.ts';
 import { textsOf } from '../../core/objects.ts';
 import { recordOfBytes } from '../../../../src/core/memory-api/records.ts';
@@ -72,7 +73,10 @@ export class PostgresSource implements RecallSource {
   /** The number of passages with a word, by space and word. */
   readonly #many = new Map<string, number>();
   readonly #places = new Map<string, Places>();
-  readonly #said = new SaidTexts();
+  /** The texts of each record that was read, by the numbers of the space and of the record. */
+  readonly #records = new Map<string, readonly { readonly text: string }[]>();
+  /** The items of all texts that were read, by digest and space. */
+  readonly #items = new Map<string, SaidItem>();
   readonly #passages = new Map<number, Passage>();
   /** The time of each text, by its id. */
   readonly #times = new Map<number, number>();
@@ -125,26 +129,16 @@ export class PostgresSource implements RecallSource {
     return waitFor(this.#placesFrom(space, terms, from));
   }
 
-  saidIn(space: Space, { from, to }: Span, most: number): Steps<readonly number[]> {
-    const asked = this.#all<{ n: number }>(RECALL.saidIn, space.id, from, to, most);
-    return waitFor(asked.then((rows) => rows.map(({ n }) => idOf(space.id, n))));
+  saidIn({ id }: Space, { from, to }: Span, most: number): Steps<readonly number[]> {
+    return this.#idsIn(id, RECALL.saidIn, from, to, most);
   }
 
-  passagesOf(space: Space, digests: readonly string[]): Steps<readonly PassageOfRecord[]> {
-    const asked = this.#all<{ digest: string; text_n: number; n: number }>(
-      RECALL.passagesOf,
-      space.id,
-      digests,
-    );
-    return waitFor(
-      asked.then((rows) =>
-        rows.map(({ digest, text_n, n }) => ({
-          digest,
-          record: idOf(space.id, text_n),
-          passage: idOf(space.id, n),
-        })),
-      ),
-    );
+  passagesOf({ id }: Space, digests: readonly string[]): Steps<readonly PassageOfRecord[]> {
+    const asked = this.#all<PassageRow>(RECALL.passagesOf, id, digests);
+    const passageOf = ({ digest, text_n: text, n }: PassageRow): PassageOfRecord => {
+      return { digest, record: idOf(id, text), passage: idOf(id, n) };
+    };
+    return waitFor(asked.then((rows) => rows.map(passageOf)));
   }
 
   windows(ids: readonly number[], most: number): Steps<readonly Window[]> {
@@ -178,18 +172,12 @@ export class PostgresSource implements RecallSource {
     return records.length === 0 ? done([]) : waitFor(this.#readRecords(records));
   }
 
-  sessions(space: Space, most: number, sessionsMost: number): Steps<readonly Session[]> {
-    const asked = this.#all<Omit<Session, 'conversation'> & { conversation_id: number }>(
-      RECALL.sessions,
-      space.id,
-      most,
-      sessionsMost,
-    );
-    return waitFor(
-      asked.then((rows) =>
-        rows.map(({ conversation_id: n, ...row }) => ({ ...row, conversation: idOf(space.id, n) })),
-      ),
-    );
+  sessions({ id }: Space, most: number, sessionsMost: number): Steps<readonly Session[]> {
+    const asked = this.#all<SessionRow>(RECALL.sessions, id, most, sessionsMost);
+    const sessionOf = ({ conversation_id: n, ...row }: SessionRow): Session => {
+      return { ...row, conversation: idOf(id, n) };
+    };
+    return waitFor(asked.then((rows) => rows.map(sessionOf)));
   }
 
   holders(
@@ -203,14 +191,12 @@ export class PostgresSource implements RecallSource {
 
   opening(conversation: number, most: number): Steps<readonly number[]> {
     const { space, n } = placeOf(conversation);
-    const asked = this.#all<{ n: number }>(RECALL.opening, space, n, most);
-    return waitFor(asked.then((rows) => rows.map((row) => idOf(space, row.n))));
+    return this.#idsIn(space, RECALL.opening, n, most);
   }
 
   closing(conversation: number, most: number): Steps<readonly number[]> {
     const { space, n } = placeOf(conversation);
-    const asked = this.#all<{ n: number }>(RECALL.closing, space, n, most);
-    return waitFor(asked.then((rows) => rows.map((row) => idOf(space, row.n))));
+    return this.#idsIn(space, RECALL.closing, n, most);
   }
 
   saidWith(space: Space, term: string, most: number): Steps<readonly SaidText[]> {
@@ -221,7 +207,7 @@ export class PostgresSource implements RecallSource {
 
   /** Returns the item of a passage; undefined if this recall has not read its text. */
   itemOf(passage: Pick<RecalledPassage, 'space' | 'digest'>): SaidItem | undefined {
-    return this.#said.itemOf(passage);
+    return this.#items.get(itemKey(passage));
   }
 
   /**
@@ -295,7 +281,7 @@ export class PostgresSource implements RecallSource {
   }
 
   #textsOf(rows: readonly SaidRow[]): SaidText[] {
-    const texts = this.#said.add(rows);
+    const texts = this.#addItems(rows);
     return rows.map(({ said_ref: ref, said_digest: digest, space, role, client, at }, place) => ({
       ref,
       digest,
@@ -336,20 +322,24 @@ export class PostgresSource implements RecallSource {
 
   async #readRecords(records: readonly number[]): Promise<SpokenText[]> {
     const rows = await this.#all<SaidRow>(RECALL.records, ...placesOf(records));
-    const texts = this.#said.add(rows);
-    return rows.map((row, place) => {
-      const {
-        role,
-        said_ref: ref,
-        space,
-        at,
-        said_source: source,
-        client,
-        last_from: lastFrom,
-      } = row;
-      const text = texts[place] ?? '';
-      const id = idOf(row.space_id, row.n);
-      return { id, role, ref, space, at, source, client, text, lastFrom, root: null, files: null };
+    const texts = this.#addItems(rows);
+    return rows.map(({ role, space, at, client, ...row }, place) => {
+      const facts = { id: idOf(row.space_id, row.n), ref: row.said_ref, source: row.said_source };
+      const said = { text: texts[place] ?? '', lastFrom: row.last_from };
+      return { ...facts, ...said, role, space, at, client, root: null, files: null };
+    });
+  }
+
+  /** Makes the texts of these rows available as items without another query. Returns the whole text of each row. */
+  #addItems(rows: readonly SaidRow[]): string[] {
+    for (const row of rows) {
+      if (row.bytes !== null) this.#records.set(recordKey(row), textsOf(recordOfBytes(row.bytes)));
+    }
+    return rows.map((row) => {
+      const whole = this.#records.get(recordKey(row))?.[row.message]?.text ?? '';
+      const key = itemKey({ space: row.space, digest: row.said_digest });
+      this.#items.set(key, { facts: factsOf(row), whole });
+      return whole;
     });
   }
 
@@ -372,7 +362,13 @@ export class PostgresSource implements RecallSource {
     return holders;
   }
 
-  #all<Row>(statement: string, ...values: Parameters<Rows['all']>[1][]): Promise<Row[]> {
+  /** Runs a statement on a space that returns numbers of passages. Returns their ids. */
+  #idsIn(space: number, statement: string, ...values: number[]): Steps<readonly number[]> {
+    const asked = this.#all<{ n: number }>(statement, space, ...values);
+    return waitFor(asked.then((rows) => rows.map(({ n }) => idOf(space, n))));
+  }
+
+  #all<Row>(statement: string, ...values: SqlValue[]): Promise<Row[]> {
     return this.#rows.all<Row>(statement, this.#tenant, ...values);
   }
 }
@@ -384,6 +380,8 @@ function exchangeKey({
   return `${conversation} ${exchange}`;
 }
 
+type PassageRow = Pick<WindowRow, 'text_n' | 'n'> & { readonly digest: string };
+type SessionRow = Omit<Session, 'conversation'> & { readonly conversation_id: number };
 type PlacesRow = Pick<CountRow, 'place' | 'places'>;
 
 interface CountRow {
@@ -412,33 +410,6 @@ interface SaidRow extends ItemRow {
   readonly at: number;
   /** The record's bytes; null if an earlier row of the result has the same record. */
   readonly bytes: Uint8Array | null;
-}
-
-/** The texts that one recall has read. They are available as items without another query. */
-class SaidTexts {
-  /** The texts of each record, by the numbers of the space and of the record. */
-  readonly #records = new Map<string, readonly { readonly text: string }[]>();
-  readonly #items = new Map<string, SaidItem>();
-
-  /** Adds texts. Returns the whole text of each row. */
-  add(rows: readonly SaidRow[]): string[] {
-    for (const row of rows) {
-      if (row.bytes !== null) this.#records.set(recordKey(row), textsOf(recordOfBytes(row.bytes)));
-    }
-    return rows.map((row) => {
-      const whole = this.#records.get(recordKey(row))?.[row.message]?.text ?? '';
-      this.#items.set(itemKey({ space: row.space, digest: row.said_digest }), {
-        facts: factsOf(row),
-        whole,
-      });
-      return whole;
-    });
-  }
-
-  /** Returns the item of a passage; undefined if its text was not read. */
-  itemOf(passage: Pick<RecalledPassage, 'space' | 'digest'>): SaidItem | undefined {
-    return this.#items.get(itemKey(passage));
-  }
 }
 
 function recordKey({ space_id, record_id }: SaidRow): string {
@@ -486,16 +457,9 @@ export function keepCounts(
   if (counts.length === 0) return;
   // Write in a fixed order, so that two recalls never deadlock.
   const sorted = counts.toSorted((a, b) => a.space - b.space || (a.key < b.key ? -1 : 1));
-  connections.memory
-    .write((rows) =>
-      rows.run(
-        RECALL.keepCounts,
-        tenant,
-        sorted.map(({ space }) => space),
-        sorted.map(({ key }) => key),
-        sorted.map(({ count }) => count),
-        sorted.map(({ passages }) => passages),
-      ),
-    )
-    .catch(() => undefined);
+  const columns = columnsOf(sorted, ['space', 'key', 'count', 'passages']);
+  const written = connections.memory.write((rows) =>
+    rows.run(RECALL.keepCounts, tenant, ...columns),
+  );
+  written.catch(() => undefined);
 }

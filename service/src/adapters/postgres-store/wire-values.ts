@@ -1,4 +1,4 @@
-import type { SqlValue } from '../../ports/rows.ts';
+import type { SqlScalar, SqlValue } from '../../ports/rows.ts';
 
 /** Encodes values for a message to PostgreSQL: bytes and the arrays of newArray() in binary, all others as text. */
 
@@ -15,23 +15,27 @@ export function wireValue(value: SqlValue): WireValue {
 type Element = string | number | null | Uint8Array;
 
 function arrayText(elements: readonly Element[]): string {
-  let text = '{';
-  for (const element of elements)
-    text += text === '{' ? elementText(element) : `,${elementText(element)}`;
-  return `${text}}`;
+  return `{${elements.map(elementText).join(',')}}`;
 }
 
 function elementText(element: Element): string {
   if (element === null) return 'NULL';
   if (typeof element === 'number') return String(element);
   if (typeof element !== 'string') return `"\\\\x${bufferOf(element).toString('hex')}"`;
-  const text = withoutNul(element);
-  return `"${/["\\]/.test(text) ? text.replaceAll(/["\\]/g, '\\$&') : text}"`;
+  return `"${withoutNul(element).replaceAll(/["\\]/g, '\\$&')}"`;
 }
 
 /** Replaces NUL by U+FFFD, because PostgreSQL's texts cannot contain it. */
 function withoutNul(text: string): string {
-  return text.includes('\0') ? text.replaceAll('\0', '�') : text;
+  return text.replaceAll('\0', '�');
+}
+
+/** Returns a list of values for each of these members of the rows, for a statement with `unnest`. Missing ones are null. */
+export function columnsOf<Name extends string>(
+  rows: readonly { readonly [Key in Name]?: SqlScalar | undefined }[],
+  names: readonly Name[],
+): SqlScalar[][] {
+  return names.map((name) => rows.map((row) => row[name] ?? null));
 }
 
 function bufferOf(bytes: Uint8Array): Buffer {
