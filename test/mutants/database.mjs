@@ -27,8 +27,8 @@ export const DATABASE = [
   {
     name: 'a primary from before is written to',
     file: SEARCH,
-    from: 'origin?.system === newest?.system && compareTimelines(origin, newest) < 0',
-    to: 'origin?.system === newest?.system && compareTimelines(origin, newest) < -99',
+    from: 'origin?.system === newest?.system && timelineNumber(origin) < timelineNumber(newest)',
+    to: 'origin?.system === newest?.system && timelineNumber(origin) < -99',
     test: FAILOVER,
     only: 'from before',
   },

@@ -5,6 +5,7 @@ import type { DatabaseOrigin } from '../../core/database-origin.ts';
 import { type FoundServer, ServerSearch } from './server-search.ts';
 import {
   asMemoryError,
+  ignoreError,
   isFull,
   isGone,
   LostConnection,
@@ -153,17 +154,16 @@ export class Connections {
     if (this.#isClosed) throw new MemoryError('unavailable', 'The memory is closed.');
     const done = run();
     if (signal === undefined) return done;
-    let onAbort: (() => void) | undefined;
+    let onAbort: () => void = ignoreError;
     const aborted = new Promise<never>((_, reject) => {
       onAbort = () => reject(timeout());
       signal.addEventListener('abort', onAbort, { once: true });
     });
     try {
+      // After an abort the transaction continues to its end or deadline, but no caller waits for it.
       return await Promise.race([done, aborted]);
     } finally {
-      if (onAbort !== undefined) signal.removeEventListener('abort', onAbort);
-      // The transaction continues to its end or deadline, but no caller waits for it.
-      done.catch(() => undefined);
+      signal.removeEventListener('abort', onAbort);
     }
   }
 
@@ -231,10 +231,6 @@ export class Connections {
       throw new LostConnection('No connection could be made.', { cause: error });
     }
   }
-}
-
-function ignoreError(): void {
-  // The statement that fails reports the error.
 }
 
 /** Says whether a connection must be closed: it is lost, or a statement may still run on it. */

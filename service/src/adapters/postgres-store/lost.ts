@@ -42,6 +42,9 @@ export function isGone(error: unknown): boolean {
   return code === READ_ONLY_TRANSACTION || code.startsWith('08') || code.startsWith('57P');
 }
 
+/** Listens for errors of a connection while a statement runs, which reports the error itself. */
+export function ignoreError(): void {}
+
 export function isFull(error: unknown): boolean {
   return codeOf(error) === TOO_MANY_CONNECTIONS;
 }

@@ -116,16 +116,14 @@ async function settleOrigin(
   trustsFailover: boolean,
   report: (line: string) => void,
 ): Promise<void> {
-  const judge = (before: DatabaseOrigin | undefined): OriginVerdict =>
-    judgeOrigin(before, origin, trustsFailover);
   const before = await transactions.read(readNoted);
   if (before === 'no tables' || isNoted(before, origin)) return;
-  const settled = transactions.write(async (rows) => {
+  const settled = transactions.write(async (rows): Promise<OriginVerdict> => {
     await rows.get(SCHEMA.lockMeta);
     // Another node may have stored the origin a moment ago.
     const noted = await readNoted(rows);
     if (noted === 'no tables' || isNoted(noted, origin)) return 'same';
-    const verdict = judge(noted);
+    const verdict = judgeOrigin(noted, origin, trustsFailover);
     if (verdict === 'replaced') await newEpochIn(rows);
     await rows.run(SCHEMA.putMeta, ORIGIN, originText(origin));
     await rows.run(SCHEMA.setMeta, ORIGIN, originText(origin));
@@ -133,8 +131,12 @@ async function settleOrigin(
   });
   // A promoted standby may not accept commits yet, but it answers reads. If the epoch does not change, do not wait for
   // this commit.
-  if (judge(before) !== 'replaced') settled.catch(() => undefined);
-  else tell(await settled, report);
+  if (judgeOrigin(before, origin, trustsFailover) !== 'replaced') settled.catch(() => undefined);
+  else if ((await settled) === 'replaced') {
+    report(
+      'The database is not the same as before: it is a promoted standby or a restored copy. A new epoch began, and clients capture again what they still hold.',
+    );
+  }
 }
 
 async function readNoted(rows: Rows): Promise<DatabaseOrigin | undefined | 'no tables'> {
@@ -146,13 +148,6 @@ async function readNoted(rows: Rows): Promise<DatabaseOrigin | undefined | 'no t
 
 function isNoted(noted: DatabaseOrigin | undefined, origin: DatabaseOrigin): boolean {
   return noted !== undefined && originText(noted) === originText(origin);
-}
-
-function tell(verdict: OriginVerdict, report: (line: string) => void): void {
-  if (verdict !== 'replaced') return;
-  report(
-    'The database is not the same as before: it is a promoted standby or a restored copy. A new epoch began, and clients capture again what they still hold.',
-  );
 }
 
 const DAY_MS = 86_400_000;

@@ -2,7 +2,7 @@ import { Pool, type PoolClient, types } from 'pg';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DatabaseOrigin } from '../../core/database-origin.ts';
 import { within } from '../../../../src/adapters/within.ts';
-import { answered, codeOf, isFull, isRefused, NO_CONNECTION_LEFT } from './lost.ts';
+import { answered, codeOf, ignoreError, isFull, isRefused, NO_CONNECTION_LEFT } from './lost.ts';
 import type { ServerAddress } from './server-url.ts';
 import { SERVER } from './statements/server.ts';
 import { MemoryError } from '../../../../src/core/errors.ts';
@@ -163,14 +163,6 @@ async function ask(client: PoolClient, statement: string): Promise<OriginRow | u
   return (await answered(client.query<OriginRow>(statement), ANSWER_MS)).rows[0];
 }
 
-function ignoreError(): void {
-  // The statement that fails reports it.
-}
-
-function compareTimelines(one?: DatabaseOrigin, other?: DatabaseOrigin): number {
-  return timelineNumber(one) - timelineNumber(other);
-}
-
 /** Parses the eight hexadecimal digits of a timeline. */
 function timelineNumber(origin?: DatabaseOrigin): number {
   return Number.parseInt(`0${origin?.timeline ?? ''}`, 16);
@@ -178,7 +170,7 @@ function timelineNumber(origin?: DatabaseOrigin): number {
 
 /** Says whether a server is a former primary: writes to it would be lost. */
 function isBehind(origin: DatabaseOrigin | undefined, newest: DatabaseOrigin | undefined): boolean {
-  return origin?.system === newest?.system && compareTimelines(origin, newest) < 0;
+  return origin?.system === newest?.system && timelineNumber(origin) < timelineNumber(newest);
 }
 
 function newPool({ server, connectionsMax }: SearchOptions): Pool {

@@ -16,10 +16,7 @@ const FORM =
 const HOST = /^(\[[0-9a-f:.]+\]|[A-Za-z0-9.-]+|%2F[A-Za-z0-9%._-]+)(?::(\d{1,5}))?$/i;
 const PORT = 5432;
 /** libpq's TLS modes, except those that do not protect from a man in the middle. */
-const TLS_BY_MODE: ReadonlyMap<string, ServerAddress['tls']> = new Map<
-  string,
-  ServerAddress['tls']
->([
+const TLS_BY_MODE = new Map<string, ServerAddress['tls']>([
   ['disable', false],
   ['verify-full', { rejectUnauthorized: true }],
 ]);
@@ -28,13 +25,12 @@ const TLS_BY_MODE: ReadonlyMap<string, ServerAddress['tls']> = new Map<
 export function readServerUrl(text: string): ServerAddress | undefined {
   const [, user = '', password, hostText = '', database = '', query = ''] = FORM.exec(text) ?? [];
   const place = readHost(hostText);
+  if (place === undefined || database === '') return undefined;
   const options = new URLSearchParams(query);
-  const mode = options.get('sslmode') ?? (isLocal(place) ? 'disable' : 'verify-full');
+  const mode = options.get('sslmode') ?? (isLocal(place.host) ? 'disable' : 'verify-full');
   const tls = TLS_BY_MODE.get(mode);
   const isKnown = [...options.keys()].every((name) => name === 'sslmode');
-  if (place === undefined || database === '' || tls === undefined || !isKnown) {
-    return undefined;
-  }
+  if (tls === undefined || !isKnown) return undefined;
   try {
     return {
       ...place,
@@ -58,6 +54,6 @@ function readHost(text: string): { host: string; port: number } | undefined {
   };
 }
 
-function isLocal({ host = '' }: { readonly host?: string } = {}): boolean {
+function isLocal(host: string): boolean {
   return host.startsWith('/') || host === 'localhost' || host === '::1' || host.startsWith('127.');
 }

@@ -236,7 +236,9 @@ class Batch {
   }
 
   handleRowDescription({ fields }: { readonly fields: readonly Field[] }): void {
-    this.#columns = fields.map(columnOf);
+    this.#columns = fields.map(({ name, dataTypeID }) => {
+      return { name, parse: getTypeParser(dataTypeID) };
+    });
   }
 
   handleDataRow({ fields }: { readonly fields: readonly (string | null)[] }): void {
@@ -270,8 +272,4 @@ class Batch {
 interface Column {
   readonly name: string;
   readonly parse: (value: string) => unknown;
-}
-
-function columnOf({ name, dataTypeID }: Field): Column {
-  return { name, parse: getTypeParser(dataTypeID) };
 }

@@ -5,7 +5,7 @@ import { dirname, join, resolve } from 'node:path';
 import { codeOf, FileError } from '../../../../src/adapters/files/file-error.ts';
 import { FILE_MODE, syncFolder } from '../../../../src/adapters/files/private-folder.ts';
 import { Descriptors } from '../../../../src/adapters/store/descriptors.ts';
-import { type Driver, loadDriver } from '../../../../src/adapters/store/driver.ts';
+import { type Connection, type Driver, loadDriver } from '../../../../src/adapters/store/driver.ts';
 import { SchemaTooNewError } from '../../../../src/adapters/store/schema.ts';
 import type { BackupFacts, CarriedOver, RestoreFacts } from '../../ports/service-store.ts';
 import { lockServiceFolder, openServiceFile, serviceFile } from './database.ts';
@@ -29,7 +29,9 @@ import { SqliteTransactions } from './transactions.ts';
 /** Writes a consistent snapshot of the database to a new file, with mode 0600, and syncs it. */
 export async function backUpService(folder: string, target: string): Promise<BackupFacts> {
   const source = serviceFile(folder);
-  if (!existsSync(source)) throw noService(folder);
+  if (!existsSync(source)) {
+    throw new FileError(`There is no service in ${folder}.`, 'Create one: svc-service init');
+  }
   const file = resolve(target);
   if (existsSync(file)) {
     throw new FileError(`${file} exists already.`, 'Name a file that does not exist yet.');
@@ -105,8 +107,7 @@ export async function checkService(folder: string): Promise<string> {
   const connection = loadDriver().open(serviceFile(folder));
   try {
     connection.exec('PRAGMA query_only = ON');
-    const row = connection.prepare('PRAGMA integrity_check(1)').get();
-    return resultOf(row) === 'ok' ? '' : 'the integrity check failed';
+    return isWhole(connection) ? '' : 'the integrity check failed';
   } catch {
     return 'it cannot be read';
   } finally {
@@ -117,12 +118,15 @@ export async function checkService(folder: string): Promise<string> {
 function checkFile(path: string, driver: Driver): number {
   const connection = driver.open(path);
   try {
-    if (resultOf(connection.prepare('PRAGMA integrity_check(1)').get()) !== 'ok') throw broken();
-    const row = connection.prepare('SELECT count(*) FROM objects').get();
-    return Number(resultOf(row));
+    if (!isWhole(connection)) throw broken();
+    return Number(valueOf(connection, 'SELECT count(*) FROM objects'));
   } finally {
     connection.close();
   }
+}
+
+function isWhole(connection: Connection): boolean {
+  return valueOf(connection, 'PRAGMA integrity_check(1)') === 'ok';
 }
 
 interface Preparation {
@@ -169,16 +173,13 @@ async function removeDatabase(path: string): Promise<void> {
   await Promise.all(['', '-wal', '-shm', '-journal'].map((end) => rm(path + end, { force: true })));
 }
 
-function resultOf(row: unknown): unknown {
-  return typeof row === 'object' && row !== null ? Object.values(row)[0] : undefined;
+/** Returns the first column of a statement's first row. */
+function valueOf(connection: Connection, statement: string): unknown {
+  return Object.values(connection.prepare(statement).get() ?? {})[0];
 }
 
 function broken(): FileError {
   return new FileError('The backup is damaged.', 'Nothing was changed. Use another backup.');
-}
-
-function noService(folder: string): FileError {
-  return new FileError(`There is no service in ${folder}.`, 'Create one: svc-service init');
 }
 
 function explained(error: unknown, file: string): unknown {

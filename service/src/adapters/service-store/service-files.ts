@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { constants } from 'node:fs';
+
 import { lstat, open, rm } from 'node:fs/promises';
 import { isAbsolute, join, resolve } from 'node:path';
 import { shellQuote } from '../../../../src/core/foreign/shell-quote.ts';
@@ -10,6 +10,7 @@ import {
   ensurePrivateFolder,
   isOwn,
   isPrivate,
+  READ_FLAGS,
   syncFolder,
 } from '../../../../src/adapters/files/private-folder.ts';
 import { replaceFile } from '../../../../src/adapters/files/replace-file.ts';
@@ -20,7 +21,6 @@ import { replaceFile } from '../../../../src/adapters/files/replace-file.ts';
  * another machine, copy the pepper too, or make new keys.
  */
 
-const { O_RDONLY, O_NOFOLLOW } = constants;
 const PEPPER_BYTES = 32;
 /** Bound on the bytes of a file. service.json has 300, a chain of certificates 10,000. */
 const FILE_BYTES_MAX = 1024 * 1024;
@@ -72,7 +72,7 @@ function newPepperCommand(path: string): string {
 export async function readPrivate(folder: string, name: string): Promise<string | undefined> {
   const path = join(folder, name);
   try {
-    const handle = await open(path, O_RDONLY | (O_NOFOLLOW ?? 0));
+    const handle = await open(path, READ_FLAGS);
     try {
       const stat = await handle.stat();
       if (!stat.isFile() || !isOwn(stat.uid) || stat.size > FILE_BYTES_MAX) {

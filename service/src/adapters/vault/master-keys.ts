@@ -3,7 +3,7 @@ import { shortText } from '../../core/ids.ts';
 import type { Environment } from '../../../../src/core/settings/config-values.ts';
 import type { MasterKeys } from '../../ports/vault-store.ts';
 import { execFile } from 'node:child_process';
-import { constants } from 'node:fs';
+
 import { open } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { FileError } from '../../../../src/adapters/files/file-error.ts';
@@ -11,6 +11,7 @@ import {
   isOwn,
   isPrivate,
   ensurePrivateFolder,
+  READ_FLAGS,
 } from '../../../../src/adapters/files/private-folder.ts';
 import { randomBytes } from 'node:crypto';
 import { parseServiceSettings } from '../../core/settings.ts';
@@ -72,7 +73,6 @@ interface SecretSource {
   readonly hint: string;
 }
 
-const { O_RDONLY, O_NOFOLLOW } = constants;
 /** Bound on the bytes of a secret, which is a key or an address. */
 const BYTES_MAX = 4096;
 /** Deadline of a command that prints a secret: a password manager may use the network. */
@@ -100,7 +100,7 @@ function unreadable(
 /** Reads a file, which must be private, because every reader of it gets the secret. */
 async function readSecretFile(source: SecretSource, path: string): Promise<string> {
   if (!isAbsolute(path)) throw unreadable(source, 'its path is not absolute');
-  const handle = await open(path, O_RDONLY | (O_NOFOLLOW ?? 0)).catch((cause: unknown) => {
+  const handle = await open(path, READ_FLAGS).catch((cause: unknown) => {
     throw unreadable(source, `${path} cannot be opened`, cause);
   });
   try {
