@@ -39,8 +39,8 @@ export const RECEIPTS = [
   {
     name: 'a request whose process died leaves nothing',
     file: JOURNAL,
-    from: '  const found = [...readReceiptLines(files.flatMap(({ values }) => values)).values()];',
-    to: '  const found = [...readReceiptLines(files.flatMap(({ values }) => values)).values()].filter(\n    ({ closing }) => closing !== undefined,\n  );',
+    from: '  const found = readReceipts(files.flatMap(({ values }) => values));',
+    to: '  const found = readReceipts(files.flatMap(({ values }) => values)).filter(\n    ({ closing }) => closing !== undefined,\n  );',
     test: JOURNAL_TEST,
   },
   {

@@ -98,37 +98,18 @@ export interface TokenBudget extends Omit<BudgetAsk, 'cost' | 'known'> {
 export function limitsOfModelCalls(caller: ModelCaller): ModelLimits {
   const { key, limits, requestsPerMinute } = caller;
   const { tenant, keyId } = key;
-  const tokens = limits.input_tokens_per_minute;
-  const places = limits.concurrent_requests;
+  const { input_tokens_per_minute: perMinute, concurrent_requests: max } = limits;
+  const requests = { name: 'requests_per_minute', tenant, bucket: `requests:${tenant}` };
+  const input = { name: 'input_tokens_per_minute', tenant, bucket: `input:${tenant}` };
+  const running = { name: 'concurrent_requests', tenant, bucket: `running:${tenant}` };
+  const requestRate = { perMinute: limits.requests_per_minute, burst: limits.requests_burst };
   return {
-    calls: [
-      ...keyRate(tenant, keyId, requestsPerMinute),
-      ...callRate(
-        { name: 'requests_per_minute', tenant, bucket: `requests:${tenant}` },
-        { perMinute: limits.requests_per_minute, burst: limits.requests_burst },
-      ),
-    ],
+    calls: [...keyRate(tenant, keyId, requestsPerMinute), ...callRate(requests, requestRate)],
     tokens:
-      tokens === null
+      perMinute === null
         ? undefined
-        : {
-            kind: 'rate',
-            name: 'input_tokens_per_minute',
-            tenant,
-            bucket: `input:${tenant}`,
-            rate: { perMinute: tokens, burst: tokens },
-          },
-    places:
-      places === null
-        ? undefined
-        : {
-            kind: 'lease',
-            name: 'concurrent_requests',
-            tenant,
-            bucket: `running:${tenant}`,
-            max: places,
-            ttlMs: LEASE_MS,
-          },
+        : { kind: 'rate', ...input, rate: { perMinute, burst: perMinute } },
+    places: max === null ? undefined : { kind: 'lease', ...running, max, ttlMs: LEASE_MS },
     budgets: [
       ...budget(caller, { name: 'tokens_per_day', max: limits.tokens_per_day }),
       ...budget(caller, { name: 'tokens_per_month', max: limits.tokens_per_month }),

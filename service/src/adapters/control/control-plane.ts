@@ -140,9 +140,8 @@ export async function dropStale(
   kept: Pick<KeptDays, 'now' | 'isUnsure' | 'auditFrom'>,
 ): Promise<void> {
   if (kept.isUnsure === true) return;
-  await (
-    await open()
-  ).job(async (rows) => {
+  const transactions = await open();
+  await transactions.job(async (rows) => {
     await rows.run(leaseStatements(now).dropLeases);
     await rows.run(ANSWERS.drop, kept.now - ANSWER_AGE_MAX_MS);
     await rows.run(LEDGER.drop, kept.now - LEDGER_AGE_MAX_MS);
@@ -219,9 +218,8 @@ function answerCalls({ open, now }: ControlEngine, tenant: string) {
     /** Stores an answer. If a power cut loses it, the repeated call stores its records again, as duplicates. */
     keepAnswer: async (asked, { requestHash, body, at }) => {
       const { keyId, idempotencyKey } = asked;
-      await (
-        await open()
-      ).note(async (rows) => {
+      const transactions = await open();
+      await transactions.note(async (rows) => {
         await rows.run(ANSWERS.keep, tenant, keyId, idempotencyKey, requestHash, body, at);
         await rows.run(LEASES.endAnswer, tenant, leaseName(asked));
       });

@@ -207,12 +207,9 @@ export class ReceiptJournal implements Receipts {
   #storeSoon(): void {
     if (this.#isStoring || this.#isClosed) return;
     const isFull = this.#closed.size >= BATCH_ROWS && !this.#hasFailed;
+    const delayMs = this.#hasFailed ? RETRY_MS : BATCH_MS;
     if (isFull) void this.#storeNext();
-    else this.#timer ??= setTimeout(() => void this.#storeNext(), this.#delay());
-  }
-
-  #delay(): number {
-    return this.#hasFailed ? RETRY_MS : BATCH_MS;
+    else this.#timer ??= setTimeout(() => void this.#storeNext(), delayMs);
   }
 
   #storeNext(): Promise<boolean> {
@@ -312,7 +309,7 @@ async function recoverNode(
 ): Promise<Omit<Recovered, 'nodes'>> {
   const { folder, store } = options;
   const files = takeJournals({ folder, name });
-  const found = [...readReceiptLines(files.flatMap(({ values }) => values)).values()];
+  const found = readReceipts(files.flatMap(({ values }) => values));
   const unknown = found.filter(({ closing }) => closing === undefined).length;
   for (const batch of chunksOf(found, BATCH_ROWS)) {
     // oxlint-disable-next-line no-await-in-loop -- One transaction after the other.
@@ -386,27 +383,16 @@ interface JournalledReceipt {
   readonly closing?: ReceiptClosing | undefined;
 }
 
-/** Reads receipts from the lines of one node's files, in any order of the files. Returns them by id. */
-function readReceiptLines(values: readonly unknown[]): ReadonlyMap<string, JournalledReceipt> {
-  const found = new Map<string, JournalledReceipt>();
+/** Reads receipts from the lines of one node's files, in any order of the files. Returns each receipt once. */
+function readReceipts(values: readonly unknown[]): readonly JournalledReceipt[] {
+  const receipts = new Map<string, JournalledReceipt>();
   const closings = new Map<string, ReceiptClosing>();
-  for (const value of values) {
-    const line = lineOf(value);
-    if (line === undefined) continue;
-    if ('closed' in line) {
-      closings.set(line.closed, line.closing);
-      continue;
-    }
-    const { opened: opening, seq, closing } = line;
-    const { receiptId } = opening;
-    if (closing !== undefined) closings.set(receiptId, closing);
-    found.set(receiptId, { opening, seq });
+  for (const line of values.flatMap((value) => lineOf(value) ?? [])) {
+    const receiptId = 'closed' in line ? line.closed : line.opened.receiptId;
+    if (line.closing !== undefined) closings.set(receiptId, line.closing);
+    if ('opened' in line) receipts.set(receiptId, { opening: line.opened, seq: line.seq });
   }
-  for (const [receiptId, receipt] of found) {
-    const closing = closings.get(receiptId);
-    if (closing !== undefined) found.set(receiptId, { ...receipt, closing });
-  }
-  return found;
+  return [...receipts].map(([id, receipt]) => ({ ...receipt, closing: closings.get(id) }));
 }
 
 // A checksum protects each line, and only svc writes them, so only the line's kind is checked.

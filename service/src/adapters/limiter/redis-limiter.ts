@@ -57,11 +57,7 @@ export class RedisLimiter implements Limiter {
 
   async take(asks: readonly LimitAsk[], signal: AbortSignal): Promise<LimitAnswer> {
     if (asks.length === 0) return PASSED;
-    const answer = await this.#run(
-      'take',
-      asks.map((ask) => countOf(ask)),
-      signal,
-    );
+    const answer = await this.#run('take', asks.map(countOf), signal);
     const [place, waitMs, ...uncounted] = Array.isArray(answer) ? answer.map(Number) : [];
     if (uncounted.length > 0) {
       return { ...PASSED, uncounted: uncounted.map((at) => asks[at - 1]?.bucket ?? '') };
@@ -73,16 +69,14 @@ export class RedisLimiter implements Limiter {
   }
 
   async renew(leases: readonly LeaseAsk[], signal: AbortSignal): Promise<void> {
-    await this.#run(
-      'renew',
-      leases.map((ask) => countOf(ask)),
-      signal,
-    );
+    await this.#run('renew', leases.map(countOf), signal);
   }
 
   async settle({ leases, changes }: CallEnd, signal: AbortSignal): Promise<void> {
-    const booked = changes.map(({ ask, more }) => countOf(ask, more));
-    await this.#run('settle', [...leases.map((ask) => countOf(ask)), ...booked], signal);
+    const booked = changes.map(({ ask, more }) => {
+      return countOf(ask.kind === 'lease' ? ask : { ...ask, cost: more });
+    });
+    await this.#run('settle', [...leases.map(countOf), ...booked], signal);
   }
 
   /** Rejects if the server does not answer in time. */
@@ -123,15 +117,15 @@ interface Count {
   readonly facts: readonly (string | number)[];
 }
 
-/** Makes the script's values for a limit. `booked` replaces the cost of a rate or budget. */
-function countOf(ask: LimitAsk, booked?: number): Count {
+/** Makes the script's values for a limit. */
+function countOf(ask: LimitAsk): Count {
   switch (ask.kind) {
     case 'rate': {
       const { rate, cost } = ask;
-      return { ask, facts: ['rate', booked ?? cost, MINUTE_MS / rate.perMinute, rate.burst, ''] };
+      return { ask, facts: ['rate', cost, MINUTE_MS / rate.perMinute, rate.burst, ''] };
     }
     case 'budget':
-      return { ask, facts: ['budget', booked ?? ask.cost, ask.max, ask.known ?? '', ask.until] };
+      return { ask, facts: ['budget', ask.cost, ask.max, ask.known ?? '', ask.until] };
     case 'lease':
       return { ask, facts: ['lease', ask.leaseId, ask.max, ask.ttlMs, ''] };
   }

@@ -156,7 +156,8 @@ export const MEMORY = {
       coalesce((SELECT created_at FROM objects ORDER BY id DESC LIMIT 1), 0)::bigint AS newest_record
     FROM tenant_spaces s`,
   /** Purges of all tenants that a crash has interrupted. */
-  unfinishedPurges: `SELECT tenant_id, id FROM purges WHERE state = 'tombstoned' ORDER BY number`,
+  unfinishedPurges: `SELECT tenant_id AS tenant, id AS "purgeId" FROM purges
+    WHERE state = 'tombstoned' ORDER BY number`,
 } as const;
 
 /**

@@ -85,10 +85,8 @@ export function tenantMemory(engine: MemoryEngine, tenant: string) {
 export async function unfinishedPurges({
   open,
 }: Pick<MemoryEngine, 'open'>): Promise<TenantPurge[]> {
-  const found = await (
-    await open()
-  ).look<{ tenant_id: string; id: string }>({ statement: MEMORY.unfinishedPurges, values: [] });
-  return found.map(({ tenant_id: tenant, id: purgeId }) => ({ tenant, purgeId }));
+  const transactions = await open();
+  return transactions.look<TenantPurge>({ statement: MEMORY.unfinishedPurges, values: [] });
 }
 
 /** Counts the rows of all tenants, for the operator. */
