@@ -21,7 +21,7 @@ export interface MissingReceipts {
   readonly to: number;
 }
 
-/** By how many receipts the signed total of a tenant exceeds the heads and receipts of all nodes in the set. */
+/** `count`: by how much a tenant's signed total exceeds the sum of its nodes' highest receipt numbers in the set. */
 export interface UnknownReceipts {
   readonly tenant: string;
   readonly count: number;

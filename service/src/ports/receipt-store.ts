@@ -23,7 +23,7 @@ export interface ReceiptStore {
 export interface TenantReceipts {
   /** Returns the receipt as it was stored, with its signature. */
   findReceipt(receiptId: string, signal: AbortSignal): Promise<StoredReceipt | undefined>;
-  /** Lists receipts by id; an id begins with the time. A page is never longer than its limit. */
+  /** Lists receipts in the order of their ids, which begin with the time. A page is never longer than its limit. */
   listReceipts(filter: ReceiptFilter, signal: AbortSignal): Promise<readonly StoredReceipt[]>;
   /** Lists heads in the order of their nodes. */
   listHeads(page: Page): Promise<readonly (OpenHead | ClosedHead)[]>;
@@ -76,7 +76,7 @@ export interface UsageFilter {
   readonly from: string;
   readonly to: string;
   readonly keyId?: string | undefined;
-  /** What the sums are grouped by, at least one. The rows of a page are sorted by it. */
+  /** What the sums are grouped by, at least one. The rows of a page are sorted by these groups. */
   readonly groups: readonly UsageGroup[];
   readonly limit: number;
   /** The values of the groups in the last row that the caller has. */

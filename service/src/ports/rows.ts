@@ -3,8 +3,8 @@ export type SqlValue = SqlScalar | readonly SqlScalar[];
 
 /**
  * Runs the statements of one transaction, on SQLite or PostgreSQL. Each statement is a constant in the SQL of both:
- * `$1` is the first value, `x = ANY($1)` finds x in a list, and casts such as `$1::text` are removed for SQLite.
- * Statements that are called without waiting for the one before run in the order of the calls.
+ * `$1` is the first value, `x = ANY($1)` finds x in a list, and casts such as `$1::text` are removed for SQLite. A
+ * caller need not wait for a statement before it calls the next: they run in the order of the calls.
  */
 export interface Rows {
   all<Row>(statement: string, ...values: SqlValue[]): Promise<Row[]>;

@@ -32,11 +32,11 @@ export interface ServiceStore extends ServiceControl, ReceiptStore {
   readonly isShared: boolean;
   /** Returns one tenant's part of the store. It finds, changes and counts nothing of another tenant. */
   of(tenant: string): TenantStore;
-  /** Finds the caller by its key. The only query without a tenant, because the key says which tenant calls. */
+  /** Finds the caller by its key, among the keys of all tenants, because the key says which tenant calls. */
   findCaller(keyId: string, signal: AbortSignal): Promise<Caller | undefined>;
   /** Lists the purges of all tenants that a crash interrupted. */
   unfinishedPurges(): Promise<readonly TenantPurge[]>;
-  /** Deletes expired rows. PostgreSQL has tables for single days: it creates those of the next days too. */
+  /** Deletes expired rows. On PostgreSQL it also creates the tables of the next days, as some rows have one per day. */
   keepDays(kept: KeptDays): Promise<void>;
   health(): Promise<ServiceStoreHealth>;
   close(): Promise<void>;
@@ -47,7 +47,7 @@ export interface KeptDays {
   readonly now: number;
   /** True if the clock may be wrong. Then nothing is deleted by its age. */
   readonly isUnsure?: true;
-  /** The beginning of the oldest receipts that any tenant keeps. */
+  /** The time before which no tenant keeps receipts. */
   readonly receiptsFrom?: number;
   /** Audit events before this time are deleted. The hash for the next event of a tenant is stored in another table. */
   readonly auditFrom?: number;
@@ -94,7 +94,7 @@ export interface TenantStore extends TenantControl, TenantReceipts, LeaseStore {
 
   /** Returns the rows of the ledger with these keys. */
   findLedger(keys: readonly string[]): Promise<readonly LedgerRow[]>;
-  /** Stores ledger rows. A row with `isOnce` never replaces one with its key; another row replaces an older one. */
+  /** Stores ledger rows. A row replaces an older row with its key, but a row with `isOnce` replaces none. */
   recordLedger(rows: readonly LedgerRow[]): Promise<void>;
 
   /** Finds the answer that is stored for an Idempotency-Key; undefined if there is none, or it is older than a day. */
@@ -235,7 +235,7 @@ export interface PurgeOrder {
   readonly isDryRun: boolean;
   readonly requestedBy: string;
   readonly now: number;
-  /** The audit event. It is written in the same transaction, unless nothing is purged. */
+  /** The audit event. It is written in the same transaction, except for a dry run. */
   readonly note?: AuditNote;
 }
 
@@ -261,7 +261,7 @@ export interface ServiceStoreHealth {
   readonly keys: number;
   readonly tenants: number;
   readonly providers: number;
-  /** Milliseconds since 1970 of the latest write; 0 if nothing was written. */
+  /** When the newest key or record was stored, in milliseconds since 1970; 0 if there are none. */
   readonly newestAt: number;
   /** Size of the database and its write-ahead log. */
   readonly bytes: number;
@@ -273,7 +273,7 @@ export interface BackupFacts {
   readonly bytes: number;
 }
 
-/** What a restore must not undo: keys that were revoked and records that were purged since the backup. */
+/** What a restore must not undo: how many keys and admin tokens were revoked, and records purged, since the backup. */
 export interface CarriedOver {
   readonly revoked: number;
   readonly purged: number;

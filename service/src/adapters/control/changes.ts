@@ -276,7 +276,7 @@ async function retireMaster(
   rows: Rows,
   { id, at }: Extract<VaultChange, { what: 'master.retire' }>,
 ): Promise<ChangeOutcome> {
-  // Writers of secrets lock their master key's row, so this waits for them before it counts the secrets.
+  // Writers of secrets lock the row of their master key. So lock it too, to wait for them before counting the secrets.
   await rows.get(CONTROL.lockMasterKey, id);
   const key = (await listMasterKeys(rows)).find((one) => one.id === id);
   if (key === undefined || key.state === 'retired') return 'missing';
@@ -285,7 +285,7 @@ async function retireMaster(
   return 'done';
 }
 
-/** Re-encrypts a secret's key, unless its row was changed meanwhile. */
+/** Stores a secret's data key that was encrypted with another master key, unless the secret was changed meanwhile. */
 async function rewrap(rows: Rows, row: RewrappedSecret): Promise<void> {
   const { tenant, secretId, version, kekBefore, kek, wrapped } = row;
   const changed = await rows.run(

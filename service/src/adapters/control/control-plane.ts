@@ -205,7 +205,7 @@ function answerCalls({ open, now }: ControlEngine, tenant: string) {
     beginAnswer: async (asked, { holder, requestHash, ms }) => {
       const name = leaseName(asked);
       return (await open()).note(async (rows): Promise<AnswerState> => {
-        // Take the lease first: then a call that finds no answer is the only one that works on it.
+        // Take the lease before looking for an answer: then only one call that finds none does the work.
         const hash = await take(rows, { name, holder, note: requestHash, ms });
         if (hash !== undefined) return { state: 'running', requestHash: hash };
         const answer = await find(rows, asked);

@@ -28,8 +28,8 @@ export function ledgerCalls(open: () => Promise<Transactions>, tenant: string) {
 
 /**
  * Empties a tenant's recalled blocks that quote a record of this space, in a purge's transaction. A purged text must
- * not be sent again, even if the changed prompt misses the provider's cache once. The statements lock the row of the
- * last purge, so a concurrent writer of blocks waits and then reads the new time.
+ * not be sent again, even if the changed prompt misses the provider's cache once. The first statements lock the rows
+ * with the times of the last purges, so a concurrent writer of blocks waits and then reads the new times.
  */
 export async function forgetBlocks(
   rows: Rows,

@@ -22,16 +22,17 @@ import {
 
 /**
  * An append-only file that survives a kill of the process. append() makes one synchronous write (4 us). Syncs run in
- * the background, because they take 4 to 16 ms. Each process writes a file of its own. The next one, which holds the
- * lock of the folder, reads it, and drops a line that does not match its length and checksum.
+ * the background, because they take 4 to 16 ms. Each process writes a file of its own. The next process that holds the
+ * folder's lock reads this file, and skips each line that does not match its length and checksum.
  */
 
 /** Bytes of a line's head: the payload's length and its CRC-32, each as eight hex digits and a space. */
 const HEAD_BYTES = 18;
 const LINE_END = 10;
+
 export interface JournalOptions {
   readonly folder: string;
-  /** The first part of the file's name, which says what its lines contain. */
+  /** The first part of the file's name, which says what the lines contain. It has no hyphen. */
   readonly name: string;
   /** Bound on the file, in bytes. */
   readonly bytesMax: number;
@@ -80,7 +81,7 @@ export class Journal {
     this.#syncSoon();
   }
 
-  /** Empties the file, because none of its values is needed any more. */
+  /** Empties the file. Call it when none of its values is needed any more. */
   reset(): void {
     if (this.#file === undefined || this.#bytes === 0) return;
     ftruncateSync(this.#file, 0);
@@ -112,7 +113,7 @@ export class Journal {
     rmSync(old.path, { force: true });
   }
 
-  /** Closes the file, and removes it if it is empty. Another process reads a file with lines. */
+  /** Closes the file, and removes it if it is empty. A file with lines stays for the next process. */
   close(): void {
     clearTimeout(this.#syncTimer);
     if (this.#file === undefined) return;
@@ -126,7 +127,7 @@ export class Journal {
     return join(this.#options.folder, `${this.#options.name}-${unique}.journal`);
   }
 
-  /** Returns the open file. If it was deleted meanwhile, makes it again with its lines. The check takes 2 us. */
+  /** Returns the open file. If the file was deleted, first makes it again with its lines. The check takes 2 us. */
   #openFile(): number {
     const old = this.#file;
     if (old !== undefined && isAt(this.#path, this.#identity)) return old;
@@ -137,7 +138,7 @@ export class Journal {
     return file;
   }
 
-  /** Copies the lines of a deleted file, whose content exists as long as it is open. Closes that file. */
+  /** Copies the lines of the deleted file `from`, which the system keeps as long as it is open, and closes it. */
   #copyLines(from: number, to: number): void {
     const lines = Buffer.alloc(this.#bytes);
     const read = readSync(from, lines, 0, lines.length, 0);
@@ -170,7 +171,7 @@ export interface LeftJournal {
   remove(): void;
 }
 
-/** Returns the names of the journals in a folder; see JournalOptions.name. */
+/** Returns the names of the journals in a folder, as in `JournalOptions`. */
 export function journalNames(folder: string): readonly string[] {
   return [...new Set(fileNames(folder).map((file) => file.slice(0, file.indexOf('-'))))];
 }
@@ -199,7 +200,7 @@ export function takeJournals({
   });
 }
 
-/** Returns the values of all whole lines. It skips lines that a kill or a full disk has cut. */
+/** Returns the values of all whole lines. Skips lines that a kill or a full disk has cut. */
 export function decodeLines(bytes: Buffer): unknown[] {
   const values: unknown[] = [];
   let start = 0;

@@ -13,14 +13,14 @@ import { Journal, type JournalOptions, type LeftJournal, takeJournals } from './
 import { bytesOf, entryOf, rowFrom, rowOf } from '../../../../src/adapters/state/ledger-row.ts';
 
 /**
- * The ledger of a service: a table, a journal of the entries that the table does not have yet, so that a kill loses
- * none, and a cache, which saves queries. A failure never reaches the request, which costs a little more without its
- * entries.
+ * The ledger of a service has three parts: a table of the database; a journal of the entries that the table does not
+ * have yet, so that a kill loses none; and a cache, which saves queries. A failure never ends a request: without its
+ * entries a request only costs a little more.
  */
 
 /**
- * Bound on the bytes of cached entries. A prompt has two or three entries, and most blocks are empty or short: those
- * of 16 conversations of 150 prompts fit, or 2,000 prompts with a block of 2 kB.
+ * Bound on the bytes of cached entries. A prompt has two or three entries, and most blocks are empty or short. The
+ * entries of 16 conversations with 150 prompts each fit, or those of 2,000 prompts with a block of 2 kB.
  */
 const ROWS_BYTES_MAX = 4 * 1024 * 1024;
 /**
@@ -31,11 +31,11 @@ const ABSENT_MAX = 20_000;
 const JOURNAL_BYTES_MAX = 16 * 1024 * 1024;
 /**
  * How long svc caches that a key has no entry. In a tool loop a request comes every few seconds, and should not look
- * up every old message again. A command in another process may add an entry meanwhile.
+ * up every old message again. The time is limited, because a command in another process may add an entry.
  */
 const ABSENT_MS = 60_000;
 const RETRY_MS = 1000;
-/** Deadline of a commit, which takes 5 ms in the same network. The user waits for the first byte meanwhile. */
+/** Deadline of a commit, because the user waits meanwhile. A commit takes 5 ms in the same network. */
 const COMMIT_MS = 250;
 /** Deadline of writing a batch to the table, which takes some milliseconds. */
 const STORE_MS = 30_000;
@@ -62,17 +62,17 @@ export class JournalLedger implements Ledger {
   readonly #journal: Journal;
   /** Cached rows, in the order of last use. */
   readonly #rows = new Recent<string, LedgerRow>(ROWS_BYTES_MAX, bytesOf);
-  /** Keys without an entry, each with the time until which this is cached. */
+  /** Keys without an entry in the table. The value is the end of ABSENT_MS, by `performance.now()`. */
   readonly #absent = new Recent<string, number>(ABSENT_MAX);
   /** Entries that the table does not have yet, by key. */
   readonly #undrained = new Map<string, LedgerRow>();
   /**
-   * Keys in `#undrained` with entries from before the last purge. The block of such an entry may quote a purged text.
-   * The table empties it when it takes the entry, so until then the entry is not used.
+   * The keys in `#undrained` whose entries were made before the last purge, so that their blocks may quote a purged
+   * text. The table empties such a block when the entry is written to it. Until then the entry is not used.
    */
   readonly #suspect = new Set<string>();
   readonly #forgottenAt: () => number;
-  /** Counts the purges that the list of changes reported. */
+  /** The number of purges that the list of changes has reported. */
   #forgets = 0;
   #generation: number;
   #isDraining = false;
@@ -90,7 +90,7 @@ export class JournalLedger implements Ledger {
       bytesMax: JOURNAL_BYTES_MAX,
     };
     this.#journal = new Journal(journal);
-    // Read the file at once, because the first request after a kill must find the entries of the last one before.
+    // Read the file at once, because the first request after a kill must find the entries of earlier requests.
     this.#adopt(journal);
   }
 
@@ -126,7 +126,7 @@ export class JournalLedger implements Ledger {
     // Rows that arrive after the deadline serve the next request.
     const isAnswered =
       unknown.length === 0 || (await within(withinMs, this.#ask(unknown, byKey, rows)));
-    // A purge came meanwhile, so look all keys up again.
+    // If a purge came meanwhile, look all keys up again.
     if (unknown.length > 0 && this.generation() !== generation) {
       const left = end - performance.now();
       return left > 0 ? this.find(addresses, left) : new FoundEntries([], 'late');
@@ -194,7 +194,7 @@ export class JournalLedger implements Ledger {
     if (left.length > 0) this.#draining = this.#drainLeft(left);
   }
 
-  /** Says whether an entry that is written only once is here already. */
+  /** Says whether a row that is written only once is in the cache or in the journal already. */
   #stands({ key, isOnce }: LedgerRow): boolean {
     return isOnce === true && (this.#rows.has(key) || this.#undrained.has(key));
   }
@@ -213,7 +213,7 @@ export class JournalLedger implements Ledger {
     return this.#suspect.has(key) ? undefined : this.#undrained.get(key);
   }
 
-  /** Caches a row. With several nodes it caches only entries that never change, as another node may change others. */
+  /** Caches a row. With several nodes, only a row that never changes, because another node may change the others. */
   #keep(row: LedgerRow, address: LedgerAddress | undefined): void {
     if (this.isShared && (address === undefined || !isWrittenOnce(address))) return;
     this.#rows.set(row.key, row);
@@ -229,7 +229,7 @@ export class JournalLedger implements Ledger {
     if (keys.some((key) => this.#suspect.has(key)) && !(await this.#drain())) return false;
     try {
       const rows = await this.#options.store.findEntries(keys);
-      // A purge came meanwhile, so find() looks up all keys again.
+      // If a purge came meanwhile, find() looks up all keys again.
       if (this.generation() !== generation) return false;
       for (const row of rows) {
         // A row recorded during the table's answer is newer than that answer.
@@ -272,7 +272,7 @@ export class JournalLedger implements Ledger {
       const batch = [...this.#undrained.values()];
       try {
         const stored = this.#options.store.recordEntries(batch).then(() => true);
-        // Writing a row a second time changes nothing.
+        // After a missed deadline the rows are written again, which changes nothing.
         if ((await within(STORE_MS, stored)) !== true) return false;
       } catch {
         return false;

@@ -27,9 +27,9 @@ import { RECEIPT_ID } from '../../core/ids.ts';
 import { isTenantId } from '../../core/tenants.ts';
 
 /**
- * Queues receipts for the store. One line in a file opens a receipt and another closes it; each is written
+ * Queues receipts for the store. One line in a file opens a receipt and another line closes it. Each line is written
  * synchronously, so a kill loses neither. Soon afterwards closed receipts are signed and stored in a batch. A node is
- * one process, and has its own file, whose name contains the node's id.
+ * one process, and has a file of its own, whose name contains the node's id.
  */
 
 interface ReceiptJournalOptions extends Storing {
@@ -42,9 +42,7 @@ interface ReceiptJournalOptions extends Storing {
 }
 
 const BYTES_MAX = 512 << 20;
-/**
- * Bound on the bytes of the lines of receipts that are not stored yet, some 100,000 receipts. They are in memory too.
- */
+/** Bound on the bytes of the lines of receipts that are not stored yet, some 100,000 receipts. Memory has them too. */
 const KEPT_BYTES_MAX = 128 << 20;
 /** Bytes reserved for the line that closes an open receipt. */
 const CLOSING_BYTES = 4096;
@@ -62,7 +60,7 @@ const RETRY_MS = 1000;
 const STORE_MS = 30_000;
 /** Deadline of storing all waiting receipts when the process ends, and again of storing the closed heads. */
 const CLOSE_MS = 5_000;
-/** Size from which the file is rewritten once less than half of it is needed. */
+/** Size in bytes from which the file is rewritten as soon as less than half of its lines are needed. */
 const COMPACT_BYTES = 32 << 20;
 
 interface Kept extends JournalledReceipt {
@@ -167,8 +165,8 @@ export class ReceiptJournal implements Receipts {
   }
 
   /**
-   * Says whether one more receipt fits, whatever its texts. The service reports that it is not ready exactly while
-   * this is false, so a load balancer sends no request to a node that would refuse it.
+   * Says whether one more receipt fits, however long its texts are. While this is false, the service reports that it is
+   * not ready, so a load balancer sends no request to a node that would refuse it.
    */
   #hasRoom(): boolean {
     const reserved = (this.#open.size + 1) * CLOSING_BYTES + OPENING_BYTES;
@@ -194,8 +192,8 @@ export class ReceiptJournal implements Receipts {
     try {
       this.#journal.append([line]);
     } catch {
-      // The request has ended, so its receipt is stored from memory. If the process is killed before, the receipt
-      // says `unknown`.
+      // The request has ended, so its receipt is stored from memory. If the process is killed before that, the
+      // receipt's status is `unknown`.
       this.#isUnwritable = true;
     }
     this.#keptBytes += line.length;
@@ -229,7 +227,7 @@ export class ReceiptJournal implements Receipts {
   async #store(batch: readonly Kept[]): Promise<boolean> {
     try {
       const storing = storeBatch(this.#options, batch, this.#options.node).then(() => true);
-      // If the store answers after the deadline, it gets the receipts again, and stores each once.
+      // After a missed deadline the receipts are sent again. The store stores each receipt once.
       if ((await within(STORE_MS, storing)) !== true) throw new Error('The store does not answer.');
     } catch (error) {
       // A MemoryError's message is for people, and contains no record's text.
@@ -367,7 +365,7 @@ async function closeHeads(
   await store.closeHeads(heads.map((head, place) => ({ ...head, body: bodies[place] ?? '' })));
 }
 
-/** A line of the journal: it opens a receipt, closes one, or both. */
+/** A line of the journal. It opens a receipt, closes one, or does both. */
 type ReceiptLine =
   | {
       readonly opened: ReceiptOpening;
@@ -376,7 +374,7 @@ type ReceiptLine =
     }
   | { readonly closed: string; readonly closing: ReceiptClosing };
 
-/** A receipt as read from the journal; without `closing` it is open. */
+/** A receipt as read from the journal. A receipt without `closing` is open. */
 interface JournalledReceipt {
   readonly opening: ReceiptOpening;
   readonly seq: number;

@@ -29,7 +29,7 @@ export class ProcessLimiter implements Limiter {
     this.#clock = clock;
   }
 
-  /** Resolves always: this limiter works as long as its process does. */
+  /** Always resolves, because this limiter works as long as its process does. */
   async ping(): Promise<void> {}
 
   async take(asks: readonly LimitAsk[]): Promise<LimitAnswer> {

@@ -5,13 +5,13 @@ import type { CallEnd, LeaseAsk, LimitAnswer, LimitAsk, Limiter } from '../../po
 
 /**
  * The limiter of a service with several nodes, on Redis or Valkey. One script checks and books all limits of a call at
- * once, by that server's clock, so neither nodes nor their clocks can disagree.
+ * once, by the clock of the Redis server, so neither nodes nor their clocks can disagree.
  */
 
 export interface RedisLimiterOptions {
   /** `redis://…` or `rediss://…`. It contains a password, so no error may quote it. */
   readonly url: string;
-  /** The beginning of every key; services that share a server need different ones. */
+  /** The beginning of every key. Two services that share a Redis server need different beginnings. */
   readonly prefix?: string;
   /** Reports one line for people; the line never contains the address. */
   report(line: string): void;

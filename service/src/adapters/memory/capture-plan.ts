@@ -9,10 +9,10 @@ import type {
 
 /** Decides for each record of a batch whether to store it. SQLite and PostgreSQL then write what the plan lists. */
 
-/** The passages of a batch: for each record, for each of its texts. */
+/** For each record of a batch, for each of its texts: the text's passages. */
 type BatchPassages = readonly (readonly (readonly IndexedPassage[])[])[];
 
-/** Cuts the texts of a batch into passages. This needs no lock, so it runs before the transaction. */
+/** Cuts the texts of a batch into passages. It needs no lock, so it may run before the transaction. */
 export function passagesIn({ objects }: CaptureBatch): BatchPassages {
   return objects.map(({ texts }) => texts.map(({ text, role }) => passagesOf(text, role)));
 }

@@ -77,7 +77,7 @@ interface SourceRow {
   readonly bytes: number;
 }
 
-/** The search for texts with all of some words, by the index of SQLite or PostgreSQL. */
+/** The search for texts that contain all given words, by the index of SQLite or PostgreSQL. */
 export interface WordSearch {
   readonly statement: string;
   /** Returns the values of the statement's parameters from `$13` on. */

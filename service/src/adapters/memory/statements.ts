@@ -163,7 +163,7 @@ export const MEMORY = {
 /**
  * Writes a query for texts that contain all words. Texts with more of the words in one passage come first. $12 is the
  * number of words. `held`: the database's own query for the passages with each word, with the parameters from $13 on.
- * It returns space_id, text_n, n of the passage, and `place`, the index of the word.
+ * Its rows have space_id, text_n, n of the passage, and `place`, the index of the word.
  */
 export function searchItems(held: string): string {
   return `WITH held AS (${held}),

@@ -162,7 +162,7 @@ class BatchWriter {
     this.#conversations = new Map(known.map(({ name, id }) => [name, id]));
   }
 
-  /** Sends the statements. Each sees the rows that those before it added. */
+  /** Sends the statements. Each statement sees the rows that earlier ones added. */
   write(now: number): Promise<number>[] {
     const added =
       this.#plan.records.length === 0
@@ -301,7 +301,7 @@ interface PlacedText {
   readonly passages: readonly IndexedPassage[];
 }
 
-/** Returns the passages of the text with number `n`, each with its position in the conversation. */
+/** Returns the passages of the text with number `n`, and the position of each in the conversation. */
 function passagesOf({ object, role, conversation, passages }: PlacedText, n: number): NewPassage[] {
   const source = object.source === undefined ? {} : { source: object.source };
   const first = (object.position + shareOf({ role, ...source })) * POSITIONS_PER_EXCHANGE;

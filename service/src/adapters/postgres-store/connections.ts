@@ -51,8 +51,8 @@ type Runner = <T>(work: Work<T>, signal?: AbortSignal) => Promise<T>;
 /** Default bound on connections of a node, so that two nodes fit into the smallest managed databases. */
 const CONNECTIONS_MAX = 10;
 /**
- * Share of connections that recalls and captures may not take. So look-ups of keys and settings, the ledger and
- * receipts always find a free one.
+ * Share of connections that recalls and captures may not take, so that look-ups of keys and settings, the ledger and
+ * receipts always find a free connection.
  */
 const RESERVED_SHARE = 0.3;
 /** Default deadline of one statement. */
@@ -239,8 +239,8 @@ function isBroken(error: unknown): boolean {
 }
 
 /**
- * Asks the server to end the statement that still runs on this connection. If the server waits for a standby, it does
- * not notice that the client is gone, and the statement would keep its locks.
+ * Asks the server to end the statement that still runs on this connection. A server that waits for its standby does not
+ * notice that the client is gone, and the statement would keep its locks.
  */
 function cancel({ host, port }: ServerAddress, client: PoolClient): void {
   const [id, secret] = ['processID', 'secretKey'].map((name) => Number(Reflect.get(client, name)));

@@ -42,7 +42,7 @@ export function isGone(error: unknown): boolean {
   return code === READ_ONLY_TRANSACTION || code.startsWith('08') || code.startsWith('57P');
 }
 
-/** Listens for errors of a connection while a statement runs, which reports the error itself. */
+/** Does nothing with an error of a connection, because the running statement fails with the same error. */
 export function ignoreError(): void {}
 
 export function isFull(error: unknown): boolean {

@@ -20,7 +20,7 @@ export interface SchemaState {
   readonly missing: readonly number[];
   /** The secret of the database; undefined if it has no tables yet. */
   readonly secret: Buffer | undefined;
-  /** Set while a move from a file is unfinished, so the data are incomplete. */
+  /** Set while a move from a file is unfinished, so that the database lacks data. */
   readonly isMoving?: true;
 }
 

@@ -69,7 +69,7 @@ function targetOn(connections: Connections, keys: TermKeys) {
       );
       return digests.filter((digest) => !whole.has(digest));
     },
-    /** Returns the bodies of these receipts. The keys are tenant and id, with a blank between. */
+    /** Returns the bodies of these receipts, by their tenant and id with a blank between. */
     async receipts(rows: readonly MovedRow[]): Promise<ReadonlyMap<string, string>> {
       const [tenants, ids] = [rows.map((row) => row['tenant_id']), rows.map((row) => row['id'])];
       const found = await connections.all.job((held) =>

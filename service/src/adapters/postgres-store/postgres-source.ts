@@ -36,7 +36,7 @@ import type { Connections } from './connections.ts';
  * fetches what the search will ask for next, and a later method of this class returns that without a statement.
  */
 
-/** A passage near a requested passage. `place`: the number of the requested passage in the list. */
+/** A passage near a requested passage. `place`: the number of the requested passage in the question, from 1. */
 interface WindowRow {
   readonly place: number;
   readonly space_id: number;
@@ -49,7 +49,7 @@ interface WindowRow {
   readonly at: number | null;
 }
 
-/** A passage of an exchange. `place`: the number of the exchange in the result. */
+/** A passage of an exchange. `place`: the same number for all passages of the exchange. */
 interface ExchangeRow {
   readonly place: number;
   readonly space_id: number;
@@ -420,7 +420,7 @@ function itemKey({ space, digest }: Pick<RecalledPassage, 'space' | 'digest'>): 
   return `${digest} ${space}`;
 }
 
-/** Returns the id of a passage, text or conversation, made of the space's number and its own, as on SQLite. */
+/** Makes the id of a passage, text or conversation from the space's number and its number there, as on SQLite. */
 function idOf(space: number, n: number): number {
   return space * PASSAGES_PER_SPACE + n;
 }

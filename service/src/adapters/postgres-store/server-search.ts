@@ -34,7 +34,7 @@ const PAUSE_MS = 250;
 const CLOSE_MS = 5000;
 /** The OID of PostgreSQL's type bigint. */
 const INT8 = 20;
-/** SQLSTATE codes of a server that does not report its timeline: a function is missing or forbidden. */
+/** SQLSTATE codes of a server that cannot report its timeline, because a function is missing or forbidden. */
 const UNTOLD: ReadonlySet<string> = new Set(['42883', '42501', '0A000', '42704']);
 
 const NO_WRITES = 'The database does not accept writes.';

@@ -160,7 +160,7 @@ export class Session implements Rows {
   }
 }
 
-/** Ignores an error that the following statements report too. */
+/** Ignores a result, or an error that the following statements report too. */
 function ignore(): void {}
 
 /** Repeats the placeholders of a statement for `count` rows: `($1, $2), ($3, $4)`. */

@@ -26,7 +26,7 @@ interface Token {
 interface TenantTokens {
   readonly key: Buffer;
   readonly tokens: Known<Token>;
-  /** The words that state a time, by token, because the ranking must read them. */
+  /** The words that state a time, by their tokens, because the ranking must know which words these are. */
   readonly texts: TokenTexts;
 }
 

@@ -30,7 +30,7 @@ function withoutNul(text: string): string {
   return text.replaceAll('\0', '�');
 }
 
-/** Returns a list of values for each of these members of the rows, for a statement with `unnest`. Missing ones are null. */
+/** Returns a list of values for each member of the rows, for a statement with `unnest`. A missing value is null. */
 export function columnsOf<Name extends string>(
   rows: readonly { readonly [Key in Name]?: SqlScalar | undefined }[],
   names: readonly Name[],

@@ -20,8 +20,8 @@ import { objectOfItem } from '../../core/objects.ts';
 import type { NewObject, ObjectState, TenantStore } from '../../ports/service-store.ts';
 
 /**
- * The memory for model requests of a service: it uses the service's own store in the same process. The digest of its
- * text names a record, so the same text is one record, whether the service captured it or a client sent it.
+ * The memory for model requests of a service, on the service's own store in the same process. A record is named by its
+ * text's digest, so the same text is one record, whether the service captured it or a client sent it.
  */
 
 interface ServiceMemoryParts {

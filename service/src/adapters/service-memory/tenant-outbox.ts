@@ -69,7 +69,7 @@ export class TenantOutboxes {
     try {
       this.#file.use((rows) => rows.exec('PRAGMA wal_checkpoint(TRUNCATE)'));
     } catch {
-      // The next checkpoint empties the log, and the writer reports a full disk.
+      // The next checkpoint empties the log. The writer reports a full disk.
     }
   }
 

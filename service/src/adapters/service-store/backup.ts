@@ -219,7 +219,7 @@ const STATEMENTS: readonly string[] = [
   'INSERT INTO master_keys SELECT * FROM present.master_keys WHERE true ON CONFLICT DO NOTHING',
   `UPDATE master_keys SET state = 'active'
     WHERE id IN (SELECT id FROM present.master_keys WHERE state = 'active')`,
-  // A deleted provider stays deleted, and its secrets stay destroyed.
+  // Providers that were deleted since the backup stay deleted, and their secrets stay destroyed.
   `DELETE FROM secrets WHERE (tenant_id, owner) IN (${DELETED})`,
   `DELETE FROM providers WHERE (tenant_id, id) IN (${DELETED})`,
   // The replaced database's signing key stays active; the backup's keys are kept to check older signatures.

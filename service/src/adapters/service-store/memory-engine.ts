@@ -69,7 +69,7 @@ export function sqliteMemory({ database, transactions, signals, bytesMax }: Part
     open: async () => transactions,
     wordsOf: async () => words,
     capture: (tenant, batch) => {
-      // Cut the texts into passages before the transaction, so that other processes wait less for it.
+      // Cut the texts into passages before the transaction, so that other processes wait less for the lock.
       const passages = passagesIn(batch);
       const place = { tenant, space: batch.space };
       return transactions.write(async (rows): Promise<CaptureOutcome> => {
@@ -112,8 +112,8 @@ export function sqliteMemory({ database, transactions, signals, bytesMax }: Part
       }
     },
     /**
-     * Rewrites the file, because SQLite leaves copies of rows in unused bytes. It does not start while another process
-     * reads, because VACUUM would add the whole file to the write-ahead log at each attempt.
+     * Rewrites the file, because SQLite leaves copies of rows in unused bytes. VACUUM does not start while another
+     * process reads, because each attempt would then add the whole file to the write-ahead log.
      */
     rewrite: async () => {
       if (database.emptyLog()) {

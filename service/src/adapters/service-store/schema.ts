@@ -25,8 +25,8 @@ function ownTable(table: string): string {
 
 const NUMBER = "bigint NOT NULL DEFAULT nextval('ids')";
 
-// In the local store's tables a space is named `tenant:space`, and has the number of the tenant's space. The view
-// `texts` shows the texts there with the columns of PostgreSQL's table.
+// In the local store's tables a space is named `tenant:space`, and has the same number as in `tenant_spaces`. The view
+// `texts` shows the texts of these tables with the columns of PostgreSQL's table `texts`.
 const OWN: readonly string[] = [
   ...TABLES.map(ownTable),
   `CREATE TABLE object_texts (

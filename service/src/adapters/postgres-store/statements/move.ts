@@ -2,7 +2,7 @@ import { shapeOf } from '../../control/tables.ts';
 import type { MovedTable } from '../../service-store/move-source.ts';
 
 /**
- * The statements of a move from a file. They name no tenant, because each row contains its own. Each may run again
+ * The statements of a move from a file. They cover all tenants, because the whole service moves. Each may run again
  * after a kill.
  */
 
@@ -10,8 +10,8 @@ import type { MovedTable } from '../../service-store/move-source.ts';
 const COUNTED = new Set(['counter', 'seq', 'records', 'bytes']);
 
 /**
- * Writes a statement that adds rows to a table that SQLite has too. It replaces existing rows, such as those of an
- * earlier attempt.
+ * Writes a statement that adds rows of a file to a table. It replaces existing rows with the same key, such as those of
+ * an earlier attempt.
  */
 export function adding(table: MovedTable): string {
   const { key, columns: all } = shapeOf(table);

@@ -63,12 +63,12 @@ const OF_FOUND = said('e.text_n');
 
 const NEIGHBOUR = 'p.n, p.text_n, p.position, p.end_at - p.start_at AS chars, p.keys';
 const AROUND = `p.tenant_id = $1 AND p.space_id = e.space_id AND p.conversation_id = c.conversation_id`;
-/** True in the first row with a passage. A passage may be near several others, but its words are sent once. */
+/** True in the first row of a passage. A passage may be near several others, but its words are sent only once. */
 const IS_FIRST = `row_number() OVER (PARTITION BY e.space_id, near.n) = 1`;
 
 const QUARTER = POSITIONS_PER_EXCHANGE / 4;
 
-/** Selects the passages of a part of exchange x: those at positions between two quarters of the exchange. */
+/** Selects a part of exchange x: its passages from quarter `from` up to quarter `to` of the exchange's positions. */
 function partOf(place: number, from: number, to: number): string {
   return `(SELECT ${place} AS part, p.text_n, p.n, p.position, p.end_at - p.start_at AS chars,
       array_send(p.keys) AS keys

@@ -9,9 +9,9 @@ import { TABLES } from '../../control/tables.ts';
 /** Number of partitions of `passages`, the largest table. A partition fits into memory even if the table does not. */
 const PASSAGE_PARTS = 32;
 
-// Receipts and audit events have a table for each day, see keepDays, and a default table for days without one. A
-// receipt's id begins with its time, so a day is a range of ids. Passages contain offsets in texts, and keyed hashes of
-// the words.
+// Receipts and audit events have a table for each day (see keepDays), and a default table for days without a table. A
+// receipt's id begins with its time, so a day is a range of ids. A passage contains offsets in its text, and keyed
+// hashes of its words.
 const VERSION_1: readonly string[] = [
   `CREATE SEQUENCE ids`,
   ...TABLES,

@@ -4,7 +4,7 @@
 const TIMELINE = `CASE WHEN pg_is_in_recovery() THEN NULL
   ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END AS timeline`;
 
-/** SQL that sets the deadline of statements like SET LOCAL: it ends with the transaction. */
+/** SQL that sets the deadline of statements until the end of the transaction, like SET LOCAL. */
 const STATEMENT_TIMEOUT = `set_config('statement_timeout', $1, true)`;
 
 /** Milliseconds since 1970 by the database's clock. */
@@ -26,7 +26,7 @@ export const SERVER = {
    * each statement in milliseconds.
    */
   stillWrites: `SELECT ${STATEMENT_TIMEOUT}, pg_is_in_recovery() AS standby, ${TIMELINE}`,
-  /** The same for a server that does not report its timeline. */
+  /** Does the same as `stillWrites`, for a server that does not report its timeline. */
   stillWritesUntold: `SELECT ${STATEMENT_TIMEOUT}, pg_is_in_recovery() AS standby, '' AS timeline`,
   size: `SELECT current_setting('server_version') AS version,
       pg_database_size(current_database()) AS bytes`,
