@@ -109,7 +109,7 @@ export class HostedMemory implements Memory {
   constructor(parts: HostedMemoryParts) {
     this.#parts = parts;
     this.#sender = new CaptureSender(parts);
-    this.#stored = new StoredRecords(parts.operations, parts.acknowledgements);
+    this.#stored = new StoredRecords(parts);
   }
 
   get supports(): MemorySupport {
@@ -380,19 +380,16 @@ const TRANSIENT: ReadonlySet<CaptureResult['reason']> = new Set([
   'quota',
 ]);
 
-interface SenderParts {
-  readonly operations: Operations;
-  readonly acknowledgements: Acknowledgements;
-}
+type StoringParts = Pick<HostedMemoryParts, 'operations' | 'acknowledgements'>;
 
 /**
  * Sends captures to the service. If the service does not acknowledge one of the texts, the call fails, and the caller,
  * usually the outbox, sends them again.
  */
 class CaptureSender {
-  readonly #parts: SenderParts;
+  readonly #parts: StoringParts;
 
-  constructor(parts: SenderParts) {
+  constructor(parts: StoringParts) {
     this.#parts = parts;
   }
 
@@ -534,12 +531,10 @@ const FORGET_PAGES_MAX = 100;
 
 /** Reads, lists and purges the records that the service has stored. */
 class StoredRecords {
-  readonly #operations: Operations;
-  readonly #acknowledgements: Acknowledgements;
+  readonly #parts: StoringParts;
 
-  constructor(operations: Operations, acknowledgements: Acknowledgements) {
-    this.#operations = operations;
-    this.#acknowledgements = acknowledgements;
+  constructor(parts: StoringParts) {
+    this.#parts = parts;
   }
 
   /**
@@ -620,18 +615,15 @@ class StoredRecords {
 
   async purge(purges: readonly SpacePurge[], signal: AbortSignal): Promise<number> {
     let forgotten = 0;
+    const { operations, acknowledgements } = this.#parts;
     for (const [space, scope] of purges) {
       // oxlint-disable-next-line no-await-in-loop -- Each purge gives the space a new generation.
-      forgotten += await this.#purge(space, scope, signal);
+      const receipt = await operations.purge({ space, scope, confirm: space }, signal);
+      if (receipt.space !== space || receipt.state === 'dry_run') throw malformed();
+      acknowledgements.observe(space, receipt.generation_after, 0);
+      forgotten += receipt.counts.records;
     }
     return forgotten;
-  }
-
-  async #purge(space: string, scope: PurgeScope, signal: AbortSignal): Promise<number> {
-    const receipt = await this.#operations.purge({ space, scope, confirm: space }, signal);
-    if (receipt.space !== space || receipt.state === 'dry_run') throw malformed();
-    this.#acknowledgements.observe(space, receipt.generation_after, 0);
-    return receipt.counts.records;
   }
 
   async *#pages(
@@ -642,14 +634,14 @@ class StoredRecords {
     let after: string | undefined;
     for (let seen = 0; seen < wanted;) {
       const limit = Math.min(PAGE_MAX, wanted - seen);
-      const page = await this.#operations.items(
+      const page = await this.#parts.operations.items(
         { ...query, limit, ...(after === undefined ? {} : { after }) },
         signal,
       );
-      const isElsewhere = page.data.some(({ provenance: [source] }) =>
-        query.space === undefined ? false : source?.space !== query.space,
+      const isElsewhere = page.data.some(
+        ({ provenance: [source] }) => source?.space !== query.space,
       );
-      if (isElsewhere) throw malformed();
+      if (query.space !== undefined && isElsewhere) throw malformed();
       yield page.data;
       seen += page.data.length;
       after = page.next_cursor ?? undefined;
@@ -679,7 +671,7 @@ class StoredRecords {
   async #fetch(refs: readonly string[], space: string | undefined, signal: AbortSignal) {
     if (signal.aborted) throw new MemoryError('timeout', 'The memory did not answer in time.');
     const place = space === undefined ? {} : { space };
-    const answer = await this.#operations.retrieve(
+    const answer = await this.#parts.operations.retrieve(
       { ...place, refs, max_bytes: RETRIEVE_BYTES_MAX },
       signal,
     );

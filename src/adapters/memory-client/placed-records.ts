@@ -1,6 +1,7 @@
 import { chunksOf } from '../../core/bytes/batches.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RETRIEVE_REFS_MAX } from '../../core/memory-api/limits.ts';
+import type { ForgottenElsewhere } from '../store/protocol.ts';
 import type { Operations } from './operations.ts';
 
 /**
@@ -29,10 +30,7 @@ export interface PlacedBlocks {
   /** Returns the references of all records that the blocks quote, by space. */
   placed(): Promise<ReadonlyMap<string, ReadonlySet<string>>>;
   /** Empties the blocks that quote one of these records. */
-  forgetPlaced(forgotten: {
-    readonly space: string;
-    readonly refs: readonly string[];
-  }): Promise<number>;
+  forgetPlaced(forgotten: ForgottenElsewhere): Promise<number>;
 }
 
 export interface PlacedRecordsParts {

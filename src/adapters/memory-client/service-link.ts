@@ -88,8 +88,7 @@ export class ServiceLink {
       this.#send(call, deadline),
     );
     if (status !== 200) throw faultIn({ status, headers, body });
-    const value = jsonIn(headers, body);
-    const { value: answer } = parseShape(call.shape, value);
+    const { value: answer } = parseShape(call.shape, jsonIn(headers, body));
     if (answer === undefined) throw malformed();
     return answer;
   }
@@ -213,12 +212,8 @@ export function faultIn({ status, headers, body }: RawAnswer): MemoryError {
   if (value === undefined && reason === 'rate_limited') {
     // A gateway in front of the service has answered. It may state a pause too.
     const retryAfterMs = waitIn(headers, undefined);
-    return new ServiceFault({
-      reason,
-      code: 'RATE_LIMIT_EXCEEDED',
-      details: undefined,
-      retryAfterMs,
-    });
+    const code = 'RATE_LIMIT_EXCEEDED';
+    return new ServiceFault({ reason, code, details: undefined, retryAfterMs });
   }
   if (value === undefined) return new MemoryError(reason, `The memory service answered ${status}.`);
   const { code, details, retry } = value.error;
@@ -233,6 +228,9 @@ function reasonOf(status: number): MemoryFailure {
   return status >= 500 ? 'unavailable' : 'invalid';
 }
 
+/**
+ * Returns the pause that an answer asks for: in its headers, else in its body (`afterMs`), else by forbidding a retry.
+ */
 function waitIn(headers: RawHeaders, afterMs: number | undefined) {
   const precise = /^\d{1,9}$/.exec(headerOf(headers, 'retry-after-ms') ?? '')?.[0];
   const seconds = /^\d{1,6}$/.exec(headerOf(headers, 'retry-after') ?? '')?.[0];
