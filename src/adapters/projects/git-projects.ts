@@ -33,9 +33,9 @@ import { bytesAt, kindOf, readBounded, withFile } from './bounded-read.ts';
  */
 
 /**
- * Deadline of finding a project, which takes milliseconds on a local disk. After it the folder is its own project for
- * some seconds, so what is stored meanwhile is missing in the repository's space. A busy machine may need a second. A
- * disk that does not answer delays only the first request of a folder.
+ * Deadline of finding a project, which takes milliseconds on a local disk and up to a second on a busy machine. If it
+ * is late, svc stores new memories in a space of the folder alone for some seconds, and they are missing in the
+ * project's space. A disk that does not answer delays only the first request of a folder.
  */
 const FIND_MS = 2_000;
 /** Deadline of listing subfolders. A local disk lists 256 folders in 10 ms. A late list counts for later requests. */
@@ -62,7 +62,7 @@ interface GitProjectsOptions {
   readonly belowMs?: number;
 }
 
-/** Deadlines for a command. They are long, so that on a busy machine it does not use another space than the proxy. */
+/** Deadlines for a command. They are long, so that a command on a busy machine uses the same space as the proxy. */
 export const COMMAND_WAITS = { findMs: 10_000, belowMs: 10_000 } as const;
 
 export class GitProjects implements Projects {
@@ -485,21 +485,16 @@ async function checkedOut(
 }
 
 async function stampOf(repository: Repository | undefined, dataFolder: string): Promise<string> {
-  const own = repository === undefined ? [] : ['config', 'HEAD', join('logs', 'HEAD')];
-  const paths = [
-    ...own.map((name) => join(repository?.common ?? '', name)),
-    ...(repository === undefined ? [] : [join(repository.own, 'HEAD')]),
-    join(dataFolder, REGISTRY_FILE),
-  ];
-  const times = await Promise.all(
-    paths.map((path) =>
-      stat(path).then(
-        ({ mtimeMs, size }) => `${mtimeMs} ${size}`,
-        () => '',
-      ),
+  const { own = '', common = '' } = repository ?? {};
+  const shared = ['config', 'HEAD', join('logs', 'HEAD')].map((name) => join(common, name));
+  const files = repository === undefined ? [] : [...shared, join(own, 'HEAD')];
+  const times = [...files, join(dataFolder, REGISTRY_FILE)].map((path) =>
+    stat(path).then(
+      ({ mtimeMs, size }) => `${mtimeMs} ${size}`,
+      () => '',
     ),
   );
-  return [repository?.common ?? '', ...times].join('\n');
+  return [common, ...(await Promise.all(times))].join('\n');
 }
 
 const NO_COMMIT = /^0+$/;
@@ -614,13 +609,7 @@ export async function subfoldersOf(root: string): Promise<readonly string[]> {
   return found;
 }
 
-interface Contents {
-  readonly folder: string;
-  readonly isOther: boolean;
-  readonly folders: readonly string[];
-}
-
-async function contentsOf(folder: string, isBelow: boolean): Promise<Contents> {
+async function contentsOf(folder: string, isBelow: boolean) {
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
   const isOther = isBelow && entries.some(({ name }) => name === '.git');
   const folders = entries

@@ -77,16 +77,9 @@ export function withForward(
   from: string,
   to: string,
 ): Registry['forwards'] {
-  const entries = [...Object.keys(forwards), from]
-    .filter((space) => space !== to)
-    .map(
-      (space) =>
-        [
-          space,
-          spaceNow({ forwards }, space) === from ? to : spaceNow({ forwards }, space),
-        ] as const,
-    );
-  return Object.fromEntries(entries);
+  const spaces = [...Object.keys(forwards), from].filter((space) => space !== to);
+  const after = (now: string): string => (now === from ? to : now);
+  return Object.fromEntries(spaces.map((space) => [space, after(spaceNow({ forwards }, space))]));
 }
 
 /** Returns the short names of spaces, unique among all projects of this machine and the `others`. */
@@ -184,7 +177,7 @@ function bounded(project: KnownProject): KnownProject {
 function projectFrom(value: Readonly<Record<string, unknown>>): KnownProject {
   const texts = (name: string): readonly string[] => asList(value[name]).map(asText);
   return {
-    space: isRecord(value) ? asText(value['space']) : '',
+    space: asText(value['space']),
     identities: texts('identities').filter((one) => one !== ''),
     head: asText(value['head']),
     commits: texts('commits').filter((one) => /^[0-9a-f]{40,64}$/.test(one)),

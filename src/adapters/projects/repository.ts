@@ -130,19 +130,13 @@ interface Head {
   readonly commit: string;
 }
 
-/** `own`: the folder with the HEAD of a working tree. `common`: the folder with the branches of its repository. */
-interface HeadPlace {
-  readonly own: string;
-  readonly common: string;
-}
-
 const REF_BYTES_MAX = 1024;
 const PACKED_BYTES_MAX = 256 * 1024;
 export const COMMIT_HASH = /\b[0-9a-f]{40}(?:[0-9a-f]{24})?\b/g;
 const REF = /^ref: (refs\/[^\s\p{Cc}\p{Cf}<>]{1,250})\s*$/u;
 const BRANCHES = 'refs/heads/';
 
-export async function readHead({ own, common }: HeadPlace): Promise<Head> {
+export async function readHead({ own, common }: Pick<Repository, 'own' | 'common'>): Promise<Head> {
   const head = await readBounded(join(own, 'HEAD'), REF_BYTES_MAX);
   const ref = REF.exec(head)?.[1];
   if (ref === undefined) return { branch: undefined, commit: firstHash(head) };
