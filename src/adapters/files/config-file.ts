@@ -1,3 +1,4 @@
+import type { BigIntStats } from 'node:fs';
 import { type FileHandle, lstat, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { shellQuote } from '../../core/foreign/shell-quote.ts';
@@ -86,23 +87,7 @@ export async function repairModes(folder: string, kind?: FolderKind): Promise<re
   return repaired;
 }
 
-/** Returns the stamp of the file at this path; '' if there is none. */
-async function stampAt(path: string): Promise<string> {
-  try {
-    return stampOf(await lstat(path, { bigint: true }));
-  } catch {
-    return '';
-  }
-}
-
-interface Stamped {
-  readonly ino: bigint;
-  readonly size: bigint;
-  readonly mtimeNs: bigint;
-  readonly ctimeNs: bigint;
-}
-
-function stampOf({ ino, size, mtimeNs, ctimeNs }: Stamped): string {
+function stampOf({ ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
   return `${ino}:${size}:${mtimeNs}:${ctimeNs}`;
 }
 
@@ -166,10 +151,6 @@ function placeOf(text: string, position: number): string {
  */
 const PERIOD_MS = 250;
 
-interface ConfigWatch {
-  close(): void;
-}
-
 /**
  * Watches the configuration file, and reports a change within a second. It polls the file's stamp: events of the system
  * get lost when a folder is replaced, on network disks, and when the system has run out of watches. `stamp`: the stamp
@@ -178,12 +159,12 @@ interface ConfigWatch {
 export function watchConfig(
   file: { readonly path: string; readonly stamp: string },
   onChange: () => void,
-): ConfigWatch {
+): { close(): void } {
   let reported = file.stamp;
   let previous = file.stamp;
   let isLooking = false;
   const look = async (): Promise<void> => {
-    const now = await stampAt(file.path);
+    const now = await lstat(file.path, { bigint: true }).then(stampOf, () => '');
     const isSettled = now === previous;
     previous = now;
     if (!isSettled || now === reported) return;

@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { access, lstat, open, readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { LooseMode } from './config-file.ts';
-import { codeOf } from './file-error.ts';
+import { codeOf, succeeds } from './file-error.ts';
 import {
   FILE_MODE,
   isOwn,
@@ -54,11 +54,8 @@ export async function findUnwritable(folder: string): Promise<string | undefined
 }
 
 async function nearestFolder(folder: string): Promise<string> {
-  const isThere = await lstat(folder).then(
-    () => true,
-    () => false,
-  );
-  return isThere || dirname(folder) === folder ? folder : nearestFolder(dirname(folder));
+  const isEnd = dirname(folder) === folder || (await succeeds(lstat(folder)));
+  return isEnd ? folder : nearestFolder(dirname(folder));
 }
 
 /** Restricts modes that are too open. Returns the changed paths. */

@@ -18,6 +18,14 @@ export function folderHint(code: string): string {
 
 const FULL: readonly string[] = ['ENOSPC', 'EDQUOT'];
 
+/** Resolves to true if the work succeeds, and to false if it rejects. */
+export async function succeeds(work: Promise<unknown>): Promise<boolean> {
+  return work.then(
+    () => true,
+    () => false,
+  );
+}
+
 /** Returns the code of an error, such as 'EACCES'; '' if it has none. */
 export function codeOf(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : '';

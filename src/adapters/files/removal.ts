@@ -1,6 +1,6 @@
 import { lstat, readdir, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { codeOf, FileError } from './file-error.ts';
+import { codeOf, FileError, succeeds } from './file-error.ts';
 import { isOwn } from './private-folder.ts';
 
 /** Finds and removes the files that svc made in one of its folders, for `svc uninstall`. It never follows a link. */
@@ -66,9 +66,6 @@ export async function removeContents({ folder, own, parents }: FolderContents): 
 
 /** Removes the folder and up to `parents` folders above it, until one is not empty. */
 export async function removeEmptyFolders(folder: string, parents: number): Promise<void> {
-  const isGone = await rmdir(folder).then(
-    () => true,
-    () => false,
-  );
+  const isGone = await succeeds(rmdir(folder));
   if (isGone && parents > 0) await removeEmptyFolders(dirname(folder), parents - 1);
 }

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { lstat, mkdir, open, realpath, rm, rmdir, readdir, readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { codeOf, FileError, folderHint } from '../files/file-error.ts';
+import { codeOf, FileError, folderHint, succeeds } from '../files/file-error.ts';
 import { parseJson } from '../../core/bytes/json-fields.ts';
 import { isOwn, READ_FLAGS, syncFolder, ensurePrivateFolder } from '../files/private-folder.ts';
 import { replaceFile } from '../files/replace-file.ts';
@@ -98,11 +98,7 @@ export async function removeForeignFile(
   });
   if (madeFolder === undefined) return;
   for (let folder = dirname(path); folder.startsWith(madeFolder); folder = dirname(folder)) {
-    const isGone = await rmdir(folder).then(
-      () => true,
-      () => false,
-    );
-    if (!isGone) return;
+    if (!(await succeeds(rmdir(folder)))) return;
   }
 }
 
@@ -143,18 +139,11 @@ async function targetOf(named: string): Promise<string | undefined> {
 async function missingFolderOf(folder: string): Promise<string | undefined> {
   let missing: string | undefined;
   let at = folder;
-  while (!(await exists(at)) && dirname(at) !== at) {
+  while (!(await succeeds(lstat(at))) && dirname(at) !== at) {
     missing = at;
     at = dirname(at);
   }
   return missing;
-}
-
-async function exists(path: string): Promise<boolean> {
-  return lstat(path).then(
-    () => true,
-    () => false,
-  );
 }
 
 function decode(path: string, bytes: Buffer): string {
@@ -188,18 +177,16 @@ export class UndoRecords {
     return withFileLock(join(this.#folder, 'write.lock'), work);
   }
 
-  /** Returns the parsed record; undefined if it is missing or unreadable. */
-  async #read(name: string): Promise<unknown> {
-    const text = await this.#readText(this.#recordPath(name));
-    return text === undefined ? undefined : parseJson(text);
-  }
-
+  /** Returns the name of each record with the parsed record; undefined for one that is missing or no JSON. */
   async all(): Promise<readonly (readonly [string, unknown])[]> {
     const files = (await readdir(this.#folder).catch((): string[] => [])).toSorted();
-    const names = files
+    const records = files
       .filter((file) => file.endsWith('.json'))
-      .map((file) => file.slice(0, -'.json'.length));
-    return Promise.all(names.map(async (name) => [name, await this.#read(name)] as const));
+      .map(async (file) => {
+        const text = await this.#readText(join(this.#folder, file));
+        return [basename(file, '.json'), parseJson(text ?? '')] as const;
+      });
+    return Promise.all(records);
   }
 
   /** Returns the file's text before the change; undefined if there is no backup. */
