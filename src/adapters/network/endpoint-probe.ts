@@ -3,6 +3,7 @@ import { isIP } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { type AddressClass, classOf, mayResolve } from './addresses.ts';
 import { codeOf } from '../files/file-error.ts';
+import { within } from '../within.ts';
 import { connectorTo, type Way, type Trust, NetworkProxyError } from './pinned-connector.ts';
 import type { NetworkProxy } from '../../core/settings/network-proxy.ts';
 
@@ -64,10 +65,8 @@ export async function probeEndpoint(
 }
 
 async function resolved(host: string): Promise<readonly string[]> {
-  const late = new Promise<never>((_resolve, reject) => {
-    setTimeout(() => reject(new Error('late')), LOOKUP_MS).unref();
-  });
-  const found = await Promise.race([lookup(host, { all: true, verbatim: true }), late]);
+  const found = await within(LOOKUP_MS, lookup(host, { all: true, verbatim: true }));
+  if (found === undefined) throw new Error('The name look-up is late.');
   return found.map(({ address }) => address);
 }
 

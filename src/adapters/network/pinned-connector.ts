@@ -140,11 +140,7 @@ export class NetworkProxyError extends Error {
 
 /** Explains an error code of the network proxy; undefined for any other code. */
 export function proxyFaultText(code: string): string | undefined {
-  return isFault(code) ? FAULTS[code] : undefined;
-}
-
-function isFault(code: string): code is NetworkProxyFault {
-  return Object.hasOwn(FAULTS, code);
+  return Object.entries(FAULTS).find(([known]) => known === code)?.[1];
 }
 
 /**
@@ -163,8 +159,8 @@ const ANSWER_MS = 8000;
 
 /**
  * Returns a connector that opens sockets to one upstream through a network proxy: CONNECT, and inside the tunnel TLS to
- * the upstream. With TLS the network proxy sees only the host's name and port, and its own credentials. It looks up the
- * name, so svc can check an address only if the URL contains one.
+ * the upstream. With TLS the network proxy sees only the host's name and port, and its own credentials. The network
+ * proxy looks up the name, so svc can check an address only if the URL contains one.
  */
 function tunnelConnector(
   { proxy, rule }: { readonly proxy: NetworkProxy; readonly rule: AddressRule },

@@ -165,7 +165,10 @@ interface Settle {
 class PendingAnswer implements Dispatcher.DispatchHandler, UpstreamAnswer {
   readonly #settle: Settle;
   readonly #signal: AbortSignal;
-  readonly #onSignal = (): void => this.#stop();
+  readonly #onSignal = (): void => {
+    this.#settle.reject(this.#signal.reason);
+    this.abort();
+  };
 
   status = 0;
   headers: readonly string[] = [];
@@ -246,11 +249,6 @@ class PendingAnswer implements Dispatcher.DispatchHandler, UpstreamAnswer {
     this.#signal.removeEventListener('abort', this.#onSignal);
     if (this.status === 0) this.#settle.reject(asProxyError(error));
     this.#sink?.cut();
-  }
-
-  #stop(): void {
-    this.#settle.reject(this.#signal.reason);
-    this.abort();
   }
 }
 

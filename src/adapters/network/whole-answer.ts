@@ -6,7 +6,9 @@ export interface WholeAnswerLimits {
   readonly signal: AbortSignal;
 }
 
-/** Reads a whole body. If it is not whole, returns the reason, and drops the connection. */
+/**
+ * Reads an answer's body. If it cannot be read whole within the limits, returns the reason, and drops the connection.
+ */
 export function wholeBody(
   answer: UpstreamAnswer,
   { bytesMax, signal }: WholeAnswerLimits,

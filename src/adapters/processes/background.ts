@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { closeSync, existsSync, fstatSync, ftruncateSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { makePrivateFolder, openPrivateFile } from '../files/private-files.ts';
@@ -56,10 +56,20 @@ export function startBackground(start: BackgroundStart): Background {
       child.stdin?.on('error', () => resolve()).end(input, resolve);
       if (child.stdin === null) resolve();
     });
-    // An uninstall beside this start may remove the log.
+    // `svc uninstall` may remove the log at the same time.
     const said = (): string =>
       existsSync(path) ? readFileSync(path).subarray(from).toString('utf8') : '';
-    return backgroundOf(child, { said, hasInput });
+    let hasFailed = false;
+    child.on('error', () => {
+      hasFailed = true;
+    });
+    return {
+      pid: child.pid ?? 0,
+      isRunning: () => !hasFailed && child.exitCode === null && child.signalCode === null,
+      said,
+      hasInput,
+      release: () => child.unref(),
+    };
   } finally {
     closeSync(log);
   }
@@ -67,20 +77,4 @@ export function startBackground(start: BackgroundStart): Background {
 
 export function logFile(dataFolder: string): string {
   return join(dataFolder, 'proxy.log');
-}
-
-function backgroundOf(
-  child: ChildProcess,
-  parts: Pick<Background, 'said' | 'hasInput'>,
-): Background {
-  let hasFailed = false;
-  child.on('error', () => {
-    hasFailed = true;
-  });
-  return {
-    pid: child.pid ?? 0,
-    isRunning: () => !hasFailed && child.exitCode === null && child.signalCode === null,
-    ...parts,
-    release: () => child.unref(),
-  };
 }

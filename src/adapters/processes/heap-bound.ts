@@ -14,9 +14,6 @@ const GROWTH_PERCENT = 50;
  */
 const LONG_GROWTH_PERCENT = 300;
 
-/** The value with which V8 uses its own default. */
-const UNBOUND_PERCENT = 0;
-
 /** Input tokens from which a request counts as long: about 400 kB of body. */
 const LONG_TOKENS = 100_000;
 
@@ -41,8 +38,8 @@ const YOUNG_BYTES_MAX = 16 * 1024 * 1024;
 const YOUNG_FACTOR = { grows: 2, stays: 1 };
 
 /**
- * Time for which a replaced bound still applies after the last long request, or after the last busy second. An agent
- * sends its next request within this time.
+ * Time for which LONG_GROWTH_PERCENT still applies after the last long request, and MANY_GROWTH_PERCENT after the last
+ * busy second. An agent sends its next request within this time.
  */
 const LASTS_MS = 60_000;
 
@@ -85,7 +82,8 @@ export class HeapBound {
   close(): void {
     clearTimeout(this.#first);
     if (this.#isBounding) {
-      this.#setFlag(`--heap-growing-percent=${UNBOUND_PERCENT}`);
+      // With 0 V8 uses its own default.
+      this.#setFlag('--heap-growing-percent=0');
       this.#boundYoung(false);
     }
     this.#isBounding = false;
