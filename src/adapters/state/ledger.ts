@@ -50,11 +50,6 @@ interface Unwritten {
   row: LedgerRow;
 }
 
-interface StateLedgerOptions {
-  readonly file: StateFile;
-  readonly writer: StateWriter;
-}
-
 export class StateLedger implements Ledger {
   readonly isShared = false;
   readonly #file: StateFile;
@@ -72,7 +67,7 @@ export class StateLedger implements Ledger {
   #opens = 0;
   #generation = 0;
 
-  constructor({ file, writer }: StateLedgerOptions) {
+  constructor({ file, writer }: { readonly file: StateFile; readonly writer: StateWriter }) {
     this.#file = file;
     this.#writer = writer;
   }
@@ -308,9 +303,9 @@ export function retireBlocks(rows: Statements, isRetired: IsQuoted): number {
 }
 
 /**
- * Changes all blocks that quote one of these records. The last rows are read in the same transaction that writes the
- * row FORGOTTEN_KEY. So every block before this row is changed here, and a process that records a block later reads
- * this row first.
+ * Changes all blocks that quote one of these records. The transaction that reads the last rows also writes the row
+ * FORGOTTEN_KEY. So every block with a lower number is changed here, and a process that records a block later reads the
+ * row first, and then records no forgotten text.
  */
 function changeBlocks(
   rows: Statements,

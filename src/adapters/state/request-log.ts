@@ -152,28 +152,13 @@ export class RequestTable {
   }
 
   sum({ since, until = Number.MAX_SAFE_INTEGER }: SumFilter): RequestSum[] {
-    return this.#rows
-      .all<SumRow>(SUM_SQL, since, until)
-      .map(
-        ({
-          input,
-          output,
-          cacheRead,
-          cacheWrite,
-          paid,
-          direct,
-          dropped,
-          unfit,
-          refused,
-          bySvc,
-          ...sum
-        }): RequestSum => ({
-          ...sum,
-          usage: { input, cacheRead, cacheWrite, output },
-          price: { paid, direct },
-          thoughts: { dropped, unfit, refused, bySvc },
-        }),
-      );
+    return this.#rows.all<SumRow>(SUM_SQL, since, until).map((row): RequestSum => {
+      const { input, output, cacheRead, cacheWrite, paid, direct, ...rest } = row;
+      const { dropped, unfit, refused, bySvc, ...sum } = rest;
+      const usage = { input, cacheRead, cacheWrite, output };
+      const thoughts = { dropped, unfit, refused, bySvc };
+      return { ...sum, usage, price: { paid, direct }, thoughts };
+    });
   }
 
   /** Finds model requests by the members of the filter, newest first. */

@@ -20,7 +20,7 @@ import type {
 } from '../../ports/memory-desk.ts';
 import type { Pin, MemoryRecord, SpeakerRole } from '../../core/memory/record.ts';
 import { marksOf, ruleDigest } from './recall-marks.ts';
-import { type Conditions, type StoredText, textOf } from './driver.ts';
+import { type Conditions, decoded, type Stored, type StoredText, textOf } from './driver.ts';
 import type { Database } from './database.ts';
 import {
   newestFirst,
@@ -127,11 +127,7 @@ class Desk {
   }
 
   #rulesOf(id: number, space: string): DeskRule[] {
-    const rows = this.#database.all<RuleRow>(RULE_TEXTS, id);
-    const said = rows.map(({ text, is_utf16, ...row }) => ({
-      ...row,
-      text: textOf({ text, is_utf16 }),
-    }));
+    const said = this.#database.all<RuleRow>(RULE_TEXTS, id).map(decoded);
     const held = new Set(rulesInForce(said).map(({ text }) => text));
     const marks = marksOf(this.#database).rules([{ id }]);
     const known = new Set<string>();
@@ -213,11 +209,7 @@ function ruleId(space: string, text: string): string {
     .slice(0, 2 + ID_CHARS);
 }
 
-interface RuleRow extends StoredText {
-  readonly ref: string;
-  readonly at: number;
-  readonly client: string;
-}
+type RuleRow = Stored<Pick<DeskRecord, 'text' | 'ref' | 'at' | 'client'>>;
 
 const RULE_SPACES = 'SELECT id, name FROM spaces WHERE name = ?1 OR ?1 IS NULL ORDER BY name';
 const RULE_TEXTS = `SELECT r.ref, r.text, r.is_utf16, r.at, r.client FROM records r

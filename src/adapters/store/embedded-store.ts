@@ -169,8 +169,8 @@ async function warm(client: StoreCaller): Promise<void> {
 }
 
 /**
- * Bounds of a transaction that stores captures, because other processes wait for it. It holds the lock for 2 ms and a
- * sync of the disk. A longer text has a transaction of its own: 12 ms for 32 kB.
+ * Bounds of a transaction that stores captures. Other processes wait while it holds the lock, for 2 ms and a sync of
+ * the disk. A text of more than `sizeMax` characters has a transaction of its own: 12 ms for 32 kB.
  */
 const BATCHES = {
   countMax: 8,
@@ -202,10 +202,7 @@ interface EmbeddedMemoryParts {
 class EmbeddedMemory implements Memory {
   readonly supports = { kind: 'embedded', read: true, write: true } as const;
   readonly #client: StoreCaller;
-  readonly #mirror: OutputMirror;
-  readonly #proofs: ProofState;
-  readonly #settle: EmbeddedMemoryParts['settle'];
-  readonly #report: EmbeddedMemoryParts['report'];
+  readonly #parts: EmbeddedMemoryParts;
   /** The state of the unfinished forgetting that the last call of endInterrupted() found; see forgetting.ts. */
   #unended = '';
   /** The files' state at the last call of endInterrupted(); see ProofState.changes. */
@@ -228,12 +225,9 @@ class EmbeddedMemory implements Memory {
   readonly outputSpaces = (limit: number): Promise<readonly string[]> =>
     this.#client.call('outputSpaces', limit);
 
-  constructor({ client, mirror, settle, proofs, report }: EmbeddedMemoryParts) {
-    this.#client = client;
-    this.#proofs = proofs;
-    this.#mirror = mirror;
-    this.#settle = settle;
-    this.#report = report;
+  constructor(parts: EmbeddedMemoryParts) {
+    this.#client = parts.client;
+    this.#parts = parts;
   }
 
   async capture(
@@ -254,7 +248,7 @@ class EmbeddedMemory implements Memory {
     signal: AbortSignal,
     progress?: (forgotten: number, all: number) => void,
   ): Promise<number> {
-    await this.#settle();
+    await this.#parts.settle();
     const all = await this.#client.call('beginForget', filter, signal);
     try {
       await this.#forgetBegun(signal, (done) => progress?.(Math.min(done, all), all));
@@ -267,14 +261,14 @@ class EmbeddedMemory implements Memory {
 
   /** Erases deleted texts from all files. If another program reads one of them, endInterrupted() does it later. */
   async endForgetting(): Promise<void> {
-    const failure = await this.#mirror.sweep().catch((cause: unknown) => {
+    const failure = await this.#parts.mirror.sweep().catch((cause: unknown) => {
       const message = 'svc forgot a tool output, but could not remove its file.';
       return new MemoryError('unavailable', message, { cause });
     });
     const last = await this.#client.call('emptyForgotten', undefined);
     for (let attempt = 1; !(await this.#erase(last)); attempt += 1) {
       if (attempt === ERASE_ATTEMPTS) {
-        this.#report(READ_BY_OTHERS);
+        this.#parts.report(READ_BY_OTHERS);
         break;
       }
       await sleep(ERASE_REST_MS);
@@ -285,7 +279,7 @@ class EmbeddedMemory implements Memory {
   /** Finishes a forgetting that an earlier process has begun. Call it once, when `state.db` exists. */
   async begin(): Promise<void> {
     const unended = await this.#client.call('unended', undefined);
-    this.#proofs.begin();
+    this.#parts.proofs.begin();
     if (unended !== '') await this.#endBegun();
   }
 
@@ -295,7 +289,7 @@ class EmbeddedMemory implements Memory {
    */
   async endInterrupted(): Promise<void> {
     this.#pause = Math.max(0, this.#pause - 1);
-    const changes = this.#proofs.changes();
+    const changes = this.#parts.proofs.changes();
     // If nothing has changed, do not wake an idle worker.
     if (this.#pause > 0 || (this.#unended === '' && changes === this.#changes)) return;
     this.#changes = changes;
@@ -308,7 +302,7 @@ class EmbeddedMemory implements Memory {
 
   async #endBegun(): Promise<boolean> {
     await this.#forgetBegun();
-    await this.#mirror.sweep();
+    await this.#parts.mirror.sweep();
     return this.#erase(await this.#client.call('emptyForgotten', undefined));
   }
 
@@ -342,7 +336,7 @@ class EmbeddedMemory implements Memory {
   }
 
   holdVersion(): number | undefined {
-    return this.#proofs.version();
+    return this.#parts.proofs.version();
   }
 
   /**
@@ -354,21 +348,22 @@ class EmbeddedMemory implements Memory {
     await this.endForgetting();
   }
 
-  /** Removes files whose output no longer exists, as after a kill between the two deletions. */
+  /** Removes files whose output no longer exists, as after a kill between the deletion of a row and of its file. */
   sweepFiles(): Promise<void> {
-    return this.#mirror.sweep();
+    return this.#parts.mirror.sweep();
   }
 
   /** Writes these outputs as files, for clients in a read-only sandbox. Returns at once. */
   keepFiles(space: string, digests: readonly string[]): void {
-    this.#mirror.keep(space, digests);
+    this.#parts.mirror.keep(space, digests);
   }
 
   async close(): Promise<void> {
-    await this.#mirror.close();
+    await this.#parts.mirror.close();
     // The last connection that closes a file empties its log. On Node 20 a connection ends only when its statements are
     // garbage-collected, so empty the log explicitly.
-    if (this.#proofs.close()) await this.#client.call('emptyLog', undefined).catch(() => undefined);
+    if (this.#parts.proofs.close())
+      await this.#client.call('emptyLog', undefined).catch(() => undefined);
     await this.#client.close();
   }
 }

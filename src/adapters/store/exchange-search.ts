@@ -586,7 +586,7 @@ class SessionSearch {
       .slice(0, LIKE_MAX);
     const read = yield* this.#reader.texts([...like, ...ends]);
     const texts = read.flatMap((one) => one ?? []);
-    // A title is the user's request, so unverified texts give none.
+    // A title is a request of the user, so a text that may not be the user's gives none.
     return texts.map((one) => (one.isUnverified ? { ...one, asked: '' } : one));
   }
 }

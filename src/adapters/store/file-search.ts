@@ -290,14 +290,14 @@ const SIDE = (isBeyond: '<' | '>', order: string): string => {
   const some = (condition: string): string => `SELECT id, position FROM (SELECT p.id, p.position
     FROM passages p WHERE p.conversation = c.conversation AND ${condition}
     ORDER BY p.position ${order}, p.id ${order} LIMIT ?2)`;
-  // Passages with the same position are selected apart: a prompt that is sent again has the positions of the first one,
-  // and SQLite would otherwise read all of them one by one.
+  // Passages with the same position have a query of their own. A prompt that is sent again has the positions of the
+  // first one, and a single query would read all these passages one by one.
   return `${some(`p.position = c.position AND p.id ${isBeyond} c.id`)}
     UNION ALL ${some(`p.position ${isBeyond} c.position`)}`;
 };
 
-// Reads only ids, which the index has, and all windows in one query. The passages are read once afterwards. A query for
-// each passage with all its columns would take 40 us.
+// One query reads the ids of all windows, from the index alone, and passages() then reads each passage once. A query
+// with all columns for each window would take 40 us.
 const WINDOWS = `SELECT c.id, (SELECT group_concat(id) FROM (
     SELECT id FROM (${SIDE('<', 'DESC')} UNION ALL SELECT c.id, c.position UNION ALL ${SIDE('>', 'ASC')})
     ORDER BY position, id)) AS around

@@ -12,7 +12,7 @@ import type { Database } from './database.ts';
  */
 export function noteForgetting(database: Database, refs: readonly string[] = []): void {
   const sql = 'INSERT INTO forgetting (ref) VALUES (?)';
-  // The note with an empty reference, which no record has, makes sure that the files are erased.
+  // The note with an empty reference, which no record has, asks to erase the files even if `refs` is empty.
   for (const ref of ['', ...refs]) database.run(sql, ref);
 }
 

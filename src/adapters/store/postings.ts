@@ -102,7 +102,10 @@ export class SpacePostings {
       if (found < REMEMBERED_MIN) {
         this.#frequencies.set(term, found);
         this.#lists.set(term, places);
-      } else yield* this.#countMany(term);
+      } else {
+        // A term with more than POSTINGS_MAX passages is too frequent to be searched, so count no further.
+        this.#setFrequency(term, yield* this.#source.countTerm(this.space, term, COUNT_MAX));
+      }
     }
   }
 
@@ -127,11 +130,6 @@ export class SpacePostings {
     const read = unknown.length === 0 ? [] : yield* this.#source.placesOf(this.space, unknown, 0);
     for (const [place, term] of unknown.entries()) this.#lists.set(term, read[place] ?? NO_PLACES);
     return terms.map((term) => this.#lists.of(term) ?? NO_PLACES);
-  }
-
-  // A term with more than POSTINGS_MAX passages is too frequent to be searched, so count no further.
-  *#countMany(term: string): Steps<void> {
-    this.#setFrequency(term, yield* this.#source.countTerm(this.space, term, COUNT_MAX));
   }
 
   #setFrequency(term: string, count: number): void {

@@ -62,7 +62,7 @@ export interface RecallSource {
 export interface HolderLimits {
   /** Bound on the passages of each term, newest first. */
   readonly most: number;
-  /** The number of the space's newest passages that are searched for them. */
+  /** Bound on the space's newest passages that are searched for the terms. */
   readonly among: number;
 }
 

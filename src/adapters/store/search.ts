@@ -49,7 +49,7 @@ const DATED_MAX = 24;
 
 interface Context {
   readonly question: RecallQuestion;
-  /** Returns the analysed question. Only a chat needs it: it takes longer than an agent's whole recall. */
+  /** Analyses the question at its first call. Only a chat does so: it takes longer than an agent's whole recall. */
   readonly asked: () => Question;
   readonly spaces: readonly Space[];
   readonly passages: number;

@@ -50,7 +50,7 @@ const REPEATABLE: ReadonlySet<StoreCallName> = new Set<StoreCallName>([
   'capture',
   'keepProvenance',
 ]);
-/** How long such a call waits for another process's lock before the worker answers the calls that came meanwhile. */
+/** How long one of these writes waits for another process's lock before the worker answers waiting calls. */
 const LOCK_MS = 50;
 
 /** How long a statement on `state.db` waits for a lock, which the event loop holds for less than a millisecond. */
@@ -228,9 +228,10 @@ export class Store {
    * long: then each VACUUM would lengthen the file's log by the size of the file.
    */
   #eraseForgotten(database: Database, last: number): boolean {
-    const inBoth = (work: (file: DatabaseFile) => boolean): boolean =>
-      (!this.#state.isThere || this.#onState(work)) && work(database);
-    const isErased = inBoth(emptyLog) && inBoth(vacuum) && inBoth(emptyLog);
+    const inBoth = (work: (file: Pick<Statements, 'emptyLog' | 'exec'>) => unknown): boolean =>
+      (!this.#state.isThere || this.#onState(work) !== false) && work(database) !== false;
+    const emptyLogs = (): boolean => inBoth((file) => file.emptyLog());
+    const isErased = emptyLogs() && inBoth((file) => file.exec('VACUUM')) && emptyLogs();
     if (isErased) endForgetting(database, last);
     return isErased;
   }
@@ -338,17 +339,6 @@ function captureAll(
   );
   const [saidNext, keptNext] = [said.values(), kept.values()];
   return given.map((record) => (isSpoken(record) ? saidNext : keptNext).next().value ?? 'rejected');
-}
-
-type DatabaseFile = Pick<Statements, 'emptyLog' | 'exec'>;
-
-function emptyLog(file: DatabaseFile): boolean {
-  return file.emptyLog();
-}
-
-function vacuum(file: DatabaseFile): true {
-  file.exec('VACUUM');
-  return true;
 }
 
 interface Tables {
