@@ -9,14 +9,8 @@ import type {
 import type { AgentFacts, RecalledExchange, RecalledSession } from '../core/recall/agent-facts.ts';
 import type { Provenance } from './provenance.ts';
 
-export type {
-  MemoryRecord,
-  RecalledPassage,
-  SpeakerRole,
-  SpokenRecord,
-  StoredRecord,
-} from '../core/memory/record.ts';
-export type { AgentFacts, RecalledExchange, RecalledSession } from '../core/recall/agent-facts.ts';
+export type { MemoryRecord, RecalledPassage, SpeakerRole, SpokenRecord, StoredRecord };
+export type { AgentFacts, RecalledExchange, RecalledSession };
 
 /**
  * Stores memories. The embedded store, the client of a memory service and the tests' fake implement this contract, and
