@@ -3,15 +3,17 @@ import type { Clock } from '../ports/clock.ts';
 import type { Report } from '../ports/report.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Adapters that both the proxy and the service use. */
+/** Parts with which svc and svc-service compose their programs: a clock, request ids and warnings. */
 
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
 };
 
-// Returns an id with 90 random bits. It takes them from a UUID, because Node makes the random bytes for UUIDs in
-// advance; making them singly takes 20 us.
+/**
+ * Returns an id with 90 random bits, the beginning of a UUID. Node makes the random bytes of many UUIDs in advance; one
+ * call for random bytes takes 20 us.
+ */
 export function newRequestId(): string {
   return `req_${randomUUID().replaceAll('-', '').slice(0, 24)}`;
 }

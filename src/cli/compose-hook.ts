@@ -16,17 +16,16 @@ import type { OwnBlocks } from '../core/recall/own-blocks.ts';
 import { HookMemory, type PlacedAt } from '../proxy/hook-memory.ts';
 import { systemClock } from './compose-common.ts';
 
-/** Opens the memory for one hook that no proxy answers. */
-
+/** The memory, opened for one call of a client's hook while no proxy runs. */
 export interface HookStore {
   readonly ledger: Ledger;
   readonly outbox: Outbox;
   readonly projects: Projects;
   answer(request: HookRequest): Promise<string>;
   /**
-   * Stores a tool's output, and returns its reference if the memory then returns the same text. Returns undefined if it
-   * does not, or if the text may not be stored: it has a secret, its project has no memory, or memories are in a
-   * service.
+   * Stores a tool's output, reads it back, and returns its reference. Returns undefined if the text read is different.
+   * Stores nothing and returns undefined if the text has a secret, if memory is off for its project, or if memories are
+   * in a service.
    */
   keepOutput(
     text: string,
@@ -34,11 +33,11 @@ export interface HookStore {
     client: string,
   ): Promise<string | undefined>;
   /**
-   * Returns what identifies svc's blocks: the hook key, and with `areListed` the blocks of the session, for a client
-   * without a readable transcript.
+   * Returns what identifies svc's blocks in a text: the hook key, and with `areListed` also the blocks of the session.
+   * A client whose transcript svc cannot read needs the list.
    */
   ownBlocks(session: string, areListed: boolean): Promise<OwnBlocks>;
-  /** Returns which blocks the proxy has placed in this session, by prompt. */
+  /** Returns the blocks that the proxy has placed in this session, by the prompt in which each stands. */
   placedAt(session: string, prompts: readonly string[]): Promise<PlacedAt>;
   close(): Promise<void>;
 }
@@ -47,7 +46,7 @@ export interface HookStoreOptions {
   readonly dataFolder: string;
   readonly settings: ProxySettings;
   readonly memory: MemorySettings;
-  /** Deadline of an answer, in milliseconds; undefined: the default of HookMemory. */
+  /** Deadline of the hook's answer, in milliseconds; undefined: the default of HookMemory. */
   readonly answerMs?: number;
 }
 
@@ -114,7 +113,7 @@ export async function openHookStore(options: HookStoreOptions): Promise<HookStor
   };
 }
 
-/** Deadline of storing an output, while user and model wait. After it, the output stays whole in the prompt. */
+/** Deadline of keepOutput() in milliseconds, while user and model wait. After it the prompt keeps the whole output. */
 const KEEP_MS = 600;
 
 /** Ignores warnings, because a hook cannot show them to the user. */

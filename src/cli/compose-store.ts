@@ -21,22 +21,22 @@ import type { Memory } from '../ports/memory.ts';
 import type { RequestLog } from '../ports/request-log.ts';
 import { configError } from './setup/load-config.ts';
 
-/** The store as commands use it. A proxy may use it at the same time. */
+/** The store as commands use it. A running proxy may have the same files open. */
 export interface CliStore {
   readonly memory: Memory;
   readonly requests: RequestLog;
   readonly ledger: Ledger;
-  /** The files that memories are about; undefined with a memory service, which knows none. */
+  /** Reads the files that memories are about; undefined with a memory service, which does not know these files. */
   readonly code?: { readonly reader: Code; readonly provenance: ProvenanceStore } | undefined;
   /** The operations for managing memories; undefined with a memory service. */
   readonly desk?: MemoryDesk | undefined;
-  /** Reads a left-out output from its file, even if the store may not be opened. */
+  /** Reads a left-out output from its file in `outputs/`, which works even where the database cannot be opened. */
   readOutput(ref: string): string | undefined;
   close(): Promise<void>;
 }
 
 export interface StoreOptions {
-  /** The environment, which leads to the configuration and so to the memory; undefined: the one on this machine. */
+  /** Variables that say where the configuration is, which says where memories are. Undefined: on this machine. */
   readonly environment?: Environment;
   /** True if the command only reads: then it creates no store. */
   readonly isReader?: boolean;
@@ -71,7 +71,7 @@ export async function openStoreForCli(
   };
 }
 
-/** Says whether the folder has no store. False if that cannot be known; then opening the store reports the problem. */
+/** Says whether the folder has no store. False on an error, which opening the store then reports. */
 function hasNoStore(folder: string): boolean {
   try {
     if (!isThere(folder)) return true;
@@ -90,7 +90,7 @@ function isThere(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
-/** Returns a temporary folder for an empty store; undefined if there is no place for temporary files. */
+/** Makes a temporary folder for an empty store; undefined if there is no place for temporary files. */
 function passingFolder(): string | undefined {
   try {
     return mkdtempSync(join(tmpdir(), 'svc-empty-'));
@@ -99,7 +99,7 @@ function passingFolder(): string | undefined {
   }
 }
 
-/** Deadline of a call for which a user waits at the command line. */
+/** Deadline of a recall for which a user waits at the command line, in milliseconds. */
 const PATIENCE_MS = 10_000;
 
 async function openHosted(
@@ -118,7 +118,7 @@ async function openHosted(
 async function memorySettings(environment: Environment): Promise<MemorySettings | undefined> {
   const file = await readConfigFile(configFolder(environment));
   if (file === undefined) return undefined;
-  // If a variable with a key is not set here, `settings` is undefined, and there is no key to mask.
+  // `settings` is undefined if the variable of a provider's key is not set here. Then there is no such key to mask.
   const { settings } = parseConfig(file.value, environment);
   const { access } = parseAccess(file.value, environment);
   const { memory, problems } = parseMemory(file.value, environment);
@@ -127,7 +127,7 @@ async function memorySettings(environment: Environment): Promise<MemorySettings 
   return memory;
 }
 
-/** Opens the store on this machine, wherever the configuration says that memories are. */
+/** Opens the store on this machine, even if the configuration names a memory service. */
 export function openLocalStore(folder: string, report: (line: string) => void): LocalStore {
   return openEmbeddedStore({ folder, report });
 }

@@ -26,7 +26,7 @@ import { moveSpaceIn } from './memory/spaces.ts';
 import { systemClock } from './compose-common.ts';
 import type { LiveSettings } from '../proxy/upstream-choice.ts';
 
-/** What the server of the page needs. This file is a bundle that a proxy loads only when somebody opens the page. */
+/** What the server of the page needs. This file is a bundle, which a proxy loads at the first request of the page. */
 export interface UiParts {
   readonly settings: Settings;
   readonly dataFolder: string;
@@ -99,7 +99,7 @@ function withoutKeys(check: HealthCheck): HealthCheck {
 
 async function storeFacts({ store, settings, dataFolder }: UiParts): Promise<StoreAnswer> {
   const { records, passages, bytes, driver, sqliteVersion } = await store.health();
-  // These are the spaces with at least one memory.
+  // A space without a memory has no shelf.
   const shelves = await store.desk.shelves();
   const waiting = findWaiting(dataFolder).reduce((sum, one) => sum + one.records, 0);
   return {
@@ -115,7 +115,7 @@ async function storeFacts({ store, settings, dataFolder }: UiParts): Promise<Sto
   };
 }
 
-/** Bound on the pages that are checked: 5,000 exchanges in all, because a user waits. */
+/** Bound on pages of 200 exchanges whose files are compared, because a user waits. */
 const STALE_PAGES_MAX = 25;
 
 /** Returns the references of the memories that `svc memory list --stale` would list for a space. */
@@ -126,7 +126,7 @@ async function staleIn(space: string, { store, dataFolder }: UiParts): Promise<r
   return stale.map(({ ref }) => ref);
 }
 
-/** Moves the memories of a space, as `svc memory spaces` does. Its errors are written for users. */
+/** Moves the memories of a space, as `svc memory spaces` does. The page shows a CliError, whose text is for users. */
 async function moveInStore(change: SpaceChange, { dataFolder, store }: UiParts): Promise<void> {
   await moveSpaceIn(store.memory, dataFolder, change).catch((error: unknown) => {
     if (!(error instanceof CliError)) throw error;
@@ -134,9 +134,9 @@ async function moveInStore(change: SpaceChange, { dataFolder, store }: UiParts):
   });
 }
 
-/** Returns the folder of the page's files. It is beside the bundles, in whichever of them this code is. */
+/** Returns the folder of the page's files: `dist/ui`. This code runs from `dist`, a folder in it, or `src/cli`. */
 function pageFolder(): string {
-  // Keep this expression as it is, because the bundler replaces only this one.
+  // In CommonJS the bundler replaces exactly the words `import.meta.url`.
   const url = import.meta.url;
   const built = url.endsWith('.cjs') ? '../ui' : './ui';
   return fileURLToPath(new URL(url.endsWith('.ts') ? '../../dist/ui' : built, url));

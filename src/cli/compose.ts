@@ -40,11 +40,11 @@ import type { UiParts } from './compose-ui.ts';
 import type { Terminal } from './terminal.ts';
 import { upstreamFor, findUpstream, type LiveSettings } from '../proxy/upstream-choice.ts';
 
-/** Builds the proxy. Only this file gives adapters to its ports. */
+/** Builds the proxy: opens the adapters, and gives them to its handler as ports. */
 
-/** Idle time after the start, in milliseconds, after which svc warms up. */
+/** Time without an open request, in milliseconds, after which a started proxy warms up. */
 const REST_MS = 100;
-/** Longest time that the end of an answer waits until its captures are on disk. A user does not notice it. */
+/** Longest wait of an answer's end for its captures to be on disk, in milliseconds. A user does not notice it. */
 const HOLD_MS = 50;
 
 export interface StartProxyOptions {
@@ -98,7 +98,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
     settings: () => runtime.now.live.proxy,
     projects: new GitProjects(dataFolder),
     texts: TEXTS,
-    // Undefined with a memory service, because it does not know the files of a record.
+    // A memory service does not know the files that a record is about.
     code: isHere ? { reader: new CodeFiles(), provenance: store.provenance } : undefined,
   };
   const handler = new ProxyHandler({
@@ -190,7 +190,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
   };
 }
 
-/** Opens connections and the store in advance, so that the first request is as fast as later ones. */
+/** Opens connections and prepares the store before the first request, so that it is as fast as later ones. */
 function warmAll(runtime: Runtime, store: EmbeddedStore, terminal: Terminal): void {
   runtime.warm();
   void store.warm();
@@ -207,11 +207,11 @@ interface Closable {
   close(): Promise<void>;
 }
 
-/** Returns the page, whose code is loaded when it is first requested, so that other requests never pay for it. */
+/** Returns the page of `svc ui`. Its code is loaded at the first request of the page. */
 function lazyUi(first: UiParts): Closable & {
   open(): Promise<UiDoor>;
   apply(settings: Settings): Promise<void>;
-  /** Ends all links and sessions of the page. */
+  /** Ends all links and sessions of the page. The next open() begins without any. */
   renew(): Promise<void>;
 } {
   let parts = first;
@@ -279,7 +279,10 @@ interface CatalogPlace {
   readonly environment: Environment;
 }
 
-/** Knows the facts of models. For a model that is not in svc's own table it opens the catalog of all models. */
+/**
+ * Knows prices and limits of models. The first model that is not in svc's own table makes it load the catalog of all
+ * models. Until then such a model has no facts.
+ */
 class ModelCatalog implements Closable {
   readonly #place: CatalogPlace | undefined;
   #opening: Promise<ServedCatalog> | undefined;
@@ -311,7 +314,7 @@ interface ComposedMemory extends Closable {
   readonly outbox: Outbox;
 }
 
-/** Opens the memory. The ledger, the request log and copies of outputs are on this machine in any case. */
+/** Opens the memory. With a memory service, the store on this machine still has the ledger and copies of outputs. */
 async function openMemory(
   { settings, terminal }: StartProxyOptions,
   { runtime, store }: { readonly runtime: Runtime; readonly store: EmbeddedStore },
@@ -420,7 +423,7 @@ function upstreamsOf(generations: readonly Generation[]): ReadonlySet<Upstream> 
   return new Set(all.map(({ upstream }) => upstream));
 }
 
-/** Opens the upstreams. One that has not changed keeps its connections. */
+/** Opens the upstreams of a configuration. An upstream with unchanged settings keeps its connections. */
 function openUpstreams(
   { upstreams, proxy }: Settings,
   before: LiveSettings | undefined,

@@ -2,7 +2,7 @@ import { dayName, two } from '../core/meter/figures.ts';
 import { CliError } from './cli-error.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Functions that commands share for their options, and for numbers, times and addresses. */
+/** What commands share: reading options, and writing numbers, times and addresses. */
 
 export interface ListOptions {
   readonly space?: string;
@@ -13,7 +13,7 @@ export interface ListOptions {
 /** The default and the maximum of --limit. */
 export const LIST_LIMIT = { fallback: 20, max: 1000 };
 
-/** Parses the number of an option. Throws CliError if it is no number in the range. */
+/** Parses the number of an option. Throws CliError if the text is no whole number in the range. */
 export function limitOf(
   text: string | undefined,
   range: {
@@ -39,7 +39,7 @@ export function count(number: number, noun: string, nouns = `${noun}s`): string 
   return `${number} ${number === 1 ? noun : nouns}`;
 }
 
-/** Returns a share from 0 to 1 as `42 %`, or a dash if there is none. */
+/** Returns a share from 0 to 1 as `42 %`; a dash if there is no share. */
 export function percent(share: number | null | undefined): string {
   return typeof share === 'number' ? `${Math.round(100 * share)} %` : '–';
 }
@@ -61,13 +61,13 @@ const FORMS = ['text', 'json', 'off'] as const;
 interface LineOptions {
   readonly log?: string;
   readonly quiet?: boolean;
-  /** True: print text even without a terminal, because somebody reads the lines later in a log. */
+  /** True: the default is text even without a terminal, because somebody reads the lines later in a log. */
   readonly isLogged?: boolean;
   /** The command whose help describes --log. */
   readonly command: string;
 }
 
-/** Returns the form in which a listener prints requests. Throws CliError for an unknown value of --log. */
+/** Returns how a server prints its requests: one line each, or not at all. Throws CliError for an unknown --log. */
 export function lineForm(
   { log, quiet, isLogged = false, command }: LineOptions,
   terminal: Terminal,
@@ -90,6 +90,7 @@ export function urlOf(
   return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
+/** Returns a port to propose when another program uses this one. */
 export function otherPort(port: number): number {
   return port < 1024 || port === 65_535 ? 8765 : port + 1;
 }

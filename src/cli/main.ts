@@ -15,9 +15,7 @@ import { type CommandContext, type Confirm, scriptPath } from './context.ts';
 import type { Terminal } from './terminal.ts';
 import { COMMANDS } from './program/commands.ts';
 
-/** Declares all commands and runs a command line. */
-
-/** Runs a command line (without node and script), and returns the exit code. */
+/** Runs a command line of svc (without node and script), and returns the exit code. */
 export function run(
   argv: readonly string[],
   context: CommandContext = ofProcess({ asker }),
@@ -25,7 +23,7 @@ export function run(
   return runProgram(argv, declareCommands, undefined, { openStore, ...context });
 }
 
-/** Opens the store, and loads its code for that. */
+/** Opens the store. Its code is loaded only here, because many commands do not need it. */
 const openStore: OpenStore = async (folder, options) =>
   (await import('./compose-store.ts')).openStoreForCli(folder, options);
 
@@ -34,9 +32,8 @@ function asker(isDefault = false): Confirm | undefined {
   if (!input.isTTY || !output.isTTY) return undefined;
   return async (message) => {
     const { Prompts } = await import('./setup/wizard-prompts.ts');
-    // The question is on stderr.
     const prompts = new Prompts({ input, output });
-    // Ctrl-C and Ctrl-D mean no. At Ctrl-D inquirer answers nothing, and svc would end in silence with exit code 0.
+    // Ctrl-C and Ctrl-D mean no. At Ctrl-D inquirer neither answers nor fails, so svc would end with exit code 0.
     const ended = new AbortController();
     const onKey = (_: unknown, key?: { readonly ctrl?: boolean; readonly name?: string }): void => {
       if (key?.ctrl === true && key.name === 'd') ended.abort();
@@ -69,7 +66,7 @@ export const declareCommands: Declare = (program, context, finish) => {
   program.hook('preAction', needFolder);
 };
 
-/** Throws CliError if the current folder was removed: no thread can start there, and svc finds no project. */
+/** Throws CliError if the current folder was removed: then Node starts no thread, and svc finds no project. */
 function needFolder(): void {
   try {
     process.cwd();
@@ -103,7 +100,7 @@ function printHelp(words: readonly string[], program: Command, terminal: Termina
   terminal.out(readFileSync(join(folder, `${topic}.md`), 'utf8').trimEnd());
 }
 
-/** Returns the folder of the documents. npm starts bin/svc.js through a link, so follow it first. */
+/** Returns the folder of the documents. It is found from bin/svc.js, which npm starts through a symbolic link. */
 function docsFolder(): string {
   return join(dirname(realpathSync(scriptPath())), '..', 'docs');
 }

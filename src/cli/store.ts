@@ -7,7 +7,7 @@ import type { CommandContext } from './context.ts';
 /** `log`: the request log on this machine. `memory`: also the memories, here or in a memory service. */
 type Wanted = 'log' | 'memory';
 
-/** Opens the store for a command. `isReader`: see StoreOptions. */
+/** Opens the store for a command. `isReader`: the command only reads, so no store is created. */
 export async function openStore(
   context: CommandContext,
   wanted: Wanted,
@@ -20,7 +20,7 @@ export async function openStore(
   return open(dataFolder(environment), { ...where, isReader, report });
 }
 
-/** Opens the store, runs `work` with it, and closes it. */
+/** Opens the store, runs `work` with it, and closes it. Throws a CliError for an error of the memory. */
 export async function withStore<T>(
   context: CommandContext,
   work: (store: CliStore) => Promise<T>,
@@ -54,7 +54,7 @@ export function readLog<T>(
   return withStore(context, work, 'log', true);
 }
 
-/** Deadline of a call to the memory. The store answers in milliseconds; a service that takes longer is down. */
+/** Deadline of a command's call to the memory, in milliseconds. A memory that takes longer counts as down. */
 export const WAIT_MS = 10_000;
 
 export function deadline(): AbortSignal {

@@ -3,11 +3,12 @@ import picocolors from 'picocolors';
 import { wrapped } from './text-table.ts';
 
 /**
- * Prints; no other code does. stdout is for machines and has only the requested output; stderr is for people. Control
- * characters, and those that change the direction of text, are replaced, so that printed text cannot control a screen.
+ * Prints all output of svc. stdout has only what the command was asked for, often for a program; stderr has messages
+ * for people. In text that svc did not make, control characters and those that change the direction of text are
+ * replaced, so that it cannot control a screen.
  */
 
-/** The members of process.stdout and process.stderr that the terminal uses. */
+/** The members of process.stdout and process.stderr that Terminal uses. */
 export type Output = Pick<WriteStream, 'write'> & {
   readonly isTTY?: boolean;
   readonly columns?: number;
@@ -47,17 +48,17 @@ export class Terminal {
     return this.#stderr.isTTY === true;
   }
 
-  /** Characters in a line of stderr; `fallback` without a screen. */
+  /** Returns the characters in a line of stderr; `fallback` without a screen. */
   noteColumns(fallback: number): number {
     return widthOf(this.#stderr) ?? fallback;
   }
 
-  /** Characters in a line of stdout; `fallback` without a screen. */
+  /** Returns the characters in a line of stdout; `fallback` without a screen. */
   columns(fallback: number): number {
     return widthOf(this.#stdout) ?? fallback;
   }
 
-  /** Lines of stdout's screen; `fallback` without a screen. */
+  /** Returns the lines of stdout's screen; `fallback` without a screen. */
   rows(fallback: number): number {
     return this.#stdout.rows ?? fallback;
   }
@@ -77,7 +78,7 @@ export class Terminal {
     this.#stdout.write('\u001b[?25h\u001b[?1049l');
   }
 
-  /** Prints a line on stdout byte for byte. It is only for text that svc itself made. */
+  /** Prints a line on stdout without replacing a character. Use it only for text that svc itself made. */
   out(line: string): void {
     this.#stdout.write(`${line}\n`);
   }
@@ -131,7 +132,7 @@ export class Terminal {
   }
 }
 
-/** Returns the characters in a line. A terminal that does not know its size, as a serial one, says 0. */
+/** Returns the characters in a line; undefined if they are unknown. A serial terminal may report 0. */
 function widthOf({ columns }: Output): number | undefined {
   return columns === 0 ? undefined : columns;
 }
@@ -140,7 +141,7 @@ function widthOf({ columns }: Output): number | undefined {
 function broken(text: string, output: Output, before = 0): string {
   const columns = widthOf(output);
   if (output.isTTY !== true || columns === undefined) return text;
-  // Reserve columns for the label that precedes the first line; remove them afterwards.
+  // The caller prints a label of `before` characters first, so wrap with a placeholder of that length and cut it off.
   const label = '-'.repeat(before);
   const lines = text.split('\n').flatMap((line) => {
     const indent = /^ */.exec(line)?.[0] ?? '';
@@ -162,8 +163,8 @@ export function printable(text: string): string {
 
 /** Returns the beginning of a text as one line of at most `charsMax` characters. */
 export function oneLine(text: string, charsMax: number): string {
-  // Cut the text first, because a stored tool output may have megabytes. Four times the characters are enough, unless
-  // three quarters of them are spaces.
+  // Cut the text first, because a stored tool output may have megabytes. Four times `charsMax` is enough unless three
+  // quarters are spaces, which the next line joins.
   const start = text.slice(0, charsMax * 4);
   const characters = Array.from(printable(start).replaceAll(/\s+/g, ' ').trim());
   if (characters.length <= charsMax && start.length === text.length) return characters.join('');

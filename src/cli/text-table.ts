@@ -1,11 +1,12 @@
 /** The shape of a table of text. Its cells must be printable and of one line. */
 export interface TableShape {
-  /** Characters of a line. Columns that do not fit completely are left out, the last ones first. */
+  /** Bound on the characters of a line. Columns that do not fit whole are left out, the last ones first. */
   readonly columns: number;
   /** Indexes of the columns that are aligned left. Others are aligned right, as numbers are. */
   readonly left: readonly number[];
 }
 
+/** Returns the rows as lines with aligned columns. */
 export function table(rows: readonly (readonly string[])[], shape: TableShape): readonly string[] {
   const widths: number[] = [];
   for (const row of rows) {
@@ -48,7 +49,7 @@ export function wrapped(text: string, columns: number, indent = ''): readonly st
 
 const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'] as const;
 
-/** Returns a bar. `share`: its part of `columns` characters, from 0 to 1, exact to an eighth of a character. */
+/** Returns a bar whose length is `share`, from 0 to 1, of `columns` characters, exact to an eighth of a character. */
 export function bar(share: number, columns: number): string {
   const eighths = Math.round(Math.min(Math.max(share, 0), 1) * columns * 8);
   return '█'.repeat(Math.floor(eighths / 8)) + (EIGHTHS[eighths % 8] ?? '');
