@@ -49,7 +49,7 @@ export async function loadAccess(environment: Environment): Promise<Access> {
   return access;
 }
 
-/** Returns the settings of the file. Environment variables and flags override them. */
+/** Returns the settings: a flag comes before an environment variable, and this before the file. */
 export function settingsOf(
   file: ConfigFile,
   environment: Environment,
@@ -60,13 +60,13 @@ export function settingsOf(
   return { settings, warnings };
 }
 
-/** Makes an error with one line for each problem. If all problems are of flags, its exit code is 2, for wrong usage. */
+/** Returns an error with a line for each problem. Its exit code is 2, wrong usage, if all problems are in flags. */
 export function configError(path: string, problems: readonly Problem[]): CliError {
   const isUsage = problems.every(isOfFlag);
   return new CliError(problems.map(problemText), hintFor(path, problems), isUsage ? 2 : 1);
 }
 
-/** Returns what the user must do about the problems: set or unset variables if the file itself is right. */
+/** Returns what the user must do: correct the file, or change variables if the file itself is right. */
 function hintFor(path: string, problems: readonly Problem[]): string {
   if (problems.every(isOfFlag)) return 'See: svc start --help';
   if (problems.every((one) => one.path === 'localToken' && !isOfEnvironment(one))) {
@@ -109,12 +109,12 @@ export function warnOf(warnings: readonly Problem[], terminal: Terminal): void {
   for (const warning of warnings) terminal.warn(problemText(warning));
 }
 
-/** Returns the upstreams of the file without validation: their keys may be set only where the proxy runs. */
+/** Returns the upstreams of the file without validation, because the variables of their keys may not be set here. */
 export async function storedUpstreams(environment: Environment): Promise<readonly Draft[]> {
   return upstreamEntries((await requireConfigFile(environment)).value);
 }
 
-/** Returns the variables, in a shell's form, in which the configuration says that keys of providers are. */
+/** Returns the variables with the providers' keys that the configuration names, as a shell writes them. */
 export async function keyVariables(environment: Environment): Promise<readonly string[]> {
   const keys = (await storedUpstreams(environment)).map((one) => namedVariable(one['providerKey']));
   return [...new Set(keys.filter((name) => name !== undefined).map(variableText))];
@@ -128,7 +128,7 @@ export async function storedUpstream(
   return upstreams.find((one) => one['apiStyle'] === apiStyle);
 }
 
-/** Returns the error of a client whose API no provider serves, so that none of its requests could succeed. */
+/** Returns the error for a client whose API no configured provider serves. `login`: its name for `--login`, if any. */
 export function unservedError(title: string, apiStyle: Dialect, login?: string): CliError {
   const subscription =
     login === undefined ? '' : `, or with its subscription: svc setup --yes --login ${login}`;
@@ -138,7 +138,7 @@ export function unservedError(title: string, apiStyle: Dialect, login?: string):
   );
 }
 
-/** Returns a warning that no provider with the client's API style is configured. */
+/** Returns a warning that no provider of this API style is configured. */
 export function missingUpstreamText(apiStyle: Dialect): string {
   const { provider } = apiOf(apiStyle);
   return `No provider for ${apiStyle} is configured. Add one: svc setup --yes --upstream ${provider}`;

@@ -23,24 +23,22 @@ import type { CommandContext } from '../context.ts';
 import { configError, warnOf } from './load-config.ts';
 import type { Terminal } from '../terminal.ts';
 
-/**
- * Changes to the configuration file, from flags or answers. Other members of the file stay unchanged. saveConfig()
- * validates the result as a whole before it writes anything.
- */
+/** Changes to the configuration file, from flags or answers. Members that are not named here stay unchanged. */
 export interface Changes {
   readonly upstreams: readonly UpstreamDraft[];
   /** The changed members of `proxy`. */
   readonly settings: Draft;
   /** The new `memory`; undefined: no change. */
   readonly memory?: Draft;
+  /** The names of upstreams to remove. */
   readonly removed: readonly string[];
   /** True: an upstream may replace another one with the same API style. */
   readonly replace: boolean;
-  /** True if clients get memory through their hooks, which need no provider in svc. */
+  /** True if clients get memory through their hooks. Then a configuration without a provider causes no warning. */
   readonly hooksAlone?: boolean;
 }
 
-/** Writes the changes to the configuration file, and returns its new content. */
+/** Validates the changed configuration as a whole, writes the file, and returns its new content. Throws CliError. */
 export async function saveConfig(changes: Changes, context: CommandContext): Promise<Draft> {
   const folder = configFolder(context.environment);
   let saved: Draft = {};
@@ -66,7 +64,7 @@ export async function saveConfig(changes: Changes, context: CommandContext): Pro
 const RESTART =
   'svc is running, and uses the changed memory or address after a restart: svc stop && svc start --detach';
 
-/** Says whether a changed value needs a restart of a running proxy, which applies all other values at once. */
+/** Says whether the changes need a restart: a running proxy applies all others at once. */
 function needsRestart(before: Draft, after: Draft): boolean {
   const [old, now] = [before, after].map(({ memory, proxy }) => {
     const { host, port } = isRecord(proxy) ? proxy : {};
@@ -75,14 +73,14 @@ function needsRestart(before: Draft, after: Draft): boolean {
   return old !== now;
 }
 
-/** A client whose own settings file now has the settings for svc. */
+/** A client whose own settings file names svc now. */
 export interface StartedClient {
   readonly program: string;
   /** True if the client itself starts the proxy when none runs. */
   readonly startsProxy: boolean;
 }
 
-/** Prints which command the user can type next. */
+/** Prints which command the user can type next. `clients`: those whose settings setup has changed. */
 export function noteNext(
   config: Draft,
   terminal: Terminal,
@@ -109,7 +107,7 @@ export function noteNext(
   terminal.note(`Next: ${programs.length === 0 ? own : `${start}${programs.join(', or ')}`}`);
 }
 
-/** Throws CliError for a file that is no configuration, because an edit would drop its content. */
+/** Throws CliError if the file does not have the shape of a configuration: an edit would drop its content. */
 export function refuseUnusable(file: ConfigFile | undefined): void {
   if (file === undefined) return;
   const shapes = ['config', 'version', 'proxy', 'upstreams'];
@@ -159,10 +157,12 @@ interface Judgement {
   readonly hooksAlone: boolean | undefined;
 }
 
-// Throws CliError for an invalid configuration, and prints warnings. A variable that is missing or different in this
-// shell is no error: the shell that runs `svc start` may have it.
+/**
+ * Throws CliError for an invalid configuration, and prints warnings. A variable that this shell does not have, or that
+ * has a wrong value here, is no error: the shell that runs `svc start` may differ.
+ */
 function judge(draft: Draft, judged: Judgement, { environment, terminal }: CommandContext): void {
-  // Leave out the variables that override settings, because an error in one of them is no error of the file.
+  // Ignore the variables that override settings, because an error in such a variable is no error of the file.
   const { problems, warnings } = parseConfig(draft, withoutSettings(environment));
   const wrong = problems.filter(({ variable, isUnset }) => variable === undefined && !isUnset);
   if (wrong.length > 0) throw notSaved(wrong, judged);
@@ -178,7 +178,7 @@ function judge(draft: Draft, judged: Judgement, { environment, terminal }: Comma
   terminal.warn(`${which} is not set in this shell. svc start needs it in its environment.`);
 }
 
-/** Returns why nothing was saved. A problem that existed before is the file's; any other comes from this change. */
+/** Returns the error for an invalid result. If the file had such a problem before, the hint is to correct the file. */
 function notSaved(wrong: readonly Problem[], { path, before }: Judgement): CliError {
   const known = parseConfig(before, {}).problems.map(problemText);
   const lines = wrong.map(problemText);
@@ -190,7 +190,7 @@ function notSaved(wrong: readonly Problem[], { path, before }: Judgement): CliEr
   return new CliError(lines, hint);
 }
 
-/** Writes a configuration for upstreams of the environment, with the names of the keys' variables. */
+/** Writes the first configuration, for providers whose keys are in variables. The file names only the variables. */
 export async function writeDerivedConfig(
   folder: string,
   upstreams: readonly UpstreamDraft[],
@@ -198,7 +198,7 @@ export async function writeDerivedConfig(
 ): Promise<void> {
   let isWritten = false;
   await updateConfigFile(folder, (old) => {
-    // Another process of svc has created the file meanwhile; keep that one.
+    // Another process of svc may have created the file meanwhile. Then keep it.
     if (isRecord(old?.value)) return old.value;
     isWritten = true;
     return upstreams.reduce<Draft>(putUpstream, newDraft(createLocalToken()));

@@ -24,7 +24,7 @@ import type { CommandContext } from '../context.ts';
 
 export interface UpstreamFlags {
   readonly upstream?: string;
-  /** The name of the variable with the key. The file then contains this name. */
+  /** The name of the variable with the key. The file stores this name instead of a key. */
   readonly keyEnv?: string;
   readonly keyStdin?: boolean;
   readonly baseUrl?: string;
@@ -39,7 +39,7 @@ export interface UpstreamSources {
   readonly listProviders: () => Promise<readonly Provider[]>;
 }
 
-/** Returns the upstreams to write. `draft`: the file's content; its values stay unless a flag sets them. */
+/** Returns the upstreams to write, one for each API style. `draft`: the file, whose values stay unless a flag sets them. */
 export async function chooseUpstreams(
   flags: UpstreamFlags,
   draft: Draft,
@@ -143,7 +143,10 @@ async function keyOf({
   );
 }
 
-/** Returns the key that a flag requests: PREFIX-env names a variable, PREFIX-stdin means that stdin has the key. */
+/**
+ * Returns the key, or the name of its variable, as two options say it: PREFIX-env names a variable, and PREFIX-stdin
+ * means that stdin has the key. Undefined without both.
+ */
 export async function keyGiven(
   prefix: string,
   env: string | undefined,
@@ -158,13 +161,13 @@ export async function keyGiven(
   throw usage(`${prefix}-env: expected the name of an environment variable, not a key.`);
 }
 
-/** Bytes of the longest key. The tokens of service accounts are the longest keys. */
+/** Bound on the bytes of a key. The longest are tokens of service accounts. */
 const KEY_BYTES_MAX = 8192;
 
-/** Reads a key from stdin. `flag` is the option that requested it. */
+/** Reads a key from stdin. `flag`: the option to name in errors. */
 export async function readKey(stdin: CommandContext['stdin'], flag: string): Promise<string> {
   if (stdin === undefined || stdin.isTTY === true) {
-    // A key that the user types here would be visible on the screen.
+    // The screen would show a key that the user types here.
     throw usage(`${flag} reads a key from a pipe or a file, not from the keyboard.`);
   }
   const pieces: Buffer[] = [];

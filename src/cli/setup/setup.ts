@@ -29,10 +29,7 @@ import {
 import { type LoginFacts, LOGINS } from '../../core/http/logins.ts';
 import { LOGIN_STYLES } from '../../core/settings/config-upstreams.ts';
 
-/**
- * Runs `svc setup` with flags: makes or changes the configuration. The result is validated as a whole before anything
- * is written, and members that no flag names stay unchanged.
- */
+/** Runs `svc setup` with flags: makes or changes the configuration. Members that no flag names stay unchanged. */
 
 export interface SetupOptions extends UpstreamFlags, MemoryFlags {
   readonly yes?: boolean;
@@ -72,7 +69,7 @@ export async function setup(options: SetupOptions, sources: UpstreamSources): Pr
   await warnOfAddress(draft ?? {}, saved, context);
 }
 
-/** Warns that clients' files have the earlier address of svc, which overrides the one that `svc run` sets. */
+/** Warns of clients' settings files that still name an earlier address of svc. They override what `svc run` sets. */
 async function warnOfAddress(before: Draft, after: Draft, context: CommandContext): Promise<void> {
   const [old, now] = [before, after].map(storedSettings);
   if (old?.host === now?.host && old?.port === now?.port) return;
@@ -82,6 +79,7 @@ async function warnOfAddress(before: Draft, after: Draft, context: CommandContex
   }
 }
 
+/** The options that need --upstream. */
 const OF_A_PROVIDER = [
   'keyEnv',
   'keyStdin',
@@ -118,17 +116,14 @@ function proxyChanges(flags: ProxyFlags): Draft {
 interface MemoryFlags {
   readonly memory?: string;
   readonly memoryUrl?: string;
-  /** The name of the variable with the service key. The file then contains this name. */
+  /** The name of the variable with the service key. The file stores this name instead of a key. */
   readonly serviceKeyEnv?: string;
   readonly serviceKeyStdin?: boolean;
   /** True: the service's address may be in the user's own network. */
   readonly memoryAllowPrivate?: boolean;
 }
 
-/**
- * Returns the new member `memory` from the flags, or undefined if no flag is about it. Present values stay unless a
- * flag sets them. No flag contains the service key.
- */
+/** Returns the new member `memory`: the flags over the present values. Undefined if no flag is about the memory. */
 async function chooseMemory(
   flags: MemoryFlags,
   draft: Draft,
@@ -155,7 +150,7 @@ async function chooseMemory(
       'Give --service-key-env SVC_SERVICE_KEY (the file then names the variable), or --service-key-stdin.',
     );
   }
-  // The permission to use a private address does not apply to another address.
+  // The permission to use a private address is for that address only.
   const isSame = baseUrl === before['baseUrl'];
   const allowPrivate = memoryAllowPrivate ?? (isSame ? before['allowPrivate'] : undefined);
   return {
@@ -171,7 +166,7 @@ interface LoginOptions extends SetupOptions {
   readonly login: string;
 }
 
-/** What svc prints before the question: the providers' own terms, and what svc does with a login. */
+/** What svc prints before it asks whether to use a login: what svc does with it, and the providers' own terms. */
 export const LOGIN_RISK = [
   'With a login, svc passes on the requests of your own client, on your own machine, with the login that the client sends. svc never logs in. It never reads, stores, refreshes or lends a login.',
   'Your provider decides whether it accepts a client with another base URL. Anthropic’s terms allow a subscription login for Claude Code and claude.ai, and forbid third parties to offer it or to route requests through it for their users. The provider may limit or close an account.',
@@ -188,13 +183,13 @@ export function loginUpstream({ login, baseUrl }: LoginFacts): UpstreamDraft {
 }
 
 /**
- * Runs `svc setup --login claude|codex`: lets svc forward the client's own subscription login. The user must agree
- * knowingly: svc prints the risk first, and `--yes` is no answer.
+ * Runs `svc setup --login claude|codex`: lets svc forward the client's own subscription login. svc prints the risk and
+ * asks; `--yes` does not answer this question.
  */
 export async function setupLogin(options: LoginOptions, context: CommandContext): Promise<void> {
   const { terminal } = context;
   const { login: name, replace = false, flags } = options;
-  // Without a terminal the answer is read from stdin.
+  // Without a terminal stdin has the answer.
   const confirm = context.asker?.();
   const known = Object.values(LOGINS).find(({ login }) => login === name);
   if (known === undefined) throw usage('--login: expected claude or codex.');
@@ -225,6 +220,7 @@ export async function setupLogin(options: LoginOptions, context: CommandContext)
   await warnOfAddress(isRecord(before) ? before : {}, saved, context);
 }
 
+/** The options that `--login` excludes. */
 const NOT_FOR_LOGINS = [
   ...OF_A_PROVIDER,
   'upstream',

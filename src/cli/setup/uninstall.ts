@@ -23,7 +23,7 @@ import { nameBound } from '../proxy/recent-trouble.ts';
 import { stopProxies } from '../proxy/status.ts';
 import { uninstallUnit, unitFileIn } from '../proxy/unit.ts';
 
-/** Runs `svc uninstall`: shows and removes everything that svc made, and restores files of other programs. */
+/** Runs `svc uninstall`: shows and removes everything that svc made, and restores the settings of clients. */
 
 interface UninstallOptions {
   readonly dryRun?: boolean;
@@ -53,7 +53,7 @@ export async function uninstall({ options, context }: Call<UninstallOptions>): P
       return 130;
     }
   }
-  // nameBound() has read `state.db`, beside which SQLite may have created files, so list the files again.
+  // List the files again: nameBound() has read `state.db`, and SQLite may have created files beside it.
   return remove({ ...findings, folders: await ownFolders(options, context.environment) }, context);
 }
 
@@ -105,7 +105,7 @@ async function ownFolders(
   return found.flatMap((contents) => (contents === undefined ? [] : [contents]));
 }
 
-/** Returns the clients' settings files that still have svc's settings. */
+/** Returns the clients' settings files that svc has changed, each with what is needed to restore it. */
 async function changedClientFiles(
   environment: Environment,
   data: string,
@@ -161,7 +161,7 @@ async function remove(
   if (unitFile !== undefined) {
     await uninstallUnit(context);
     const folder = dirname(unitFile);
-    // systemd does not remove this folder when it is empty.
+    // systemd leaves these folders behind when they are empty.
     await removeEmptyFolders(join(folder, 'default.target.wants'), 0);
     await removeEmptyFolders(folder, 1);
   }

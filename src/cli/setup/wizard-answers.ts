@@ -20,7 +20,7 @@ import {
 import { isRecord } from '../../core/bytes/json-fields.ts';
 import type { ProxySettings, Credential } from '../../core/settings/settings.ts';
 
-/** The state of the wizard, what it depends on, and the questions that several parts ask. */
+/** The state of the wizard, and the questions that several of its parts ask. */
 
 export interface WizardDependencies {
   readonly openUpstream: OpenUpstream;
@@ -36,6 +36,7 @@ export interface Answers {
   readonly prompts: Prompts;
   /** The content of the configuration file; undefined if there is none. */
   readonly stored: Draft | undefined;
+  /** The content of the file with the changes so far. */
   readonly draft: Draft;
   readonly changes: Changes;
   /** The clients that get memories through hooks, without a provider in svc. */
@@ -46,14 +47,15 @@ export interface Answers {
   readonly imports?: readonly TranscriptClient[];
 }
 
-/** The clients that the user could choose, and those that the user chose, by their names in `svc run`. */
+/** Which clients will use svc, by their names in `svc run`. */
 export interface Wiring {
+  /** The clients that the user could choose. */
   readonly offered: readonly string[];
-  /** The clients whose settings svc will change, so that they use svc however they are started. */
+  /** The clients that the user chose. svc will change their settings files, so they always use svc. */
   readonly chosen: readonly string[];
 }
 
-/** Describes the configuration in a few lines. Keys are masked. */
+/** Describes the configuration in a few lines, without whole keys. */
 export function summaryOf(draft: Draft, environment: Environment): readonly string[] {
   const proxy = storedSettings(draft);
   const upstreams = Array.isArray(draft['upstreams']) ? draft['upstreams'] : [];
@@ -73,7 +75,7 @@ export function summaryOf(draft: Draft, environment: Environment): readonly stri
   ];
 }
 
-/** Returns the settings of the file, without the variables of this shell that override them. */
+/** Returns the proxy's settings in the file. Variables of this shell do not override them here. */
 export function storedSettings(draft: Draft): ProxySettings {
   return readProxySettings(draft['proxy'], { environment: {}, flags: {} }, new Findings());
 }
@@ -151,7 +153,7 @@ export async function askSecret(question: SecretQuestion, answers: Answers): Pro
   return { kind: 'key', key: { env } };
 }
 
-/** Asks for the key itself: without a known key the user most likely has one to paste. */
+/** Asks for the key itself. If svc knows none, the user most likely has one to paste. */
 async function askDirectly(
   { direct, offered }: SecretQuestion,
   answers: Answers,
@@ -193,7 +195,10 @@ async function otherVariable({ prompts }: Answers): Promise<string> {
 
 export type Next = 'keep' | 'again' | 'leave';
 
-/** Prints the result of a key's check. If the key was not accepted, asks what to do. `leave`: the choice to skip it. */
+/**
+ * Prints the result of a key's check, and asks what to do if the key was not accepted. `who`: whose key it is. `leave`:
+ * the text of the choice that gives up.
+ */
 export async function askNext(
   { who, state, found, leave }: Pick<KeyCheck, 'state' | 'found'> & Record<'who' | 'leave', string>,
   { context: { terminal }, prompts }: Answers,

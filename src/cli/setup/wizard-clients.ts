@@ -18,9 +18,7 @@ import { withStore } from '../store.ts';
 import { timeText } from '../listing.ts';
 import { oneLine } from '../terminal.ts';
 
-/** Asks which installed clients should use svc from now on, and shows what recall can do for them. */
-
-/** Asks which installed clients should use svc. It does not ask if all of them were offered before. */
+/** Asks which installed clients should use svc. Keeps the earlier answer if all of them were offered before. */
 export async function askClients(answers: Answers): Promise<Wiring> {
   const { context, draft, hooked, wiring } = answers;
   const found = CONNECTABLE.filter(
@@ -107,19 +105,19 @@ export function listText(words: readonly string[]): string {
   return words.length < 2 ? last : `${words.slice(0, -1).join(', ')} and ${last}`;
 }
 
-/** Bound on prompts for which svc tries a recall, newest first, one of each session. */
+/** Bound on the prompts for which svc tries a recall: the newest of each session, the newest sessions first. */
 const PROMPTS_MAX = 8;
-/** Deadline of the search, while the user waits at a question. */
+/** Deadline of these recalls, in milliseconds, while the user waits. */
 const WAIT_MS = 5000;
+/** Bounds on what a preview shows: characters of a line, and quotes. */
 const LINE_CHARS = 90;
 const QUOTES_MAX = 2;
 
 type RecallSettings = Pick<ProxySettings, 'recalledTokensMax' | 'recallQuietPercent'>;
 
 /**
- * Returns lines that show what recall would have added to one of the last prompts, from sessions before it. It stores
- * the records in a temporary store inside the data folder. There are no lines if recall finds nothing, or the store
- * fails or is late.
+ * Returns lines that show what recall would have added to one of the newest prompts. It tries that with a temporary
+ * store inside the data folder. Returns none if recall finds nothing, or the store fails or is late.
  */
 export async function previewLines(
   records: readonly TranscriptRecord[],
@@ -138,12 +136,12 @@ export async function previewLines(
     return [];
   } finally {
     rmSync(folder, { recursive: true, force: true });
-    // Remove the folders again, because setup must leave nothing until the user confirms.
+    // Remove the folders that were made here, because setup leaves nothing until the user confirms.
     if (made !== undefined) removeEmpty(dirname(folder), made);
   }
 }
 
-/** Removes the folder and its parents up to `first`, as long as they are empty. */
+/** Removes the folder, then its parents up to `first`, until one of them is not empty. */
 function removeEmpty(folder: string, first: string): void {
   if (!folder.startsWith(first)) return;
   try {

@@ -24,14 +24,14 @@ interface Typed {
   readonly validate?: (text: string) => string | true | Promise<string | true>;
 }
 
-/** The columns before a question or a choice. inquirer shows its cursor and its sign there. */
+/** The width of what inquirer prints before each question and choice: a sign or a cursor, and a space. */
 const MARK = '  ';
-/** Lines of the longest list that is shown whole. A longer one scrolls, so that it fits on a screen. */
+/** Bound on the visible lines of a list. A longer list scrolls, so that it fits on a screen. */
 const LINES_MAX = 15;
 /** The text that inquirer prints after the question of `confirm`. */
 const YES_NO = ' (Y/n)';
 
-/** Shows prompts. inquirer would break a long line inside a word, so this breaks it between words first. */
+/** Asks questions with inquirer. Breaks long lines between words first, because inquirer breaks them inside a word. */
 export class Prompts {
   readonly #streams: PromptStreams;
 
@@ -100,7 +100,7 @@ export class Prompts {
 
   get #columns(): number {
     const { columns } = this.#streams.output ?? {};
-    // A terminal that does not know its size says 0.
+    // A terminal that does not know its size reports 0.
     return columns === undefined || columns === 0 ? Infinity : columns;
   }
 }

@@ -34,7 +34,7 @@ export async function askAddress(answers: Answers): Promise<Draft> {
   return changed({ port }, { port: answer });
 }
 
-/** Asks for the port, but only if the usual one is in use. */
+/** Asks for the port if another program uses the present one; otherwise asks nothing. */
 export async function askBusyPort(answers: Answers): Promise<Draft> {
   const { host, port } = storedSettings(answers.draft);
   const judged = await judgePort(String(port), host, answers);
@@ -104,8 +104,8 @@ export async function askModes(answers: Answers): Promise<Draft> {
 }
 
 /**
- * Asks whether the provider should cache for an hour, if svc has a key for an API that supports it. With a login the
- * client itself asks its provider for an hour.
+ * Asks whether the provider should cache for an hour. Asks only if svc has a key for an API with such a cache: with a
+ * login the client itself asks its provider for an hour.
  */
 export async function askCacheTtl(answers: Answers): Promise<Draft> {
   const { context, draft, stored } = answers;
@@ -144,7 +144,7 @@ async function askNumber(
   });
 }
 
-/** Returns the answers that differ from `before`, so that the file gets no other members. */
+/** Parses the answers, and returns those that differ from `before`. The file gets no other members. */
 function changed(
   before: Readonly<Partial<Record<ProxySettingName, unknown>>>,
   answers: Readonly<Partial<Record<ProxySettingName, string>>>,
@@ -157,7 +157,7 @@ function changed(
   return Object.fromEntries(entries.filter(([name, value]) => value !== Reflect.get(before, name)));
 }
 
-/** Asks where memories are stored: on this machine, or in a shared service. Returns undefined if nothing changes. */
+/** Asks where memories are stored. Returns the new member `memory`; undefined if nothing changes. */
 export async function askMemory(answers: Answers): Promise<Draft | undefined> {
   const { draft, context } = answers;
   const memory = asRecord(draft['memory']);
@@ -218,7 +218,7 @@ async function askService(memory: Draft, answers: Answers): Promise<Draft | unde
   }
 }
 
-/** Asks the memory service whether it accepts the key, so that the user can type a mistyped one again. */
+/** Asks the memory service whether it accepts the key. If not, the user may type the key again. */
 async function judge(
   draft: Pick<HostedSettings, 'baseUrl'> & { readonly allowPrivate?: boolean; serviceKey: unknown },
   answers: Answers,
@@ -249,14 +249,11 @@ function resolved(
   return name === undefined ? undefined : environment[name] || undefined;
 }
 
-// Deadline of the test. A slower memory would miss the deadline of every request.
+/** Deadline of the test, in milliseconds. A slower service would miss the deadline of every request. */
 const ANSWER_MS = 5000;
 const WHO = 'the memory service';
 
-/**
- * Checks whether a memory service can be reached and accepts its key. It makes the call that the proxy makes first. Of
- * the answer it shows only the names of scopes.
- */
+/** Checks whether a memory service can be reached and accepts its key, with the first call that a proxy makes. */
 async function checkService(settings: HostedSettings): Promise<KeyCheck> {
   const { openHostedMemory } = await import('../../adapters/memory-client/open-hosted-memory.ts');
   const service = openHostedMemory({ settings, recallMs: ANSWER_MS, report: () => undefined });
@@ -289,7 +286,7 @@ function checkOf({ reason, message }: MemoryError): KeyCheck {
       return { state: 'unreachable', found: `${WHO} does not answer in time` };
     case 'unavailable':
   }
-  // Only an error code is in parentheses in the message.
+  // A word in capitals in parentheses is an error code of the connection.
   const code = /\(([A-Z][A-Z0-9_]+)\)/.exec(message)?.[1];
   const isRefused = code === 'SVC_ADDRESS_REFUSED' || message.includes('is not allowed');
   if (isRefused) {

@@ -33,10 +33,11 @@ import { hasLogin } from '../../adapters/foreign/client-files.ts';
 
 /** The wizard's questions about a provider: which one, its address, its dialects, and its key. */
 
-/** What the user chose: a provider, or a client with a login that gets its memories through its hooks. */
+/** What the user chose: a provider, hooks of a client, or nothing. */
 export interface Provided {
-  /** One upstream for each API style of the provider. Empty if the user wants no provider. */
+  /** One upstream for each API style of the provider; empty without a provider. */
   readonly upstreams: readonly UpstreamDraft[];
+  /** The client that gets its memories through its hooks. Its login never reaches svc. */
   readonly hooked?: Login;
 }
 
@@ -67,10 +68,7 @@ export async function askUpstreams(answers: Answers): Promise<Provided | undefin
   return chosen.length === 0 ? undefined : { upstreams: chosen };
 }
 
-/**
- * Asks whether the client should use its hooks instead of the proxy. Both give memory; they differ in whether svc gets
- * the login, and in what else svc can do.
- */
+/** Asks whether a client with a login should use its hooks instead of the proxy. Both give memory. */
 async function prefersHooks({ client }: LoginFacts, { prompts }: Answers): Promise<boolean> {
   return prompts.select({
     message: `How should ${client} get its memories?`,
@@ -89,7 +87,7 @@ async function prefersHooks({ client }: LoginFacts, { prompts }: Answers): Promi
   });
 }
 
-/** Asks whether svc should forward a login. It prints the risk first, and takes Enter alone as no. */
+/** Prints the risk of a login, and asks whether svc should forward it. Enter alone means no. */
 async function askLogin(
   login: LoginFacts,
   upstreams: readonly UpstreamDraft[],
@@ -155,7 +153,7 @@ const AUTH_WORDS = {
   none: 'it needs none',
 } as const;
 
-/** Returns the upstreams to write. It asks before one replaces another, because each API style has only one. */
+/** Returns the upstreams to write. An API style has only one upstream, so it asks before a new one replaces another. */
 async function withoutOccupied(
   wanted: readonly UpstreamDraft[],
   answers: Answers,
@@ -218,7 +216,7 @@ async function judge(upstreams: readonly UpstreamDraft[], answers: Answers): Pro
   return askNext({ who, ...checked, leave: 'Skip this provider' }, answers);
 }
 
-/** Tests the key of the upstreams. Returns undefined if its variable is not set here, so that it cannot be tested. */
+/** Tests the key of the upstreams. Returns undefined if the key's variable is not set in this shell. */
 async function check(
   upstreams: readonly UpstreamDraft[],
   answers: Answers,
@@ -234,7 +232,7 @@ async function check(
   return checkKey(settings, answers.dependencies.openUpstream);
 }
 
-/** Returns the settings of the first upstream, for the test: the other upstreams have the same key and host. */
+/** Returns the settings of the first upstream for the test of the key. The others have the same key and host. */
 function settingsFor(
   upstreams: readonly UpstreamDraft[],
   { draft, context }: Answers,
@@ -249,7 +247,7 @@ function settingsFor(
   return { wrong: problems.map(problemText).join('; ') };
 }
 
-/** The values of choices that are no provider's id. */
+/** The values of choices that are not the id of a provider. LOGIN is followed by the name of a login. */
 const CUSTOM = '';
 const NONE = '-';
 const LOGIN = 'login:';
@@ -272,9 +270,9 @@ const OTHER: Choice = {
   description: 'any endpoint with one of the three API styles; you give its URL',
 };
 
-/** Words that find the choice of another provider. Models in the catalog have such words in their names. */
+/** Typed words that put the choice OTHER first. Otherwise they would only find models with such names. */
 const OTHER_WORDS = ['another', 'other', 'custom', 'own', 'gateway', 'local', 'url', 'self-hosted'];
-/** Fewest letters that find such a word by its beginning; fewer may begin a provider's name. */
+/** Fewest typed letters that count as the beginning of such a word. Fewer may begin the name of a provider. */
 const OTHER_CHARS_MIN = 4;
 
 function isOther(term: string): boolean {
@@ -285,7 +283,7 @@ function isOther(term: string): boolean {
 
 const BACK: Choice = { value: NONE, name: 'None: continue without a provider', description: '' };
 
-/** Returns the choices: providers of the file, those with a key here, logins, and the rest of the catalog. */
+/** Returns the choices for the typed text: providers of the file, those with a key here, logins, and the catalog. */
 function providerChoices(term: string, answers: Answers): readonly Choice[] {
   const found = searchProviders(answers.dependencies.catalog.providers(), term);
   const isAtHand = ({ provider }: Found): boolean => keysSet(provider, answers).length > 0;
@@ -298,7 +296,7 @@ function providerChoices(term: string, answers: Answers): readonly Choice[] {
   if (isOther(term.trim().toLowerCase()))
     return [...own, OTHER, ...keyed, ...others, ...logins, BACK];
   if (term.trim() !== '') return [...own, ...keyed, ...others, ...logins, OTHER, BACK];
-  // Show well-known providers before the rest of the catalog, which has two hundred.
+  // The catalog has two hundred providers, so the well-known ones come first.
   const known = others.filter(({ value }) => wellKnown(value) !== undefined);
   const unknown = others.filter((one) => !known.includes(one));
   return [...own, ...keyed, ...logins, ...known, OTHER, BACK, ...unknown];

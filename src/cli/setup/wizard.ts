@@ -29,14 +29,14 @@ import { Prompts } from './wizard-prompts.ts';
 import type { TranscriptClient } from '../../core/memory/transcript-forms.ts';
 import { count } from '../listing.ts';
 
-/** A note that the user must see before the first session, because it matters after svc is stopped. */
+/** A note for the user before the first session. It matters when svc is stopped, and then it would come too late. */
 const BOUND_NOTE =
   'With the newest models svc adds memory and shortens nothing, and a conversation with such a memory cannot continue without svc. Which models these are: svc help modes';
 
 /**
- * Runs `svc setup` on a terminal. It asks for a provider, which clients will use svc, and whether earlier sessions
- * become memories. Only at the end it writes anything; leaving earlier changes nothing. A typed key is tested before it
- * is saved, and never shown.
+ * Runs `svc setup` on a terminal: asks for a provider, which clients will use svc, and whether earlier sessions become
+ * memories. Apart from a repair of file modes it writes only at the end, after the user has confirmed. A typed key is
+ * tested before it is saved, and never shown.
  */
 export async function wizard(
   context: CommandContext,
@@ -57,14 +57,14 @@ export async function wizard(
   }
 }
 
-/** Asks the questions. Returns undefined if the user wants nothing to be written. */
+/** Asks all questions. Returns undefined if the user wants nothing to be written. */
 async function ask(
   file: ConfigFile | undefined,
   context: CommandContext,
   dependencies: WizardDependencies,
 ): Promise<Answers | undefined> {
   const stored = file !== undefined && isRecord(file.value) ? file.value : undefined;
-  // saveConfig() creates the token, so nothing that the wizard shows contains one.
+  // saveConfig() creates the local token, so the wizard has none that it could show.
   const draft = stored ?? newDraft('');
   const none: Changes = { upstreams: [], settings: {}, removed: [], replace: true };
   const prompts = new Prompts(dependencies.streams);
@@ -80,7 +80,7 @@ async function ask(
   return review(await askClientsAndImport(withSettings(cached, address)));
 }
 
-/** Asks for the provider. In the first setup, going back leads to the same question. */
+/** Asks for a provider, again and again while the user goes back. */
 async function askProvider(answers: Answers): Promise<Answers> {
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- One question after the other.
@@ -94,7 +94,7 @@ async function askClientsAndImport(answers: Answers): Promise<Answers> {
   return { ...answers, wiring, imports: answers.imports ?? (await askImport(answers)) };
 }
 
-/** Shows what will be written until the user confirms or cancels; in between the user can change it. */
+/** Shows what will be written, and asks whether to write, change or cancel. Returns undefined for cancel. */
 async function review(start: Answers): Promise<Answers | undefined> {
   const { context, prompts } = start;
   const path = configPath(configFolder(context.environment));
@@ -119,7 +119,7 @@ async function review(start: Answers): Promise<Answers | undefined> {
   }
 }
 
-/** Returns the lines about everything that svc will change besides the configuration. */
+/** Describes what svc will change besides the configuration. */
 function plannedText({ wiring, hooked, imports = [] }: Answers): readonly string[] {
   const titles = clientTitles(wiring?.chosen ?? []);
   return [
@@ -147,7 +147,7 @@ async function carryOut(answers: Answers): Promise<ExitCode> {
   return failed === 0 ? 0 : 1;
 }
 
-/** Offers to make svc's files private. It does so at once, because the files exist already. */
+/** Offers to make svc's files private if others may read them. A yes takes effect at once. */
 async function offerRepair({ context, prompts }: Answers): Promise<void> {
   const loose = await looseModes(context.environment);
   if (loose.length === 0) return;
@@ -188,7 +188,7 @@ async function changeOf(name: ChangeName, answers: Answers): Promise<Answers> {
     case 'remove':
       return dropUpstream(answers);
     case 'clients': {
-      // The user asked for this question, so offer every client again.
+      // The user wants to answer this question again, so forget which clients were offered.
       const { wiring: _, ...unasked } = answers;
       const wiring = await askClients(unasked);
       if (wiring.offered.length === 0) answers.context.terminal.note(NO_CLIENT);
@@ -209,7 +209,7 @@ async function changeOf(name: ChangeName, answers: Answers): Promise<Answers> {
 
 const NO_CLIENT = 'No installed client can use these providers.';
 
-/** Returns the answers with a new provider or new hooks. A client uses only one of both: the newer one. */
+/** Adds a provider, or a client's hooks, to the answers. A client that could use both uses what was added last. */
 function withProvided(answers: Answers, { upstreams, hooked }: Provided): Answers {
   const others = answers.hooked.filter(
     (login) =>
@@ -263,8 +263,9 @@ function isLeaving(error: unknown): boolean {
   return error instanceof Error && ['ExitPromptError', 'AbortPromptError'].includes(error.name);
 }
 
-/** Deadline of counting the sessions, while the user waits. Reading a year of them takes minutes. */
+/** Deadline of counting sessions, in milliseconds, while the user waits. Reading those of a year takes minutes. */
 const SURVEY_MS = 5_000;
+/** Bound on the projects that the survey names. */
 const PROJECTS_MAX = 3;
 const TITLES: Readonly<Record<TranscriptClient, string>> = {
   'claude-code': 'Claude Code',
@@ -278,7 +279,7 @@ const TITLES: Readonly<Record<TranscriptClient, string>> = {
   cline: 'Cline',
 };
 
-/** Asks whether earlier sessions become memories, if there are any. Returns the clients whose sessions do. */
+/** Asks whether to import earlier sessions as memories, if there are any. Returns the clients to import from. */
 async function askImport(answers: Answers): Promise<readonly TranscriptClient[]> {
   const { context, draft } = answers;
   const survey = await surveySessions(context, SURVEY_MS);
