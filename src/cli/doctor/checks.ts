@@ -9,17 +9,17 @@ import { wrapped } from '../text-table.ts';
 
 export type Check = HealthCheck;
 
-/** Returns a sentence part that says that other users may read or write a folder or file. */
+/** Returns words that say that other users may read or write a folder or file. */
 export function looseText({ path, mode }: LooseMode): string {
   return `${path} is open to others (mode 0${mode.toString(8)})`;
 }
 
-/** Returns the problem for a folder or file that other users may open, with the command that makes it private. */
+/** Returns the problem of a folder or file that other users may open. The fix makes it private. */
 export function looseCheck(subject: string, loose: LooseMode): Check {
   return { level: 'problem', subject, found: looseText(loose), fix: FIX };
 }
 
-/** The command that fixes problems that need no decision of the user. */
+/** The command for problems that svc can fix without a decision of the user. */
 export const FIX = 'svc doctor --fix';
 
 export function checkNode(version: string): Check {
@@ -65,7 +65,7 @@ interface CheckReport {
   readonly isJson: boolean;
 }
 
-/** Prints each check with its fix below it. Returns exit code 1 if there is a problem; warnings do not count. */
+/** Prints each check with its fix below it. Returns exit code 1 if there is a problem, and 0 with warnings alone. */
 export function reportChecks({ checks, facts, isJson }: CheckReport, terminal: Terminal): ExitCode {
   const problems = checks.filter(({ level }) => level === 'problem').length;
   if (isJson) terminal.json({ ok: problems === 0, ...facts, checks });
@@ -78,7 +78,7 @@ export function reportChecks({ checks, facts, isJson }: CheckReport, terminal: T
 }
 
 const LEVEL_COLUMNS = 7;
-/** Indent of all lines but the first, so that only the levels are in the first column. */
+/** The indent of all lines of a check but the first, so that only levels are in the first column. */
 const INDENT = ' '.repeat(LEVEL_COLUMNS + 2);
 
 function checkLines({ level, subject, found, fix }: Check, terminal: Terminal): readonly string[] {

@@ -41,7 +41,7 @@ export function checkClients(question: ClientsQuestion): readonly Check[] {
   ];
 }
 
-/** Checks who pays for each client. It looks whether a login exists, and does not read it. */
+/** Checks whether a client's login or svc's key pays for it. It looks whether a login exists, and does not read it. */
 function checkLogins({ environment, upstreams, hooked }: ClientsQuestion): readonly Check[] {
   return Object.values(LOGINS).flatMap(({ login, client }): readonly Check[] => {
     const upstream = upstreams.find((one) => one['apiStyle'] === LOGIN_STYLES[login]);
@@ -108,7 +108,7 @@ function checkClaude({
     checks.push({ level: 'warning', subject, found, fix });
   }
   if (kept !== '' && !pointsHere(kept, access)) {
-    // Claude Code prefers this file to its environment, and so to what svc run sets.
+    // Claude Code prefers this file to the variables that svc run sets.
     const found = 'its settings.json names another address, which overrides svc run';
     checks.push({ level: 'warning', subject, found, fix: CLAUDE_WRITE });
   }
@@ -149,7 +149,7 @@ function checkCodex({
     'svc' in asRecord(toml['profiles']) &&
     readClientFile(environment, CODEX_FOLDER, 'svc.config.toml') !== '';
   if (isTwice) {
-    // Codex refuses the table only for the profile that is used (github.com/openai/codex/pull/24059, May 2026).
+    // Codex refuses this table only when the profile svc is used (github.com/openai/codex/pull/24059, May 2026).
     const found = 'its config.toml has [profiles.svc], so codex -p svc fails';
     const fix = 'Remove that table: svc.config.toml is the profile';
     checks.push({ level: 'warning', subject, found, fix });
@@ -178,7 +178,7 @@ function checkCodex({
   return [{ level: 'ok', subject, found }];
 }
 
-/** Returns a sentence part about `svc run`, which starts a client only if a provider serves its API. */
+/** Returns words about an installed client that does not use the proxy: whether `svc run` can start it. */
 function runsThrough(client: 'claude' | 'codex', upstreams: readonly Draft[]): string {
   const isServed = upstreams.some((one) => one['apiStyle'] === LOGIN_STYLES[client]);
   return isServed
@@ -190,14 +190,14 @@ function usesProxy(isRunning: boolean): string {
   return `installed, and uses this proxy${isRunning ? '' : ', which it starts itself'}`;
 }
 
-/** Returns a warning about a client whose settings name the proxy, but do not start it. */
+/** Returns a warning about a client that cannot work: its settings name the proxy, no proxy runs, and it starts none. */
 function stranded(subject: string, client: 'claude' | 'codex'): Check {
   const found = 'its settings name this proxy, and no proxy runs: it cannot reach a model';
   const fix = `svc start --detach, or permanently: svc start --at-login; or svc disconnect ${client}`;
   return { level: 'warning', subject, found, fix };
 }
 
-/** Says whether Claude Code's settings start the proxy: as the helper for the key, or by a hook for new sessions. */
+/** Says whether Claude Code's settings start the proxy: by the command for the key, or by a hook of new sessions. */
 function startsByItself(settings: Readonly<Record<string, unknown>>): boolean {
   const groups = asList(asRecord(settings['hooks'])['SessionStart']);
   const hooks = groups.flatMap((group) => asList(asRecord(group)['hooks']));
@@ -212,7 +212,7 @@ function pointsHere(base: string, access: Access | undefined): boolean {
   return protocol === 'http:' && own.includes(host);
 }
 
-/** Checks that the settings are plain JSON; otherwise Claude Code ignores the whole file. */
+/** Checks that Claude Code's settings are plain JSON. Otherwise it ignores the whole file. */
 function checkSettingsText(text: string, environment: Environment): readonly Check[] {
   const fault = text.trim() === '' ? undefined : jsonFault(text);
   if (fault === undefined) return [];
@@ -224,7 +224,7 @@ function checkSettingsText(text: string, environment: Environment): readonly Che
   return [{ level: 'warning', subject: 'Claude Code', found, fix }];
 }
 
-/** Says whether the user has rejected the token. Claude Code lists the last 20 characters of rejected keys. */
+/** Says whether the user told Claude Code not to use the local token. It lists the last 20 characters of such keys. */
 function isRejected(environment: Environment, access: Access | undefined): boolean {
   const state = parseJson(readClientFile(environment, CLAUDE_STATE, '.claude.json'));
   const { rejected } = asRecord(asRecord(state)['customApiKeyResponses']);

@@ -38,8 +38,8 @@ import { SETUP } from '../setup/load-config.ts';
 import { saveConfig } from '../setup/setup-save.ts';
 
 /**
- * Checks the configuration: folder, file permissions, contents, upstreams. Also returns the proxy's address and token
- * if they can be read. `hasHooks`: a client gets memory through hooks, and needs no provider of svc.
+ * Checks the configuration: its file, modes, settings and upstreams. Also returns the proxy's address and token if they
+ * can be read. `hasHooks`: a client gets memory through hooks, so a missing provider is no problem.
  */
 export async function checkConfig(
   environment: Environment,
@@ -81,7 +81,7 @@ function checkModes({ path, looseModes: all }: ConfigFile): readonly Check[] {
   return all.map((loose) => looseCheck('Configuration', loose));
 }
 
-/** Reports copies of the configuration, with keys, that an interrupted write left. */
+/** Reports temporary copies of the configuration that an interrupted write left. They may contain keys. */
 async function checkLeftovers(folder: string): Promise<readonly Check[]> {
   const paths = await findLeftovers(folder);
   return paths.map((path) => ({
@@ -116,7 +116,7 @@ function checkContents(
   ];
 }
 
-/** Returns the command that fixes a problem, or else where to look. */
+/** Returns the command that fixes a problem; without such a command, the file to edit. */
 function mendOf(
   { path: at, origin, variable }: Problem,
   { path, value }: { readonly path: string; readonly value: unknown },
@@ -142,7 +142,7 @@ function mendOf(
   return `Edit ${path}`;
 }
 
-/** Returns the name of the upstream that a path such as 'upstreams[0].baseUrl' is about. */
+/** Returns the name of the upstream in a path such as 'upstreams[0].baseUrl'. */
 function upstreamAt(value: unknown, path: string): string | undefined {
   const index = /^upstreams\[(\d+)\]/.exec(path)?.[1];
   const one = asList(asRecord(value)['upstreams'])[Number(index)];
@@ -150,8 +150,10 @@ function upstreamAt(value: unknown, path: string): string | undefined {
   return name === '?' ? undefined : name;
 }
 
-// Describes an upstream. A user may have written a value to the wrong place, so only texts that look like a name, a
-// style or a host are shown.
+/**
+ * Returns a function that describes an upstream. A user may have written a key to the wrong place, so only texts that
+ * look like a name, a style or a host are shown.
+ */
 function checkUpstream(environment: Environment): (upstream: Record<string, unknown>) => Check {
   return (upstream) => {
     const name = wordOf(upstream['name']);
@@ -170,7 +172,7 @@ function wordOf(value: unknown): string {
   return typeof value === 'string' && WORD.test(value) ? value : '?';
 }
 
-/** Matches a name or a style. A text with five digits or more may be a key. */
+/** Matches what may be a name or a style. A text with five digits or more may be a key. */
 const WORD = /^(?!(?:.*\d){5})[a-z0-9][a-z0-9_-]{0,39}$/;
 
 function keyText(value: unknown, environment: Environment): string {
@@ -182,8 +184,8 @@ function keyText(value: unknown, environment: Environment): string {
 }
 
 /**
- * Repairs what `svc doctor --fix` may repair: modes that are too open, files that an interrupted write left, a missing
- * local token. Keys, ports, addresses and clients' files are the user's decision.
+ * Runs the repairs of `svc doctor --fix`: makes files private, removes copies that an interrupted write left, and
+ * creates a missing local token. Keys, ports, addresses and clients' files are the user's decision.
  */
 export async function fixAll(context: CommandContext): Promise<void> {
   await fixModes(context);
@@ -194,9 +196,10 @@ export async function fixAll(context: CommandContext): Promise<void> {
   await mendOrLeave(() => addToken(context));
 }
 
+/** Allows functions to change modes, because the user has asked for it. */
 const ASKED = { asked: true };
 
-/** Makes svc's folders and files private. Call it only if the user has asked for it. */
+/** Makes svc's folders and files private. Call it only if the user has asked for that. */
 export async function fixModes({ environment, terminal }: CommandContext): Promise<void> {
   const mended: string[] = [];
   await mendOrLeave(async () => {
@@ -209,7 +212,7 @@ export async function fixModes({ environment, terminal }: CommandContext): Promi
   for (const path of mended) terminal.note(`Made private: ${path}`);
 }
 
-/** Returns folders and files of svc that others may read or write; unreadable ones are left out. */
+/** Returns the folders and files of svc that others may read or write. Those that cannot be read are left out. */
 export async function looseModes(
   environment: CommandContext['environment'],
 ): Promise<readonly LooseMode[]> {
@@ -236,7 +239,7 @@ async function addToken(context: CommandContext): Promise<void> {
   context.terminal.note('Created a local token.');
 }
 
-// Runs a repair, and ignores errors in files, such as a link or another owner: the checks report them.
+/** Runs a repair, and ignores its errors, such as a link or another owner. The checks report them. */
 async function mendOrLeave(mend: () => Promise<void>): Promise<void> {
   try {
     await mend();

@@ -7,24 +7,28 @@ import type { Environment } from '../../core/settings/config-values.ts';
 import { HOOKABLE } from '../clients/hook-files.ts';
 import type { Check } from './checks.ts';
 
-/** Checks svc's hooks: whether they are installed twice, run by a second client, or name a missing program. */
+/** Checks svc's hooks in clients: whether they are installed twice, trusted, run by a second client, or broken. */
 
+/** A client that has svc's hooks. */
 interface Installed {
   readonly name: string;
   readonly title: string;
+  /** The client's file of hooks. */
   readonly path: string;
+  /** The commands of svc in that file. */
   readonly commands: readonly Words[];
   readonly hasPlugin: boolean;
 }
 
+/** A command line as words. */
 type Words = readonly string[];
 
-/** Returns the names of clients that get memory through hooks, from their settings or svc's plugin. */
+/** Returns the names of the clients that have svc's hooks, in their settings or by svc's plugin. */
 export function hookedClients(environment: Environment): readonly string[] {
   return installedHooks(environment).map(({ name }) => name);
 }
 
-/** Checks the hooks of all clients. `folder`: where doctor runs, because Copilot CLI reads a project's settings. */
+/** Checks the hooks of all clients. `folder`: the folder where doctor runs, whose settings Copilot CLI would read. */
 export function checkHooks(environment: Environment, folder: string): readonly Check[] {
   return installedHooks(environment).flatMap((one): readonly Check[] => {
     const { name, title: subject, path, commands, hasPlugin } = one;
@@ -59,7 +63,7 @@ function installedHooks(environment: Environment): readonly Installed[] {
   });
 }
 
-/** Reports hooks whose program is missing. The client says nothing about it. */
+/** Reports hooks whose program is missing. A client does not tell its user. */
 function missing(
   environment: Environment,
   { name, title, commands, hasPlugin }: Installed,
@@ -81,8 +85,8 @@ function missing(
 }
 
 /**
- * Returns the program that a hook's command needs and that is missing: `svc`, or Node, or svc's script. Undefined if
- * none is. The command may begin with `env` and variables.
+ * Returns the missing program of a hook's command: `svc`, or the path of Node or of svc's script. Undefined if none is
+ * missing. The command may begin with `env` and variables.
  */
 function goneIn(words: Words, hasProgram: boolean): string | undefined {
   const [program, script] = words
@@ -92,7 +96,7 @@ function goneIn(words: Words, hasProgram: boolean): string | undefined {
   return [program, script].find((path) => path && isAbsolute(path) && !existsSync(path));
 }
 
-/** Returns svc's commands in a client's file of hooks, which is JSON, or svc's plugin. */
+/** Returns svc's commands in a client's file of hooks. The file is JSON, or a script of svc for a client of plugins. */
 function commandsIn(text: string): readonly Words[] {
   const plugin = /^const COMMAND = (\[.*\]);$/m.exec(text)?.[1];
   if (plugin !== undefined) return [asList(parseJson(plugin.replaceAll("'", '"'))).map(String)];
@@ -110,7 +114,7 @@ function isHookOfSvc(line: string): boolean {
   return /svc(?:\.js)?'? hook \w+ \w+$/.test(line);
 }
 
-/** Returns every text in a value, because clients nest their hooks to different depths. */
+/** Returns every text in a JSON value, because clients nest their hooks to different depths. */
 function linesIn(value: unknown): readonly string[] {
   if (typeof value === 'string') return [value];
   const inside = Array.isArray(value) ? value : Object.values(asRecord(value));
@@ -123,7 +127,7 @@ function shellWords(line: string): Words {
   return words.map((word) => word.replaceAll(/'([^']*)'|\\'/g, (_, inner = "'") => String(inner)));
 }
 
-/** Functions that read which plugins of a client are enabled. `hooks`: the path of the client's file of hooks. */
+/** Functions that read a client's list of plugins. `hooks`: the path of the client's file of hooks. */
 const PLUGIN_FILES: Readonly<Record<string, (hooks: string) => unknown>> = {
   // Source: code.claude.com/docs/en/plugins-reference (2026-08-22).
   claude: (hooks) => asRecord(parseJson(readSmall(hooks)))['enabledPlugins'],
@@ -134,7 +138,7 @@ const PLUGIN_FILES: Readonly<Record<string, (hooks: string) => unknown>> = {
   },
 };
 
-/** The beginning of the name under which a client lists svc's plugin; the marketplace follows. */
+/** The beginning of the name of svc's plugin in a client's list. The marketplace follows. */
 const PLUGIN = 'svc-memory@';
 
 function isPluginOn(plugins: unknown): boolean {
@@ -145,10 +149,11 @@ function isPluginOn(plugins: unknown): boolean {
 }
 
 /**
- * Reports hooks that the user has not trusted yet. Codex skips them, and says so only in its own window. For a trusted
- * hook its config.toml has a table [hooks.state."FILE:EVENT:GROUP:HANDLER"] with `trusted_hash`; for a plugin FILE is
- * NAME@MARKETPLACE:hooks/hooks.json (0.169.0, 2026-11-27). The hash depends on Codex's version, so svc does not compare
- * it; Codex itself asks after a change.
+ * Reports hooks that Codex skips because the user has not trusted them yet. Codex says so only in its own window.
+ *
+ * Its config.toml has a table [hooks.state."FILE:EVENT:GROUP:HANDLER"] with `trusted_hash` for each trusted hook. For a
+ * plugin FILE is NAME@MARKETPLACE:hooks/hooks.json (Codex 0.169.0, 2026-11-27). svc does not compare the hash, which
+ * depends on Codex's version: after a change of the hook Codex itself asks.
  */
 function untrusted({ title, path, hasPlugin }: Installed): readonly Check[] {
   const trusted = trustedHooks(dirname(path));
@@ -196,7 +201,7 @@ function configsIn(folder: string): readonly string[] | undefined {
   }
 }
 
-/** Returns the events with a hook of svc in Codex's file. `place`: EVENT:GROUP:HANDLER, the end of Codex's key. */
+/** Returns svc's hooks in Codex's file. `place`: EVENT:GROUP:HANDLER, the end of the key of a trusted hook. */
 function eventsIn(path: string): readonly { readonly event: string; readonly place: string }[] {
   const events = Object.entries(asRecord(asRecord(parseJson(readSmall(path)))['hooks']));
   return events.flatMap(([event, groups]) => {
@@ -210,14 +215,14 @@ function eventsIn(path: string): readonly { readonly event: string; readonly pla
   });
 }
 
-/** Reports other clients that run Claude Code's hooks too, because svc would take their sessions for Claude Code's. */
+/** Reports clients that also run Claude Code's hooks: svc would record their sessions as those of Claude Code. */
 function otherReaders(
   environment: Environment,
   { path, commands, folder }: { path: string; commands: readonly Words[]; folder: string },
 ): readonly Check[] {
   const checks: Check[] = [];
-  // Cursor runs them if a setting is on, which is off by default (cursor.com/docs/reference/third-party-hooks,
-  // 2026-11-24).
+  // Cursor runs Claude Code's hooks if a setting is on. It is off by default
+  // (cursor.com/docs/reference/third-party-hooks, 2026-11-24).
   const hasCursor = ['cursor', 'cursor-agent'].some((name) => isInstalled(environment, name));
   if (hasCursor && commands.length > 0) {
     const found = `it also runs svc's hooks in ${path} if it includes third-party configs`;
@@ -225,7 +230,7 @@ function otherReaders(
       'turn off "Include third-party Plugins, Skills, and other configs" in its settings, or: svc disconnect claude';
     checks.push({ level: 'warning', subject: 'Cursor', found, fix });
   }
-  // Copilot CLI reads them in projects (docs.github.com/en/copilot/reference/hooks-reference, 2026-11).
+  // Copilot CLI runs Claude Code's hooks of a project (docs.github.com/en/copilot/reference/hooks-reference, 2026-11).
   const own = join(folder, '.claude', 'settings.json');
   if (isInstalled(environment, 'copilot') && commandsIn(readSmall(own)).length > 0) {
     const found = `it also runs svc's hooks for Claude Code in ${own}`;

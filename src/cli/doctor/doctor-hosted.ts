@@ -13,11 +13,12 @@ import type { MemoryMode } from '../../core/http/modes.ts';
 import type { Check } from './checks.ts';
 import { MemoryError, type MemoryFailure } from '../../core/errors.ts';
 
-/** Checks a memory service: whether it accepts the key, the key's rights, the delay, and a test record. */
+/** Checks a memory service: whether it accepts the key, what the key may do, its delay, and a test record. */
 
 const SUBJECT = 'Memory service';
-/** The space of the test record alone, so that no project's space gets the tombstones of test records. */
+/** The space of test records. A service keeps a mark of each forgotten record, which no project's space should get. */
 const PROBE_SPACE = 'svc/doctor';
+/** Deadline of each call, in milliseconds. */
 const ANSWER_MS = 10_000;
 
 /** Checks the memory service; returns nothing if memories are on this machine. */
@@ -33,7 +34,7 @@ export async function checkHosted(environment: Environment): Promise<readonly Ch
   }
 }
 
-/** Reads the settings of the memory. Errors in other parts of the file are ignored. */
+/** Reads the settings of the memory from the configuration. Ignores errors in other parts of the file. */
 export async function memoryIn(environment: Environment): Promise<ReturnType<typeof parseMemory>> {
   const file = await readConfigFile(configFolder(environment)).catch(() => undefined);
   return parseMemory(file?.value ?? {}, environment);
@@ -85,7 +86,7 @@ function scopeChecks({ key, features }: WhoAmI, memoryMode: MemoryMode): readonl
   return checks;
 }
 
-/** Writes a record to the service, reads it, has it proven, and forgets it. */
+/** Writes a test record to the service, reads it, asks for its proof, and forgets it. */
 async function probe(memory: OpenHostedMemory['memory'], identity: WhoAmI): Promise<Check> {
   const text = `svc doctor looks whether memory works: ${randomBytes(16).toString('hex')}`;
   const digest = textDigest('tool', text);

@@ -29,7 +29,7 @@ import {
 } from '../../core/settings/test-call.ts';
 import { PROBE_SPACE } from '../../core/request/space.ts';
 
-/** Checks each running proxy that has proven to be svc: whether it accepts the token, and whether it is this build. */
+/** Checks each running proxy of this configuration: whether it accepts the local token, and is of this build. */
 export async function checkRunning(
   environment: Environment,
   access: Access,
@@ -65,8 +65,8 @@ export async function checkRunning(
 }
 
 /**
- * Checks the connection to each provider, and whether it accepts its key and supports its dialect, with calls that cost
- * nothing. Also compares the providers' clocks with this machine's.
+ * Checks each provider with calls that cost nothing: the connection, its key, and whether it serves its dialect. Also
+ * compares the providers' clocks with this machine's.
  */
 export async function checkProviders(
   environment: Environment,
@@ -85,11 +85,11 @@ export async function checkProviders(
 
 interface AskedProviders {
   readonly checks: readonly Check[];
-  /** Names of the providers that could not be reached. `checks` has the reason once for each host. */
+  /** The names of the providers that could not be reached. `checks` has the reason, once for each host. */
   readonly unreachable: ReadonlySet<string>;
 }
 
-/** Removes repeated reports of an unreachable host, and all of them if the check of the network reports it. */
+/** Keeps one report of each unreachable host, and none where checkNetwork() reports the host already. */
 function reportedOnce(
   asked: readonly Asked[],
   reached: (baseUrl: string) => boolean,
@@ -104,7 +104,7 @@ function reportedOnce(
   });
 }
 
-/** Returns the upstreams without an error. Each is read on its own, so an error in one does not hide the others. */
+/** Returns the upstreams that have no error. Each is parsed alone, so an error in one does not hide the others. */
 async function readableUpstreams(environment: Environment): Promise<readonly UpstreamSettings[]> {
   const file = await readConfigFile(configFolder(environment)).catch(() => undefined);
   return upstreamEntries(file?.value).flatMap((one) => {
@@ -151,11 +151,10 @@ function dialectOf(
   return { level: 'problem', subject, found, fix };
 }
 
-/** Largest difference between clocks without a warning: an answer takes seconds, but minutes make dates wrong. */
+/** Largest difference between clocks without a warning, in milliseconds. The delay of an answer adds some seconds. */
 const CLOCK_MS_MAX = 120_000;
 
-// Reports that this machine's clock is wrong. It uses the smallest difference to a provider, because one provider's
-// clock may be wrong.
+/** Compares this machine's clock with that of the provider that differs least. A single provider's may be wrong. */
 function checkClock(asked: readonly Asked[]): readonly Check[] {
   const [nearest] = asked
     .filter((one) => one.clockAheadMs !== undefined)
@@ -194,18 +193,18 @@ function checkOf({ name, apiStyle }: UpstreamSettings, { state, found: text }: K
   return fix === undefined ? check : { ...check, fix };
 }
 
-/**
- * The result of a call that shows whether a provider supports its dialect. svc sends an empty object to the path of
- * model calls. Every provider refuses it before a model runs, so it costs nothing, and the refusal shows whether the
- * path exists.
- */
+/** Whether a provider serves its dialect, as checkDialect() finds it. */
 interface DialectCheck {
   /** 'foreign': the provider does not serve the path. */
   readonly state: 'speaks' | 'foreign' | 'unknown';
-  /** The result for users: a sentence part without a full stop. */
+  /** The result in words for users, without a full stop. */
   readonly found: string;
 }
 
+/**
+ * Sends an empty object to the path of model calls. Every provider refuses it before a model runs, so it costs nothing.
+ * The refusal shows whether the provider serves the path.
+ */
 async function checkDialect(settings: UpstreamSettings, open: OpenUpstream): Promise<DialectCheck> {
   const { apiStyle } = settings;
   const question = {
@@ -216,7 +215,7 @@ async function checkDialect(settings: UpstreamSettings, open: OpenUpstream): Pro
   } as const;
   try {
     const { status, body } = await exchange(question, open);
-    // Some providers answer 404 because of the model, which the request does not name.
+    // Some providers answer 404 because the request names no model.
     const isAboutModel = status === 404 && /"error"/.test(body) && /\bmodel\b/i.test(body);
     if (status < 300 || status === 400 || status === 422 || isAboutModel) {
       return { state: 'speaks', found: `it serves ${apiStyle}` };
@@ -234,7 +233,7 @@ async function checkDialect(settings: UpstreamSettings, open: OpenUpstream): Pro
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** Fewest days until a certificate expires without a warning. An automatic renewal happens 30 days ahead. */
+/** A certificate that expires within fewer days causes a warning. Automatic renewals happen 30 days ahead. */
 const VALID_DAYS_MIN = 14;
 
 type Place = Pick<UpstreamSettings, 'name' | 'baseUrl' | 'allowPrivate' | 'proxy' | 'auth'>;
@@ -246,7 +245,7 @@ interface ProbedPlace {
 
 /**
  * Checks the connection to each host once: whether its name resolves, whether svc may use the address, and TLS.
- * `reached` says whether the host of a base URL could be reached.
+ * `reached` of the result says whether the host of a base URL could be reached.
  */
 async function checkNetwork(
   upstreams: readonly UpstreamSettings[],
@@ -341,7 +340,7 @@ function failed(
       : '';
   const found = `${host}: ${meaningOf(code)}${interception}`;
   const look = step === 'name' ? `getent hosts ${hostname}` : `curl -sI ${baseUrl}`;
-  // The address of a provider to which a client's login belongs cannot be changed.
+  // With a client's login the address is fixed: svc forwards a login only to the provider to which it belongs.
   const right =
     auth === 'client'
       ? ''
@@ -352,19 +351,16 @@ function failed(
   return { level, subject, found, fix };
 }
 
-/**
- * What `svc doctor --live` needs. It sends a small request to a model twice through the running proxy, and shows svc's
- * evidence headers and how much the provider read from its cache. It is the only check that costs money.
- */
+/** What checkModelCalls() needs. */
 interface ModelCallsOptions {
   readonly environment: Environment;
   readonly access: Access;
   readonly open: OpenUpstream;
   /** The model; undefined: the cheapest of each provider's list. */
   readonly model: string | undefined;
-  /** Asks the user, with a line that states the price. Nothing is sent without a yes. */
+  /** Asks the user whether to send the requests. `line` states their price. */
   readonly agree: (line: string) => Promise<Consent>;
-  /** Names of providers that did not answer an earlier check, which has reported them. */
+  /** The names of providers that checkProviders() could not reach, and has reported. */
   readonly unreachable: ReadonlySet<string>;
 }
 
@@ -373,6 +369,10 @@ export type Consent = 'yes' | 'no' | 'nobody';
 
 const SUBJECT = 'Live';
 
+/**
+ * Runs the check of `svc doctor --live`, the only one that costs money: sends a small request to a model twice through
+ * the running proxy. Shows svc's evidence headers, and how much the provider read from its cache.
+ */
 export async function checkModelCalls(options: ModelCallsOptions): Promise<readonly Check[]> {
   const { environment, access, open, agree, unreachable } = options;
   const proxies = new OwnProxies(dataFolder(environment), access);
@@ -407,10 +407,7 @@ function noModel({ name }: UpstreamSettings, asked: KeyCheck | undefined): Check
   return { level: 'warning', subject: SUBJECT, found, fix: 'svc doctor --live --model NAME' };
 }
 
-/**
- * Returns a warning that the calls were not sent. Without a terminal `--live` needs `--yes`, because scripts and models
- * run doctor too, and the calls cost money.
- */
+/** Returns a warning that the requests were not sent. Scripts and models run doctor too, so a person must agree. */
 function notSent(price: string): Check {
   const found = `${price}, were not sent, because without a terminal nobody can agree to the price`;
   return { level: 'warning', subject: SUBJECT, found, fix: 'svc doctor --live --yes' };
@@ -433,7 +430,7 @@ async function callTwice(
   const { modelPath, callHeaders } = apiOf(apiStyle);
   const isOpenAi = new URL(upstream.baseUrl).hostname === 'api.openai.com';
   const call = { path: modelPath, body: testCall({ apiStyle, model }, isOpenAi) };
-  // The memory mode `read` stores nothing: a test is not worth remembering.
+  // With the memory mode `read` nothing of the test is stored.
   const mode = { 'x-svc-memory-mode': 'read', 'x-svc-memory-space': PROBE_SPACE };
   const send = () => proxies.call(proxy, call, { ...callHeaders, ...mode });
   const first = await send();
@@ -467,7 +464,7 @@ function cacheText({ body }: LocalAnswer): string {
   return `the second request read ${cached} tokens from the provider’s cache`;
 }
 
-// Returns the value of a header that svc adds to an answer, such as x-svc-memory-state; '' if there is none.
+/** Returns the value of an evidence header, such as x-svc-memory-state; '' if there is none. */
 function evidence(answer: LocalAnswer | undefined, name: string): string {
   const value = answer?.headers[name];
   return typeof value === 'string' ? value : '';

@@ -19,8 +19,10 @@ import { openLocalStore } from '../compose-store.ts';
 import { captureHuman } from '../../core/memory/captures.ts';
 import { PROBE_SPACE } from '../../core/request/space.ts';
 
-/** Checks the store on this machine: folder, modes, file, speed, and whether it stores and returns a sentence. */
-
+/**
+ * Checks the store on this machine: folder, modes, files, speed, and whether it stores and returns a sentence. Tests
+ * give their own `inspect`.
+ */
 export async function checkStore(
   environment: Environment,
   inspect = inspectStore,
@@ -88,14 +90,14 @@ const USED: ReadonlySet<string> = new Set(['recalled', 'empty']);
 async function checkModes(folder: string): Promise<readonly Check[]> {
   const mode = await folderMode(folder);
   if (mode === undefined) return [];
-  // With `asked`, modes that are too open are no error here; they are reported below.
+  // `asked` stops checkFolder() from failing at open modes, which are reported below.
   await checkFolder(folder, { asked: true });
   const own = isPrivate(mode) ? [] : [{ path: folder, mode }];
   const loose = [...own, ...(await looseDataFiles(folder))];
   return loose.map((one) => looseCheck('Store', one));
 }
 
-/** Reports damaged files that svc has renamed. At that time svc reported it only to the user who opened the store. */
+/** Reports damaged files that svc has renamed. When it renamed them, only the command that opened the store said so. */
 async function checkSetAside(folder: string): Promise<readonly Check[]> {
   return (await findSetAside(folder)).map((path) => {
     const name = basename(path).replace(/\.corrupt-.*$/, '');
@@ -144,7 +146,7 @@ function fileCheck(found: StoreInspection): Check {
   return { level: 'ok', subject, found: text };
 }
 
-/** Longest recall without a warning: half of the time that a request by default waits for its memory. */
+/** Longest recall without a warning, in milliseconds: half of `proxy.recallMs` by default. */
 const RECALL_MS_MAX = 150;
 
 function useChecks({ probe, recall }: StoreInspection): readonly Check[] {
@@ -162,7 +164,7 @@ function useChecks({ probe, recall }: StoreInspection): readonly Check[] {
   return [{ level: 'warning', subject, ...slowRecall(recall, found) }];
 }
 
-/** Explains a slow recall: much CPU time means a large store, and much waiting means a busy machine. */
+/** Explains a slow recall: much CPU time means a large store, little CPU time means a busy machine. */
 function slowRecall({ ms, cpuMs }: RecallTime, found: string): Pick<Check, 'found' | 'fix'> {
   const late = `${found}; a request waits at most 300 ms`;
   if (cpuMs > RECALL_MS_MAX) {
@@ -180,7 +182,7 @@ function slowRecall({ ms, cpuMs }: RecallTime, found: string): Pick<Check, 'foun
 export interface StoreInspection extends StoreHealth {
   /** False if SQLite's check of the database found an inconsistency. */
   readonly isWhole: boolean;
-  /** The time of a recall in the space of the newest record; undefined if the store is empty. */
+  /** The fastest of a few recalls in the space of the newest record; undefined if the store is empty. */
   readonly recall?: RecallTime;
   readonly probe: MemoryProbe;
   /** What is wrong, for users; undefined if nothing is. */
@@ -189,11 +191,11 @@ export interface StoreInspection extends StoreHealth {
 
 export interface RecallTime {
   readonly ms: number;
-  /** CPU time of this process, on all its threads. In the rest of the time it waited for the machine. */
+  /** CPU milliseconds of this process on all its threads. If fewer than `ms`, it waited for the machine. */
   readonly cpuMs: number;
 }
 
-/** Inspects the store. Returns undefined if there is none, because a check must not create it. Throws MemoryError. */
+/** Inspects the store. Returns undefined without a database, which a check must not create. Throws MemoryError. */
 export async function inspectStore(folder: string): Promise<StoreInspection | undefined> {
   if (!existsSync(databaseFile(folder))) return undefined;
   const reported: string[] = [];
@@ -218,9 +220,9 @@ export async function inspectStore(folder: string): Promise<StoreInspection | un
   }
 }
 
-/** Length of the question of a timed recall, which is about that of users' questions. */
+/** Bound on the characters of the question of a timed recall: about the length of users' questions. */
 const QUESTION_CHARS_MAX = 200;
-/** The number of timed recalls. svc reports the fastest, because the first one reads the index from disk. */
+/** The number of timed recalls. svc reports the fastest, because the first must read the index from disk. */
 const RECALLS = 3;
 
 async function timeRecall(memory: Memory): Promise<RecallTime | undefined> {
@@ -242,7 +244,7 @@ async function timeRecall(memory: Memory): Promise<RecallTime | undefined> {
   return quickest;
 }
 
-/** The result of a test that writes, reads, recalls and forgets a sentence in a space of its own. */
+/** The result of probeMemory(). */
 type MemoryProbe =
   | { readonly state: 'ok'; readonly ms: number }
   | {
@@ -251,10 +253,10 @@ type MemoryProbe =
       readonly message: string;
     };
 
-/** Deadline of a step of the test; a slower memory is useless to requests. */
+/** Deadline of a step of the test, in milliseconds. A slower memory is useless to requests. */
 const STEP_MS = 10_000;
 
-/** Runs the test. `now`: milliseconds since 1970; two tests in the same millisecond use the same record. */
+/** Tests whether the memory writes, reads, recalls and forgets a sentence, in a space of its own. */
 async function probeMemory(memory: Memory, now: number): Promise<MemoryProbe> {
   const record = recordAt(now);
   let step: Exclude<MemoryProbe, { state: 'ok' }>['step'] = 'write';

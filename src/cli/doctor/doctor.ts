@@ -18,7 +18,7 @@ import { lateCaptures } from '../proxy/late-captures.ts';
 import { recentMemoryTrouble } from '../proxy/recent-trouble.ts';
 import { unitPrograms } from '../proxy/unit.ts';
 
-/** Runs `svc doctor`: prints what is right, what is wrong, and the command that fixes it. It never shows a secret. */
+/** Runs `svc doctor`: prints what is right and what is wrong, with the command that fixes it, and never a secret. */
 
 interface DoctorOptions {
   readonly json?: boolean;
@@ -27,7 +27,7 @@ interface DoctorOptions {
   readonly fix?: boolean;
   /** True: send model requests, which cost money. */
   readonly live?: boolean;
-  /** True: send these model requests without asking the user. */
+  /** True: send the model requests of `live` without asking the user. */
   readonly yes?: boolean;
   readonly model?: string;
 }
@@ -112,7 +112,7 @@ async function checkService(environment: Environment): Promise<readonly Check[]>
   return [{ level: 'problem', subject, found, fix }];
 }
 
-/** Reports the same as `svc status`: captures that no memory accepted in time, and requests without memory. */
+/** Reports captures that no memory has accepted in time, and recent requests without memory, as `svc status` does. */
 function checkRecent(environment: Environment, isRunning: boolean): readonly Check[] {
   try {
     const folder = dataFolder(environment);

@@ -8,16 +8,11 @@ import { ProxyError } from '../../core/errors.ts';
 import type { Upstream } from '../../ports/upstream.ts';
 import { count } from '../listing.ts';
 
-/**
- * The result of a check whether a provider can be reached and accepts its key. svc sends GET /v1/models, or else an
- * empty model request, over the same pinned connection as other requests. Both are free. svc shows no text of the
- * provider's answer.
- */
-type KeyState = 'accepted' | 'refused' | 'unknown' | 'unreachable' | 'not_allowed';
-
+/** Whether a provider or a memory service can be reached and accepts its key. */
 export interface KeyCheck {
-  readonly state: KeyState;
-  /** The result for users: a sentence part without a full stop. */
+  /** 'not_allowed': its address is private, and the user has not allowed that. */
+  readonly state: 'accepted' | 'refused' | 'unknown' | 'unreachable' | 'not_allowed';
+  /** The result in words for users, without a full stop. */
   readonly found: string;
   /** Ids of the provider's models, if it lists them. */
   readonly models?: readonly string[];
@@ -25,17 +20,21 @@ export interface KeyCheck {
   readonly clockAheadMs?: number;
 }
 
-/** Opens a connection to a provider. The check closes it. */
+/** Opens a connection to a provider. The check of the key closes it. */
 export type OpenUpstream = (
   settings: UpstreamSettings,
   limits: { readonly headersMs: number },
 ) => Upstream;
 
-// Deadline of the answer. A model list takes a second; a provider that needs ten is unusable.
+/** Deadline of an answer, in milliseconds. A list of models takes a second; a provider that needs ten is unusable. */
 const ANSWER_MS = 10_000;
-/** Longest answer with a list of models. The longest seen, of an aggregator with thousands of models, is 2 MB. */
+/** Bound on an answer with a list of models. The longest seen, of an aggregator with thousands of models, is 2 MB. */
 const BODY_BYTES_MAX = 8 * 1024 * 1024;
 
+/**
+ * Checks a provider and its key with a call that costs nothing: GET /v1/models, or an empty model request if there is no
+ * list. It uses the same pinned connection as other requests, and shows no text of the provider's answer.
+ */
 export async function checkKey(settings: UpstreamSettings, open: OpenUpstream): Promise<KeyCheck> {
   // Only the client has the login, so svc cannot test it.
   if (settings.auth === 'client') {
@@ -59,8 +58,8 @@ export async function checkKey(settings: UpstreamSettings, open: OpenUpstream): 
 }
 
 /**
- * Tests a key by an empty object that svc sends to the path of model calls, for a provider without a list of models.
- * The provider refuses it before a model runs; if the key is wrong, it refuses that first.
+ * Tests a key by sending an empty object to the path of model calls. A provider first refuses a wrong key. With a valid
+ * key it refuses the empty object, before a model runs.
  */
 async function askWithoutList(settings: UpstreamSettings, open: OpenUpstream): Promise<KeyCheck> {
   const target = apiOf(settings.apiStyle).modelPath;
@@ -84,7 +83,7 @@ export interface WholeAnswer {
   readonly body: string;
 }
 
-/** Sends one request to the provider with its key, as the proxy would. Throws the errors of Upstream.send(). */
+/** Sends a request to the provider with its key, as the proxy does. Throws the errors of Upstream.send(). */
 export async function exchange(
   { settings, method, target, body }: Question,
   open: OpenUpstream,
@@ -142,13 +141,13 @@ function readAnswer(status: number, body: string, { auth }: UpstreamSettings): K
 
 function modelsIn(body: string): readonly string[] | undefined {
   const { data } = asRecord(parseJson(body));
-  // Keep a model without a name, so that the models are counted right.
+  // A model without an id becomes '', so that the count is right.
   return Array.isArray(data) ? data.map((one) => asText(asRecord(one)['id'])) : undefined;
 }
 
 const LATE: KeyCheck = { state: 'unreachable', found: 'the provider does not answer in time' };
 
-/** Returns for users why the provider did not answer. */
+/** Returns why the provider did not answer, in words for users. */
 export function failureOf(error: unknown): KeyCheck {
   if (!(error instanceof ProxyError)) {
     return LATE;

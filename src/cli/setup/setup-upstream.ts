@@ -39,7 +39,7 @@ export interface UpstreamSources {
   readonly listProviders: () => Promise<readonly Provider[]>;
 }
 
-/** Returns the upstreams to write, one for each API style. `draft`: the file, whose values stay unless a flag sets them. */
+/** Returns the upstreams to write, one for each API style. `draft`: the file; a flag overrides its values. */
 export async function chooseUpstreams(
   flags: UpstreamFlags,
   draft: Draft,
