@@ -190,7 +190,7 @@ function usesProxy(isRunning: boolean): string {
   return `installed, and uses this proxy${isRunning ? '' : ', which it starts itself'}`;
 }
 
-/** Returns a warning about a client that cannot work: its settings name the proxy, no proxy runs, and it starts none. */
+/** Returns a warning about a client that cannot work: its settings name the proxy, which does not run. */
 function stranded(subject: string, client: 'claude' | 'codex'): Check {
   const found = 'its settings name this proxy, and no proxy runs: it cannot reach a model';
   const fix = `svc start --detach, or permanently: svc start --at-login; or svc disconnect ${client}`;

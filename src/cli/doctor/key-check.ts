@@ -32,7 +32,7 @@ const ANSWER_MS = 10_000;
 const BODY_BYTES_MAX = 8 * 1024 * 1024;
 
 /**
- * Checks a provider and its key with a call that costs nothing: GET /v1/models, or an empty model request if there is no
+ * Checks a provider and its key with a call that costs nothing: GET /v1/models, or an empty model request if it has no
  * list. It uses the same pinned connection as other requests, and shows no text of the provider's answer.
  */
 export async function checkKey(settings: UpstreamSettings, open: OpenUpstream): Promise<KeyCheck> {

@@ -3,7 +3,7 @@ import type { ClaudeOptions, CodexOptions } from '../clients/print-config.ts';
 import type { Call } from '../context.ts';
 import type { CliCommand } from './program.ts';
 
-/** Commands that give clients the address and the token. They run often, so they have a bundle (`quick.ts`). */
+/** Commands that print the address and the token for clients. They run often, so `quick.ts` is a bundle of them. */
 export const CLIENT_COMMANDS: readonly CliCommand[] = [
   {
     name: 'print-config',

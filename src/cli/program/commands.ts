@@ -9,7 +9,7 @@ import type { CliCommand } from './program.ts';
 import { flagsOf, PROXY_OPTIONS, type RawFlags, START_COMMAND } from './start-command.ts';
 import type { McpOptions } from '../memory/mcp.ts';
 
-/** The commands in the order of the help. Each loads its code when it runs: `svc status` needs no database. */
+/** The commands of svc. Each loads its code only when it runs, because most need little of svc. */
 
 const RUN: CliCommand = {
   name: 'run',
@@ -153,7 +153,7 @@ async function runSetup({
     }
   }
   const { setup } = await import('../setup/setup.ts');
-  // Do not download the catalog without a user who chooses from it: use the cached or the packaged one.
+  // Without a user who chooses from the catalog, use the cached or the packaged one instead of a download.
   const listProviders = async () => (await openCatalog(place)).providers();
   await setup({ ...options, flags: flagsOf(options) }, { context, listProviders });
   return undefined;
@@ -334,14 +334,14 @@ const HOOK: CliCommand = {
   more: `svc connect NAME --hooks puts this command into the client's settings. It reads the event as JSON from its
 stdin, and prints JSON or nothing. It always ends with code 0 within a second, so a client goes on without svc if
 something fails. See: svc help hooks`,
-  // This runs only if the program was not started by bin/svc.js, which starts hooks without this file.
+  // bin/svc.js starts hooks without this file, so this runs only where the program is started in another way.
   async run({ args }) {
     const { run } = await import('./quick-hook.ts');
     await run(args);
   },
 };
 
-/** The command `svc service`, which says how to get the program of a service. This package does not contain it. */
+/** The command `svc service`, which only names the program of a service: another package contains that. */
 const SERVICE: CliCommand = {
   name: 'service',
   description: 'Say how to get svc-service, the program that runs a memory service',
@@ -357,7 +357,7 @@ const SERVICE: CliCommand = {
   },
 };
 
-/** The commands `svc print-config` for other clients. Users run them by hand, so they may load more code. */
+/** The commands `svc print-config` for all other clients. Users run them by hand, so they need no quick bundle. */
 const OTHER_CONFIGS = OTHER_CLIENTS.map((client): CliCommand => {
   const { name, title } = client;
   return {
@@ -620,10 +620,10 @@ const MCP: CliCommand = {
   run: async (call: Call<McpOptions>) => (await import('../memory/mcp.ts')).serveMcp(call),
 };
 
-/** The options of memory commands that name a space. */
+/** The options of memory commands whose value is a space. */
 const SPACE_OPTIONS = ['space', 'to'] as const;
 
-/** Lets users type the name of a project in these options; the command gets the project's space. */
+/** Lets users type the short name of a project in these options. The command gets the project's space. */
 function withTypedSpaces(command: CliCommand): CliCommand {
   return {
     ...command,
@@ -650,6 +650,7 @@ const MEMORY_COMMANDS: readonly CliCommand[] = [
   MCP,
 ];
 
+/** All commands, in the order of the help. */
 export const COMMANDS: readonly CliCommand[] = [
   RUN,
   UI,

@@ -14,13 +14,16 @@ import type { Terminal } from '../terminal.ts';
 
 /**
  * Runs `svc completion`: prints a script with which a shell completes command lines of svc. At each completion the
- * script asks svc which words may follow, with `svc completion --after -- WORDS`, and chooses those with the right
- * beginning. So a script that was stored is never outdated.
+ * script asks svc, with `svc completion --after -- WORDS`, which words may follow. So an old script knows new commands.
  */
 
+/** Writes the script of a shell. */
 type Script = (names: {
+  /** The program, such as svc-service. */
   readonly name: string;
+  /** All commands that start the program. */
   readonly names: string;
+  /** The name of the function in the script. */
   readonly id: string;
 }) => string;
 
@@ -30,7 +33,7 @@ const SCRIPTS: Readonly<Record<string, Script>> = {
   COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
 }
 complete -o default -F ${id} ${names}`,
-  // It works without compinit in ~/.zshrc, and also as a file in fpath, which zsh runs at the first completion.
+  // The script works in ~/.zshrc, also without compinit, and as a file in fpath, which zsh runs at the first completion.
   zsh: ({ name, names, id }) => `#compdef ${names}
 ${id}() {
   local proposed="$(${name} completion --after -- "\${(@)words[2,CURRENT-1]}" 2>/dev/null)"
@@ -40,8 +43,8 @@ if [ "$funcstack[1]" = ${id} ]; then ${id} "$@"; else
   (( $+functions[compdef] )) || { autoload -Uz compinit && compinit -i -D; }
   compdef ${id} ${names}
 fi`,
-  // fish calls the function of `-n` before it proposes the words of `-a`. It proposes files if that function fails,
-  // which it does if svc prints no word.
+  // fish calls the function after `-n`, and then proposes the words after `-a`. The function fails if svc prints no
+  // word; then fish proposes files.
   fish: ({ name, id }) => `function ${id}
   set -g ${id}_words (${name} completion --after -- (commandline -opc)[2..-1] 2>/dev/null)
   set -q ${id}_words[1]
@@ -66,6 +69,7 @@ export function printCompletion(
   terminal.out(script({ name, names, id: `_${name.replaceAll('-', '_')}` }));
 }
 
+/** The clients that svc run starts, and those whose settings svc connect can change. */
 const STARTED = ['claude', 'codex', ...named((client) => 'launch' in client)];
 const CONNECTED = ['claude', 'codex', ...named(({ file }) => typeof file !== 'string')];
 
@@ -73,7 +77,7 @@ function named(isMeant: (client: (typeof OTHER_CLIENTS)[number]) => boolean): re
   return OTHER_CLIENTS.filter(isMeant).map(({ name }) => name);
 }
 
-/** The values of each command's first argument. */
+/** The values of the first argument of commands. */
 const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
   run: STARTED,
   connect: CONNECTED,
@@ -81,7 +85,7 @@ const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
   completion: SHELLS,
 };
 
-/** The values of options: a list, or a function that reads them on this machine. */
+/** The values of options: a list, or a function that finds them on this machine. */
 const VALUES: Readonly<
   Record<string, readonly string[] | ((context: CommandContext) => Promise<readonly string[]>)>
 > = {
@@ -100,7 +104,7 @@ const VALUES: Readonly<
   '--remove': upstreams,
 };
 
-/** Runs `svc completion --after`: prints the words that may follow these complete words, one on each line. */
+/** Runs `svc completion --after`: prints the words that may follow the typed ones, one on each line. */
 export async function printNext(
   typed: readonly string[],
   program: Command,
@@ -109,7 +113,7 @@ export async function printNext(
   let command = program;
   let valued: string | undefined;
   for (const word of typed) {
-    // The word is the value of the option before it.
+    // This word is the value of the option before.
     if (valued !== undefined) valued = undefined;
     else if (word.startsWith('-')) valued = valuedIn(command, word);
     else command = command.commands.find((child) => child.name() === word) ?? command;
@@ -118,7 +122,7 @@ export async function printNext(
   for (const word of words) if (PLAIN_WORD.test(word)) context.terminal.out(word);
 }
 
-/** Matches a word that no shell expands. Bash would run a command that stands in a proposed word. */
+/** Matches a word in which no shell expands anything. Bash would run a command that a proposed word contains. */
 const PLAIN_WORD = /^[\p{L}\p{N}_./@:+,=%-]+$/u;
 
 async function valuesOf(
@@ -132,13 +136,13 @@ async function valuesOf(
   return program.name() === 'svc' ? values(context) : [];
 }
 
-/** Returns the option if it takes a value. */
+/** Returns the word if it is an option with a value. */
 function valuedIn(command: Command, word: string): string | undefined {
   const option = command.options.find(({ long }) => long === word);
   return option !== undefined && (option.required || option.optional) ? word : undefined;
 }
 
-/** Returns the subcommands, the values of the command's argument, and its options. */
+/** Returns the subcommands of a command, the values of its first argument, and its options. */
 function wordsIn(command: Command): readonly string[] {
   return [
     ...command.commands.map((child) => child.name()),
@@ -148,10 +152,10 @@ function wordsIn(command: Command): readonly string[] {
   ];
 }
 
-/** Age up to which the space of a request is proposed, in milliseconds: three months. */
+/** How far back requests are searched for spaces, in milliseconds: 90 days, which the request log keeps. */
 const DAYS_MS = 90 * 24 * 3600 * 1000;
 
-/** Returns the spaces with recent requests, because the request log sums these up fast. */
+/** Returns the spaces of recent requests. The request log sums them up faster than the memory lists its spaces. */
 async function spaces(context: CommandContext): Promise<readonly string[]> {
   const since = Date.now() - DAYS_MS;
   const sums = await readLog(context, ({ requests }) => requests.sum({ since }));

@@ -5,24 +5,22 @@ import type { CommandContext, Call } from '../context.ts';
 import { Terminal } from '../terminal.ts';
 import { wrapped } from '../text-table.ts';
 
-/** Parsing, errors and exit codes for the command lines of svc and svc-service, which declare the commands. */
+/** Runs the command lines of svc and svc-service: parsing, help, errors and exit codes. */
 
-/**
- * Receives the exit code of a command. Without a call the code is 0. `svc run` passes its client's, which may be any.
- */
+/** Sets the exit code, which is otherwise 0. It may be any number, because `svc run` returns that of its client. */
 export type Finish = (code: number) => void;
 
-/** A sentence about exit codes, for `--help` and docs/commands.md. */
+/** A line about exit codes in `--help`. docs/commands.md has the same. */
 export const EXIT_CODES =
   'Exit codes: 0 success, 1 failure or problems, 2 wrong usage, 130 interrupted.';
 
 export type Declare = (program: Command, context: CommandContext, finish: Finish) => void;
 
-/** The texts of a program's help besides its commands. */
+/** The texts in a program's help besides its commands. */
 interface ProgramWords {
   readonly name: string;
   readonly description: string;
-  /** The first commands of a new user, one on each line, if the description does not name them. */
+  /** The first commands for a new user, one on each line. */
   readonly start?: string;
 }
 
@@ -31,10 +29,7 @@ const SVC: ProgramWords = {
   description: 'Memory for coding agents: a proxy on this machine between them and their provider.',
 };
 
-/**
- * Runs a command line (without node and script), and returns the exit code. Without `context` the command gets the
- * environment and the streams of the process.
- */
+/** Runs a command line (without node and script), and returns the exit code. */
 export async function runProgram(
   argv: readonly string[],
   declare: Declare,
@@ -59,7 +54,7 @@ export async function runProgram(
   }
 }
 
-/** Returns the context of this process. stdin is opened on use: a command that starts a client must not touch it. */
+/** Returns the context of this process. It opens stdin only on use, because a client that `svc run` starts needs it. */
 export function ofProcess(abilities: Pick<CommandContext, 'asker'> = {}): CommandContext {
   const { env: environment, stdout, stderr } = process;
   bearBrokenOutput();
@@ -97,8 +92,10 @@ export function emptyProgram(terminal: Terminal, words = SVC): Command {
   );
 }
 
-// Ignores write errors on stderr, and ends the process at one on stdout. `svc requests | head` closes stdout early. On
-// a full disk stderr may be the log of a proxy in the background, whose requests must continue.
+/**
+ * Ends the process at a write error on stdout, which `svc requests | head` closes early. Ignores those on stderr, which
+ * may be a proxy's log on a full disk: its requests must continue.
+ */
 function bearBrokenOutput(): void {
   process.stderr.on('error', () => undefined);
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -119,7 +116,7 @@ function commandIn(argv: readonly string[], program: Command): string {
   return names.join(' ');
 }
 
-// Returns an error for wrong usage. Unlike commander, it repeats no unknown argument, which may be a key.
+/** Returns an error for wrong usage. Unlike commander's message, it does not repeat an argument, which may be a key. */
 function usageError(error: CommanderError, see: string): CliError {
   const { code, message } = error;
   if (code === 'commander.help') return new CliError('Which command?', see, 2);
@@ -147,38 +144,36 @@ function usageError(error: CommanderError, see: string): CliError {
   return new CliError(message.replace(/^error: /, ''), see, 2);
 }
 
-/** The headings in svc's help. The commands under `programs` share one line there. */
+/** The headings in svc's help. The commands under `programs` share one line. */
 const GROUPS = { daily: 'Every day', setup: 'Set up', more: 'More', programs: 'For programs' };
 
-/**
- * The description of an option: alone, with the option's default, or as `required` for an option that must be given.
- */
+/** The description of an option, alone or with its default; as `required` if the option must be given. */
 type CliOption =
   | string
   | readonly [text: string, fallback: string | readonly string[]]
   | { readonly required: string };
 
-/** A command, from which declareAll() makes its help, its options and its call. */
+/** A command as data. declareAll() declares it to commander. */
 export interface CliCommand<Given extends object = object> {
   /** The words of the command, as users type them: `memory list`. */
   readonly name: string;
-  /** The heading under which svc's help lists the command; undefined: it does not. */
+  /** The heading under which svc's help lists the command; undefined: the help does not list it. */
   readonly group?: keyof typeof GROUPS;
   readonly description: string;
   /** The arguments, such as `<ref>` or `[words...]`, with descriptions. */
   readonly args?: Readonly<Record<string, string>>;
   /** The options by their flags. */
   readonly options?: Readonly<Record<string, CliOption>>;
-  /** Text of the command's help, before the examples. */
+  /** A text in the command's help, before the examples. */
   readonly more?: string;
   readonly examples?: readonly string[];
   /** True if the arguments after the first one belong to another program. */
   readonly passesOn?: true;
-  /** Runs the command, and returns the exit code; undefined means 0. A command without this only groups others. */
+  /** Runs the command, and returns its exit code; undefined means 0. A command without `run` only groups others. */
   run?(call: Call<Given>): Promise<number | undefined | void>;
 }
 
-/** Makes the command that prints the completion scripts of a program. */
+/** Returns the command `completion` of a program. */
 export function completionOf(
   program: Command,
   context: CommandContext,
@@ -198,7 +193,7 @@ export function completionOf(
   };
 }
 
-/** Returns a function that declares the commands in this order. A command comes before its subcommands. */
+/** Returns a function that declares the commands to commander. A command must come before its subcommands. */
 export function declareAll(commands: readonly CliCommand[]): Declare {
   return (program, context, finish) => {
     for (const command of commands) {

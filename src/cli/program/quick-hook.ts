@@ -1,12 +1,12 @@
 import { runHook } from '../hook/hook.ts';
 import { IN_BACKGROUND } from '../hook/hook-call.ts';
 
-/** Deadline of a hook in the background, which waits for locks. A backup may hold one for long. */
+/** Deadline of a hook in the background, in milliseconds. It may wait for a lock, which a backup can hold for long. */
 const BACKGROUND_MS = 60_000;
 
 /**
- * Runs `svc hook`, and no other command. This is the start of a bundle of one CommonJS file without the command-line
- * parser, because a client runs it at each prompt and each tool call, and the user waits. `bin/svc.js` selects it.
+ * Runs `svc hook`, and no other command. This is the entry of a bundle, a CommonJS file without the command-line
+ * parser: a client runs it at each prompt and each tool call, while the user waits. `bin/svc.js` selects it.
  */
 export function run([client = '', event = '', way]: readonly string[]): Promise<void> {
   const { env: environment, stdin, stdout } = process;

@@ -4,10 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Terminal } from '../terminal.ts';
 import type { Trouble } from './recent-trouble.ts';
 
-/** Age in milliseconds from which a capture is late: two attempts of at most 30 s, each with a pause of 30 s. */
+/** Age from which a capture is late, in milliseconds: time for two attempts of 30 s and two pauses of 30 s. */
 const LATE_MS = 120_000;
 
-/** Returns the captures that are late: no recall finds them. Without a running proxy every waiting one is late. */
+/** Describes the captures that wait too long, so recalls do not find them. Without a running proxy all are late. */
 export function lateCaptures(
   folder: string,
   { now, isRunning }: { readonly now: number; readonly isRunning: boolean },
@@ -50,9 +50,9 @@ function ageText(ageMs: number): string {
   return count(Math.floor(ageMs / ms), unit);
 }
 
-/** Deadline of waiting for captures. They reach the store after 50 ms, or on a busy machine after a second. */
+/** Deadline of awaitCaptures(), in milliseconds. Captures need 50 ms to the store; on a busy machine a second. */
 const WAIT_MS = 3_000;
-const LOOK_MS = 25;
+const POLL_MS = 25;
 
 /**
  * Waits until the memory has the captures of all answers so far, because a user who lists memories right after an
@@ -67,6 +67,6 @@ export async function awaitCaptures(folder: string, terminal: Terminal): Promise
       return;
     }
     // oxlint-disable-next-line no-await-in-loop -- One look after the other.
-    await sleep(LOOK_MS);
+    await sleep(POLL_MS);
   }
 }

@@ -3,8 +3,7 @@ import { otherPort } from '../listing.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
 import type { Terminal } from '../terminal.ts';
 
-/** The errors and the end of a listener, for `svc start` and `svc-service start`. */
-
+/** The address that a server could not use. */
 interface WantedAddress {
   readonly host: string;
   readonly port: number;
@@ -16,7 +15,7 @@ interface WantedAddress {
   readonly usualPort: number;
 }
 
-/** Returns why the listener cannot use its address, and what to do; undefined if `error` is about something else. */
+/** Returns why a server cannot use its address, and what to do; undefined if `error` has another cause. */
 export function listenError(error: unknown, wanted: WantedAddress): CliError | undefined {
   const { host, port, command, look, usualPort } = wanted;
   const code = codeOf(error);
@@ -46,11 +45,11 @@ export interface SignalSource {
   exit(code: number): void;
 }
 
-// Time for closing sockets after a stop. One that hangs must not delay a service manager.
+/** Time for sockets to close after a stop, in milliseconds. Then the process ends, because a service manager waits. */
 const LINGER_MS = 500;
 
-/** A server that can finish its open answers and end. */
 interface Stoppable {
+  /** Lets open answers finish, and ends the server. */
   stop(): Promise<void>;
 }
 
@@ -84,7 +83,7 @@ export async function waitForStop(
     });
     listeners.set('SIGTERM', () => stopWith(0));
     listeners.set('uncaughtException', (error) => {
-      // The stop waits for open answers, and an error in one must not cut the others.
+      // svc is waiting for open answers. An error in one of them must not cut the others.
       if (isStopping) return;
       // The message may quote a request, so svc prints only the kind of error.
       const kind = error instanceof Error ? error.name : 'unknown error';

@@ -19,30 +19,28 @@ import type { RequestRow } from '../../ports/request-log.ts';
 import { timeText, urlOf } from '../listing.ts';
 import { loadAccess } from '../setup/load-config.ts';
 
+/** A running proxy. The members from its run file are undefined if the data folder has no such file. */
 export interface OwnProxy
   extends Pick<RunFile, 'pid' | 'host' | 'port'>, Partial<Omit<RunFile, 'pid' | 'host' | 'port'>> {
-  /**
-   * The version, from the run file. If the data folder has no run file, it and all other facts of that file are
-   * undefined.
-   */
   readonly version?: string;
 }
 
 export interface Proxies {
-  /** Proxies that have proven that they are svc's own. The one at the configured port is first. */
+  /** Proxies that have proven to be svc with this token. A proxy at the configured port comes first. */
   readonly own: readonly OwnProxy[];
-  /** Processes with a run file that have not proven it: they hang, or have another configuration. */
+  /** Processes with a run file that have not proven to be such a proxy: they hang, or have another configuration. */
   readonly unproven: readonly RunFile[];
 }
 
-/** Deadline of a stop. A proxy lets answers finish for proxy.drainMs, by default 10 s, and ends within a second. */
+/** Deadline of a stop, in milliseconds. A proxy lets answers finish for proxy.drainMs (10 s), then ends in a second. */
 const STOP_MS = 15_000;
+/** Intervals of looking whether a process has ended, and whether a proxy has open requests, in milliseconds. */
 const POLL_MS = 25;
 const OPEN_POLL_MS = 250;
 
 /**
- * Finds, asks and stops the proxies of this configuration. A proxy counts as svc's own only after it has proven that it
- * has the local token. svc sends no request with a token, and no signal, to any other process.
+ * Finds and asks the proxies of this configuration. Each must first prove that it has the local token. svc sends the
+ * token, or a signal, to no other process.
  */
 export class OwnProxies {
   readonly #folder: string;
@@ -58,6 +56,7 @@ export class OwnProxies {
     return new OwnProxies(dataFolder(environment), await loadAccess(environment));
   }
 
+  /** Finds the running proxies, and deletes the run files of those that were killed. */
   async find(): Promise<Proxies> {
     const { host, port, localToken } = this.access;
     const runs = await listRunFiles(this.#folder);
@@ -65,7 +64,7 @@ export class OwnProxies {
     const all = await Promise.all(
       runs.map(async (run) => ({ run, ...(await probeProxy(run, localToken)) })),
     );
-    // If nothing listens on its port, the proxy was killed, and another program may have its process id.
+    // If nothing listens on its port, the proxy was killed. Another program may have its process id now.
     const stale = all.filter(({ listener }) => listener === 'nobody');
     await Promise.all(stale.map(({ run }) => removeRunFile(this.#folder, run.pid)));
     const probed = all.filter(({ listener }) => listener !== 'nobody');
@@ -105,7 +104,7 @@ export class OwnProxies {
   }
 }
 
-/** Finds proxies without the configuration. Each must prove that it has the token whose digest is in its run file. */
+/** Finds proxies without reading the configuration. Each must prove to have the token whose digest its run file has. */
 export async function findByFiles(folder: string): Promise<Proxies> {
   const runs = await listRunFiles(folder);
   const all = await Promise.all(
@@ -120,12 +119,12 @@ export async function findByFiles(folder: string): Promise<Proxies> {
   return { own: own ?? [], unproven: unproven ?? [] };
 }
 
-/** Stops a proxy that has proven to be svc. Returns true if it has ended before the deadline. */
+/** Stops a proxy, and waits. Returns false if it still runs at the deadline. */
 export async function stopProxy(folder: string, { pid }: OwnProxy): Promise<boolean> {
   try {
     process.kill(pid, 'SIGTERM');
   } catch {
-    // The process has ended meanwhile, or belongs to another user.
+    // The process has ended meanwhile, or it belongs to another user.
   }
   const deadline = performance.now() + STOP_MS;
   while (isAlive(pid) && performance.now() < deadline) await sleep(POLL_MS);
@@ -134,7 +133,7 @@ export async function stopProxy(folder: string, { pid }: OwnProxy): Promise<bool
   return true;
 }
 
-/** Says whether a proxy runs another build of svc; false if it has no run file that says so. */
+/** Says whether a proxy runs another build of svc; false if its build is not known. */
 export function isOtherBuild({ version, build }: OwnProxy): boolean {
   return version !== undefined && (version !== VERSION || build !== BUILD);
 }
@@ -145,7 +144,7 @@ export function otherBuildText(proxy: OwnProxy): string {
   return `The proxy on ${urlOf(proxy)} runs another build of svc${since}: ${versionText(version, build)}. This is ${VERSION_AND_BUILD}.`;
 }
 
-/** Describes a process that has a run file, and has not proven to be svc. */
+/** Describes a process of Proxies.unproven. */
 export function unprovenText({ pid, port }: RunFile): string {
   return `Process ${pid} (port ${port}) does not answer as a proxy of this configuration`;
 }

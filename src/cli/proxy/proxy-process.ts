@@ -26,18 +26,19 @@ export interface EnsuredProxy {
   readonly isNew: boolean;
 }
 
-// Deadline of a start. It takes a third of a second, or several seconds on a machine that is busy with a build.
+/** Deadline of a start, in milliseconds. It takes a third of a second; on a busy machine several seconds. */
 const START_MS = 20_000;
 const POLL_MS = 20;
 /**
- * Time without a run file after which the configured address is tried: a folder that svc cannot write has no run file.
+ * Time after which a start without a run file tries the configured address, in milliseconds. A proxy whose data folder
+ * is read-only writes no run file.
  */
 const RUN_FILE_MS = 1000;
 
-/** Runs `svc start --detach`: starts a proxy in the background, and returns when it serves. */
+/** Runs `svc start --detach`: starts a proxy in the background, and returns when it accepts requests. */
 export async function startDetached(options: StartOptions, context: CommandContext): Promise<void> {
   const { environment, terminal } = context;
-  // Read the settings here first, so that wrong ones are reported here and not only in a log.
+  // Read the settings here too, so that the user sees an error in them, which otherwise only the log would have.
   const file = await prepareConfig(context);
   warnOf(settingsOf(file, environment, options.flags).warnings, terminal);
   const { proxy, isNew } = await ensureProxy(options.flags, context);
@@ -50,8 +51,8 @@ export async function startDetached(options: StartOptions, context: CommandConte
 }
 
 /**
- * Returns the running proxy of this configuration, or starts it in the background. A proxy of another build is
- * replaced; it has `patienceMs` to finish its answers.
+ * Returns the running proxy of this configuration, or starts one in the background. It replaces a background proxy of
+ * another build, unless that is still answering requests after `patienceMs`.
  */
 export async function ensureProxy(
   flags: ProxyFlags,
@@ -92,11 +93,11 @@ export async function ensureProxy(
 interface Replacing {
   readonly context: CommandContext;
   readonly patienceMs: number;
-  /** Returns why a proxy could not be started from this shell, which may lack the variable of a key. */
+  /** Returns why a start from this shell would fail, which may not have the variable of a key. */
   readonly problemsHere: () => readonly Problem[];
 }
 
-/** Ends a background proxy of another build, but not while it is answering requests. Returns true if it has ended. */
+/** Ends a background proxy of another build, if it has no open request. Returns true if it has ended. */
 async function endOtherBuild(
   proxy: OwnProxy,
   proxies: OwnProxies,
@@ -129,8 +130,8 @@ async function endOtherBuild(
 }
 
 /**
- * Waits until the new proxy serves, and returns it. If its process ends first, returns the proxy that serves at the
- * same port; undefined if there is none.
+ * Waits until the new proxy serves, and returns it. If its process ends, or the deadline passes, returns another proxy
+ * of this configuration at the same port; undefined if there is none.
  */
 async function untilServing(
   background: Background,
@@ -148,24 +149,24 @@ async function untilServing(
     }
     await sleep(POLL_MS);
   }
-  // If two commands start a proxy at the same time, one of them finds the port in use, and uses the proxy of the other.
+  // If two commands start a proxy at once, the second finds the port in use. It takes the proxy of the first.
   const { own } = await new OwnProxies(folder, access).find();
   return own.find(({ port }) => port === access.port);
 }
 
-/** The beginning of the line of an error, as Terminal.error writes it. The hint is the line after the last error. */
+/** The beginning of an error's line, as Terminal.error() writes it. */
 const ERROR = 'svc: ';
-/** Bound on shown errors; svc doctor lists all. */
+/** Bound on the errors that are shown; svc doctor lists all. */
 const ERRORS_MAX = 8;
 
-// Returns an error with the errors that `svc start` printed. They consist of constants and addresses, never of secrets.
+/** Returns an error with those that `svc start` has printed: constants and addresses, never secrets. */
 function startError(background: Background, log: string): CliError {
   const said = background.said().trim().split('\n');
   const lines = said.filter((line) => line.startsWith(ERROR)).slice(-ERRORS_MAX);
   const what = background.isRunning()
     ? `svc start does not answer after ${START_MS / 1000} seconds.`
     : 'The proxy could not be started.';
-  // The last line is the hint. If svc printed no error, the user must look for the reason.
+  // After its errors svc prints the hint as its last line. Without an error the user must look for the reason.
   const hint =
     lines.length === 0
       ? 'Start it in this terminal to see its messages: svc start.'

@@ -10,19 +10,19 @@ import { blockedFiles } from '../../adapters/files/database-file.ts';
 import { replacedAt } from '../../adapters/files/marks.ts';
 import type { Settings } from '../../core/settings/settings.ts';
 
-/** Finds failures in the request log that a user should know before the next session. */
+/** Finds what a user should know before the next session: failures in the request log, the disk and the files. */
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
-/** Bound on conversations that are listed, one on each line. */
+/** Bound on the conversations that are listed, one on each line. */
 const NAMED_MAX = 5;
-/** Least free space on the disk. SQLite needs space for its log before it stores anything. */
+/** Free space on the disk below which svc warns, in bytes. SQLite needs some for its log before it stores anything. */
 const FREE_BYTES_MIN = 32 << 20;
 
-/** Errors of requests that never reached the provider. */
+/** The error codes of requests that did not reach the provider. */
 const UNREACHED = new Set(['UPSTREAM_UNREACHABLE', 'UPSTREAM_TIMEOUT', 'UPSTREAM_ADDRESS_REFUSED']);
 
-/** Returns lines for `svc status` if the newest requests failed or were without memory. */
+/** Returns warnings for `svc status`: the newest requests failed or had no memory, or svc cannot store. */
 export function recentTrouble(folder: string, now: number): readonly string[] {
   const rows = recentRequests(folder, now - HOUR_MS);
   return [
@@ -36,7 +36,7 @@ export function recentTrouble(folder: string, now: number): readonly string[] {
   ];
 }
 
-/** Returns a warning about a path that must be a database file, and is something else. */
+/** Returns a warning about something at the path of a database that is no plain file. */
 export function blockedText(path: string): string {
   return `${path} is a folder, a link or a device. svc uses only a plain file, so it stores nothing. Move it away, then restart svc`;
 }
@@ -46,7 +46,7 @@ export interface Trouble {
   readonly fix: string;
 }
 
-/** Reports that the newest requests got no memory although they asked for it. */
+/** Returns a problem if the newest requests got no memory because it failed or was late. */
 function memoryTrouble(rows: readonly RecentRequest[]): readonly Trouble[] {
   return runOf(rows, ({ memoryState }) => memoryState.startsWith('degraded_')).map(
     ({ last, number }) => {
@@ -64,7 +64,7 @@ function memoryTrouble(rows: readonly RecentRequest[]): readonly Trouble[] {
   );
 }
 
-/** Returns problems of the memory in the last hour. The other checks of `svc doctor` see only the present state. */
+/** Returns problems of the memory in the last hour, for `svc doctor`, whose other checks see only the present. */
 export function recentMemoryTrouble(folder: string, now: number): readonly Trouble[] {
   return memoryTrouble(recentRequests(folder, now - HOUR_MS));
 }
@@ -73,7 +73,7 @@ function requestsOf(number: number): string {
   return number === 1 ? 'request' : `${number} requests`;
 }
 
-/** Returns the newest row, and how many rows from it on pass `isMeant`; nothing if the newest does not. */
+/** Returns the newest row, and how many rows without a gap from there pass `isMeant`. Empty if the newest does not. */
 function runOf(
   rows: readonly RecentRequest[],
   isMeant: (row: RecentRequest) => boolean,
@@ -97,7 +97,7 @@ export function fullDisk(folder: string): readonly string[] {
   }
 }
 
-/** Lists the conversations of the last day that need svc, because thinking in them is bound to a block of svc. */
+/** Lists the conversations of the last day that cannot continue without svc: their thinking is bound to its blocks. */
 export function nameBound(folder: string, now: number, terminal: Terminal): void {
   const bound = boundConversations(folder, now);
   if (bound.length === 0) return;
@@ -109,7 +109,7 @@ export function nameBound(folder: string, now: number, terminal: Terminal): void
   terminal.note('  To leave svc, finish or compact them first, or begin new sessions.');
 }
 
-/** Lists the same conversations when shadow mode begins, because it forwards them without svc's blocks. */
+/** Lists the same conversations when the mode `shadow` begins, which forwards them without svc's blocks. */
 export function nameBoundInShadow(folder: string, now: number, terminal: Terminal): void {
   const bound = boundConversations(folder, now);
   if (bound.length === 0) return;
@@ -120,19 +120,19 @@ export function nameBoundInShadow(folder: string, now: number, terminal: Termina
   nameAll(bound, folder, terminal);
 }
 
-/** Returns the newest request of each conversation with thinking bound to a block, which a compaction ends. */
+/** Returns the newest request of each conversation whose thinking is bound to a block. A compaction ends that. */
 function boundConversations(folder: string, now: number): readonly RecentRequest[] {
   const newest = newestOfEach(recentRequests(folder, now - DAY_MS));
   return newest.filter(({ isBound, hasBlock }) => isBound === 1 && hasBlock === 1);
 }
 
-/** Lists the conversations of the last day that lose thinking, because a memory in them was forgotten. */
+/** Lists the conversations of the last day whose thinking is lost, because it was bound to a forgotten memory. */
 export async function nameForgotten(
   { requests, ledger }: { readonly requests: RequestLog; readonly ledger: Ledger },
   folder: string,
   terminal: Terminal,
 ): Promise<void> {
-  // Import this only here, because only a forgetting needs the code that finds blocks.
+  // Load this code only here, because nothing else in this file needs it.
   const { carriedBlocks } = await import('../../local/ui/request-page.ts');
   const now = Date.now();
   const rows = await requests.list({ limit: ROWS_MAX, since: now - DAY_MS });
@@ -149,7 +149,7 @@ export async function nameForgotten(
   nameAll(lost, folder, terminal);
 }
 
-/** Bound on requests that are read: more than one user makes in a day. */
+/** Bound on the requests that are read. A user makes fewer in a day. */
 const ROWS_MAX = 2_000;
 
 /** Returns the newest request of each conversation. `rows`: newest first. */
@@ -176,10 +176,10 @@ function nameAll(
   if (more > 0) terminal.note(`  … and ${more} more`);
 }
 
-/** Age up to which a replaced database is reported. Later the user knows of it, or does not miss anything. */
+/** Age up to which svc reports a replaced database, in milliseconds. After a week the user knows, or misses nothing. */
 const TOLD_MS = 7 * 24 * 3600 * 1000;
 
-/** Returns a warning that the database was replaced while svc ran; undefined if it was not, or long ago. */
+/** Returns a warning if the database was replaced in the last week while svc ran. */
 export function replacedText(dataFolder: string, now: number): string | undefined {
   const at = replacedAt(dataFolder);
   if (at === 0 || now - at > TOLD_MS) return undefined;
@@ -187,8 +187,8 @@ export function replacedText(dataFolder: string, now: number): string | undefine
 }
 
 /**
- * Remembers which providers refuse svc's key. A client only shows the provider's status 401, which suggests a login. So
- * svc prints the command that helps: on its terminal, in its log and in `svc status`.
+ * Remembers which providers refuse svc's key. A client shows only the status 401, so its user would log in again in
+ * vain. svc names the command that helps: on its terminal, in its log and in `svc status`.
  */
 export class RefusedKeys {
   #settings: Settings;
@@ -198,7 +198,7 @@ export class RefusedKeys {
     this.#settings = settings;
   }
 
-  /** Forgets the refusals, because a changed configuration may have other keys. */
+  /** Takes a changed configuration, and forgets the refusals, because it may have other keys. */
   use(settings: Settings): void {
     this.#settings = settings;
     this.#names.clear();
@@ -208,7 +208,7 @@ export class RefusedKeys {
     return [...this.#names];
   }
 
-  /** Takes the result of a request. Returns true if it changed which providers refuse their key. */
+  /** Takes the status of a request. Returns true if `names` has changed. */
   note({ status, dialect }: Pick<RequestRow, 'status' | 'dialect'>): boolean {
     const upstream = this.#settings.upstreams.find(({ apiStyle }) => apiStyle === dialect);
     if (upstream === undefined || upstream.auth === 'client' || upstream.auth === 'none') {

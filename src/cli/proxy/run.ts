@@ -21,15 +21,13 @@ import { wasKilled } from '../../adapters/processes/run-files.ts';
 
 /**
  * Runs `svc run CLIENT`: starts the client with the proxy's address in its environment and arguments. It changes no
- * file of the client. Terminal, signals and exit code are the client's.
+ * file of the client. The client has the terminal, gets the signals, and its exit code is svc's.
  */
 
-/** Time that a proxy of another build gets to finish its answers, before this build replaces it. */
+/** How long svc waits for the open answers of another build's proxy, to replace that proxy; in milliseconds. */
 const PATIENCE_MS = 10_000;
 
-/**
- * How often svc checks that the proxy of a running client was not killed. Clients repeat a failed request for minutes.
- */
+/** Interval of checks that nobody killed the client's proxy, in milliseconds. Clients repeat a request for minutes. */
 const LOOK_MS = 1000;
 
 /** The clients of `svc run`, by the names that users type. */
@@ -53,7 +51,7 @@ export async function runClient({ args: [name = '', ...given], context }: Call):
   }
   const { environment, terminal } = context;
   const { program, install } = client;
-  // Check this before the start of a proxy, which is not needed if the client is missing.
+  // Check this first, so that no proxy is started for a client that is missing.
   if (!isInstalled(environment, program)) {
     throw new CliError(`${program} is not installed here.`, `Install it: ${install}`);
   }
@@ -88,9 +86,9 @@ export async function runClient({ args: [name = '', ...given], context }: Call):
 }
 
 /**
- * Starts the proxy again at the same address if it is killed or crashes, because the client knows no other address. A
- * proxy that a person stopped stays stopped. Prints nothing, because the client owns the screen. Returns a function
- * that ends these checks.
+ * Starts a killed or crashed proxy again at the same address, because the client knows no other address. A proxy that a
+ * person stopped stays stopped. Prints nothing, because the client owns the screen. Returns a function that ends the
+ * checks.
  */
 function keepProxy({ pid, port, flags }: OwnProxy, context: CommandContext): () => void {
   const folder = dataFolder(context.environment);
@@ -106,7 +104,7 @@ function keepProxy({ pid, port, flags }: OwnProxy, context: CommandContext): () 
   return () => clearInterval(timer);
 }
 
-/** Describes what svc did since the client started. Other windows of the same client count too. */
+/** Describes what svc did since the client started. Requests of other windows of the client count too. */
 function runText(totals: RunTotals): string {
   const { requests, recalled, late, failed, paid, direct, misses, missedTokens } = totals;
   const kept = Math.round(direct - paid);
@@ -127,7 +125,7 @@ function runText(totals: RunTotals): string {
 
 /** Signals from a user or a service manager, which are passed to the client. */
 const PASSED_ON: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT'];
-/** The terminal sends these to the client too. A client would take a second one as an order to end at once. */
+/** A terminal sends these to the client too. If svc passed them on, the second one could end the client at once. */
 const FROM_TERMINAL: readonly NodeJS.Signals[] = ['SIGINT', 'SIGQUIT'];
 
 function runProgram(

@@ -42,7 +42,7 @@ export interface StartParts {
   readonly signals: SignalSource;
 }
 
-/** Interval of checks that the run file exists; a check takes one system call. */
+/** Interval of checks that the run file exists, in milliseconds. A check takes one system call. */
 const KEEP_MS = 5000;
 
 const ADDRESS_WORDS = { command: 'svc start', look: 'svc doctor', usualPort: 8765 } as const;
@@ -96,7 +96,7 @@ export async function start(
   const writeRun = (): void => void writeRunFile(folder, runNow()).catch(() => undefined);
   noteRefused = () => {
     for (const name of refused.names) terminal.warn(refusedKeyText(name));
-    // `svc status` reads the names from the run file. The file is only a hint, so an error is ignored.
+    // `svc status` reads the names from the run file. Errors are ignored, because the file is only a hint.
     writeRun();
   };
   const onApplied = (next: Settings): void => {
@@ -105,14 +105,14 @@ export async function start(
     writeRun();
   };
   const watch = followConfig({ file, settings, options, proxy, onApplied }, context);
-  // Write the run file again if its folder was replaced: without it a proxy on a free port is not found.
+  // Write the run file again if its folder was replaced. Without the file no command finds a proxy on port 0.
   const keeping = setInterval(() => void keepRunFile(folder, runNow()), KEEP_MS);
   keeping.unref();
-  // Listen for signals before printing the address, because a program that reads the address may stop svc at once.
+  // Listen for signals before the address is printed, because the program that reads it may stop svc at once.
   const stopped = waitForStop(proxy, signals, terminal);
   try {
     await writeRunFile(folder, runNow()).catch((error: unknown) => {
-      // On a full disk or in a read-only folder there is no memory, but the proxy still serves.
+      // On a full disk or in a read-only folder the proxy still serves, without memory.
       reportError(error, terminal);
       terminal.warn('svc status and svc stop will not find this proxy.');
     });
@@ -129,7 +129,7 @@ export async function start(
   }
 }
 
-/** Returns the configuration file. It makes the file from the environment if there is none, and makes it private. */
+/** Returns the configuration file, and makes it private. If there is none, makes it from keys in the environment. */
 export async function prepareConfig({
   environment,
   terminal,
@@ -173,8 +173,7 @@ interface Followed {
   readonly onApplied: (next: Settings) => void;
 }
 
-// Applies a changed configuration file as a whole if it is valid (R31). Otherwise the present configuration stays, and
-// the problems are printed.
+/** Applies each change of the configuration file if it is valid as a whole (R31). Otherwise prints the problems. */
 function followConfig(
   { file, settings, options, proxy, onApplied }: Followed,
   { environment, terminal }: CommandContext,

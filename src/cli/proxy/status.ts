@@ -26,8 +26,6 @@ import {
   unprovenText,
 } from './own-proxies.ts';
 
-/** Runs `svc status` and `svc stop` for the proxies of this configuration. Each must first prove that it is svc. */
-
 interface StopOptions {
   readonly port?: string;
 }
@@ -41,7 +39,7 @@ export async function status({
   const proxies = await OwnProxies.of(context.environment);
   const { own, unproven } = await proxies.find();
   if (options.json === true) {
-    // Only svc needs the digest of the token. JSON leaves out undefined members.
+    // Leave out the digest of the token, which only svc needs: JSON has no undefined members.
     terminal.json(own.map((proxy) => ({ url: urlOf(proxy), ...proxy, tokenDigest: undefined })));
   } else {
     for (const proxy of own) terminal.row(proxyText(proxy), '  ');
@@ -84,9 +82,9 @@ export async function status({
   return own.length > 0 ? 0 : 1;
 }
 
-/** Returns a line that says that no proxy runs, and how to start one. Clients that start it themselves need no command. */
+/** Returns a line that says that no proxy runs, and how it starts: by a command, or by clients that start it. */
 async function stoppedText({ environment }: CommandContext, access: Access): Promise<string> {
-  // A start would fail while another program has the port.
+  // If another program has the port, a start would fail.
   const { level, found, fix } = await checkPort(access);
   if (level === 'problem') return `svc does not run for this configuration: ${found}. ${fix}`;
   const { startingClients } = await import('../clients/connect.ts');
@@ -103,7 +101,7 @@ export async function stop({ options, context }: Call<StopOptions>): Promise<Exi
   return code;
 }
 
-/** Stops the proxies, and waits until they have ended. Only a process that has proven to be svc gets a signal. */
+/** Stops the proxies of this configuration, and waits. Only a process that has proven to be svc gets a signal. */
 export async function stopProxies(
   options: StopOptions,
   context: CommandContext,
@@ -138,7 +136,7 @@ export async function stopProxies(
   );
 }
 
-/** Finds the proxies; if the configuration cannot be read, by their run files. */
+/** Finds the proxies; by their run files if the configuration cannot be read. */
 async function findToStop({ environment, terminal }: CommandContext): Promise<Proxies> {
   try {
     return await (await OwnProxies.of(environment)).find();

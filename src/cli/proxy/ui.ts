@@ -39,13 +39,13 @@ export async function showUi({ options, context }: Call<UiOptions>): Promise<voi
   terminal.note('The link works once, within a minute.');
   const folder = dataFolder(environment);
   if (options.open === true) await openPage(link, folder);
-  // If no browser starts, the link above is enough.
+  // Without --open a browser that does not start is no error, because the user has the link.
   else if (terminal.isWatched && hasScreen(environment)) {
     await openPage(link, folder).catch(() => undefined);
   }
 }
 
-/** Says whether a browser can be opened. Over SSH it would open on the other machine, or in the terminal. */
+/** Says whether a browser can open here. Over SSH it would open on the remote machine, or inside the terminal. */
 function hasScreen({
   SSH_CONNECTION,
   CI,
@@ -68,8 +68,8 @@ const OPENERS: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {
 };
 
 /**
- * Opens the page. Other users of the machine can read the arguments of a process and must not get the link (R29), so
- * the browser gets the path of a private file with the link.
+ * Opens the page in a browser. The browser gets the path of a private file that contains the link, because other users
+ * can read the arguments of a process and must not get the link (R29).
  */
 async function openPage(link: string, folder: string): Promise<void> {
   const file = join(folder, 'ui-open.html');

@@ -11,17 +11,18 @@ import { withoutCredentials } from '../../core/settings/network-proxy.ts';
 import { keyVariables, storedUpstreams } from '../setup/load-config.ts';
 import { OwnProxies } from './own-proxies.ts';
 
-/** Runs `svc start --at-login`: installs the proxy as the user's service, which starts with the session. */
+/** Installs the proxy as a service of the user, with systemd or launchd, which starts it at every login. */
 
 export interface UnitOptions {
   readonly print?: boolean;
 }
 
 export interface UnitParts {
+  /** As process.platform. */
   readonly platform: string;
   readonly node: string;
   readonly script: string;
-  /** Milliseconds that the started proxy has to answer. */
+  /** Deadline for the installed proxy to answer, in milliseconds. */
   readonly startMs: number;
 }
 
@@ -33,7 +34,7 @@ const OWN: UnitParts = {
 };
 const POLL_MS = 100;
 
-/** Writes the file of the service, and starts the service. `print`: only prints the file. */
+/** Runs `svc start --at-login`: writes the service's file, and starts the service. `print`: only prints the file. */
 export async function installUnit(
   { print }: UnitOptions,
   context: CommandContext,
@@ -69,7 +70,7 @@ export async function installUnit(
     );
   }
   await runAll(manager.install);
-  // The service manager reports success also for a program that ends at once, as svc does without its key.
+  // The service manager reports success even if the program ends at once, as svc does without its key.
   const until = performance.now() + parts.startMs;
   while ((await running.find()).own.length === 0) {
     if (performance.now() > until) {
@@ -81,7 +82,7 @@ export async function installUnit(
   return 0;
 }
 
-/** Returns the path of the service's file if it exists; undefined also on a system with neither systemd nor launchd. */
+/** Returns the path of the service's file if it exists; undefined on a system without systemd and launchd. */
 export async function unitFileIn(
   environment: Environment,
   parts = OWN,
@@ -96,8 +97,8 @@ export async function unitFileIn(
 }
 
 /**
- * Returns the programs that the service's file starts, Node and svc; undefined if there is no file. The service fails at
- * the next login if one of them has moved since, as with another version of Node.
+ * Returns the paths of Node and svc in the service's file; undefined if there is no file. If one of them has moved, as
+ * after an update of Node, the service fails at the next login.
  */
 export async function unitPrograms(
   environment: Environment,
@@ -127,7 +128,7 @@ function plistWords(text: string): readonly string[] {
 
 export async function uninstallUnit(context: CommandContext, parts = OWN): Promise<ExitCode> {
   const manager = managerFor(context.environment, parts);
-  // Continue after an error: the service manager refuses to stop a service that does not run.
+  // Continue after an error, because the service manager refuses to stop a service that does not run.
   await runAll(manager.uninstall).catch((error: unknown) => {
     if (!(error instanceof CliError)) throw error;
     for (const line of error.lines) context.terminal.warn(line);
@@ -172,10 +173,7 @@ function managerFor(environment: Environment, parts: UnitParts, proxies: readonl
   );
 }
 
-/**
- * Returns the variables that name svc's folders and a file of certificates. The file of the service sets them, so that
- * they do not depend on who starts the proxy.
- */
+/** Returns the variables of svc's folders and certificates, for the service's file: a service gets none of a shell. */
 function keptVariables(environment: Environment): readonly (readonly [string, string])[] {
   const names = [
     'SVC_CONFIG_HOME',
@@ -186,14 +184,14 @@ function keptVariables(environment: Environment): readonly (readonly [string, st
   ];
   return names.flatMap((name) => {
     const value = environment[name] ?? '';
-    // Leave out a value that is no absolute path, or that would break a line of the file.
+    // Leave out a value that is no absolute path, or has a line break, which would end its line in the file.
     return isAbsolute(value) && !/\p{Cc}/u.test(value) ? [[name, value] as const] : [];
   });
 }
 
 const PROXIES = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'];
 
-/** Returns the variables with network proxies, without user names and passwords, and with the hosts that need none. */
+/** Returns the variables of network proxies, without user names and passwords, and those of hosts without a proxy. */
 function networkVariables(
   environment: Environment,
   proxies: readonly string[],
@@ -206,7 +204,7 @@ function networkVariables(
   return [...new Map([...ways, ...spared])].filter(([, value]) => value !== '');
 }
 
-// Deadline of a command of the service manager. It answers at once, but one that asks for a password never does.
+/** Deadline of a command of the service manager, in milliseconds. A command that asks for a password never ends. */
 const COMMAND_MS = 30_000;
 
 async function runAll(commands: readonly (readonly string[])[]): Promise<void> {
@@ -224,7 +222,7 @@ async function runAll(commands: readonly (readonly string[])[]): Promise<void> {
   }
 }
 
-/** What the file of the service contains. It has no secret, because keys come from the configuration file. */
+/** What the service's file contains: no secret, because keys come from the configuration file. */
 interface UnitFacts {
   /** Absolute path of the Node program. */
   readonly node: string;
@@ -240,14 +238,14 @@ export function systemdUnit({ node, script, environment }: UnitFacts): string {
     '[Unit]',
     'Description=svc local proxy: memory for coding agents',
     'After=network-online.target',
-    // With a wrong configuration every start fails, so five attempts in a minute are enough. systemd's default window
-    // of 10 s never counts five, because an attempt comes every 2 s.
+    // Give up after five failed starts in a minute, because with a wrong configuration every start fails. The default
+    // window of 10 s would never count five, because RestartSec=2.
     'StartLimitIntervalSec=60',
     'StartLimitBurst=5',
     '',
     '[Service]',
     ...environment.map(([name, value]) => `Environment=${systemdWord(`${name}=${value}`)}`),
-    // systemd expands a $ in a command line, and only there, so double it.
+    // systemd expands a $ in a command line, though not in Environment=, so double it here.
     `ExecStart=${[node, script].map(systemdWord).join(' ').replaceAll('$', '$$$$')} start --quiet`,
     'Restart=on-failure',
     'RestartSec=2',
@@ -295,7 +293,7 @@ export function launchdPlist({ node, script, environment }: UnitFacts): string {
   ].join('\n');
 }
 
-// Quotes a word, so that systemd expands nothing in it and does not end it early.
+/** Quotes a word, so that systemd takes all its characters literally. ExecStart= must also double each $. */
 function systemdWord(text: string): string {
   const literal = text.replaceAll(/[\\"]/g, (character) => `\\${character}`);
   return `"${literal.replaceAll('%', '%%')}"`;
