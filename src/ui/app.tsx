@@ -29,7 +29,7 @@ const PAGES: Readonly<Record<ViewName, ComponentType>> = {
   savings: SavingsView,
   health: HealthView,
 };
-/** The views with a tab. The view of one request has none; it belongs to the tab of requests. */
+/** The views with a tab. The view of one request belongs to the tab `requests`. */
 const TABS = ['now', 'requests', 'memory', 'savings', 'health'] as const;
 
 function Frame({ view }: { readonly view: ViewName }) {

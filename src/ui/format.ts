@@ -15,7 +15,7 @@ function grouped(digits: string): string {
 /** A no-break space, so that a number and its unit stay on one line. */
 const SPACE = '\u00A0';
 
-/** Returns a share with its sign: `−24 %`, `+3 %`, `0 %`; a dash if it is unknown. */
+/** Returns a share with its sign: `−24 %`, `+3 %`, `0 %`; a dash if the share is unknown. */
 export function signedPercent(share: number | undefined): string {
   if (share === undefined || !Number.isFinite(share)) return '–';
   const rounded = Math.round(share * 100);
@@ -50,14 +50,14 @@ export function span(ms: number): string {
   return `${Math.round(seconds / 3600)} h`;
 }
 
-// These lists replace the browser's formatters, whose creation takes a tenth of the time in which the page opens.
+// These names replace the browser's date formatters: to make one takes a tenth of the time in which the page opens.
 const MONTHS =
   'January February March April May June July August September October November December'.split(
     ' ',
   );
 const WEEKDAYS = 'Sunday Monday Tuesday Wednesday Thursday Friday Saturday'.split(' ');
 
-/** Returns a time: "14:32". All times in this file are local. */
+/** Returns a time: "14:32". All functions of this file return local times. */
 export function clock(at: number): string {
   const date = new Date(at);
   return `${two(date.getHours())}:${two(date.getMinutes())}`;
@@ -107,7 +107,7 @@ export function atOfDay(key: string): number {
   return new Date(year, month - 1, date).getTime();
 }
 
-/** Returns the time from the first day's beginning to the last one's end; nothing if a day is undefined. */
+/** Returns when the first day begins and when the last one ends; an empty object without a day. */
 export function daySpan(
   first: string | undefined,
   last = first,

@@ -5,19 +5,18 @@ import type { InFlight } from '../../proxy/in-flight.ts';
 import { SAFE_HEADERS } from './page-files.ts';
 import type { SessionHandle } from './sessions.ts';
 
-/** Tells open pages when requests begin and end. It watches requests only while a page is open. */
-
-/** Bound on finished requests in one message; a page shows fewer. */
+/** Bound on the finished requests in one message to a page, the newest. */
 const FINISHED_MAX = 100;
-/** Interval at which pages get the states of open requests, which change without an event. */
+/** Interval at which pages get the open requests, in milliseconds: their states change without an event. */
 const LOOK_MS = 1000;
 
-/** Returns a row for a list: without items and references, most of its size. Only the view of one request needs them. */
+/** Returns a row for a list: without its items and references, which make most of its size. */
 export function listed(row: RequestRow): RequestRow {
   const { items: _, elidedRefs: __, ...rest } = row;
   return rest;
 }
 
+/** Collects which requests begin and end, for open pages. It watches requests only while watch() is in use. */
 export class LiveRequests {
   readonly #inFlight: InFlight;
   #finished: RequestRow[] = [];
@@ -57,18 +56,15 @@ export class LiveRequests {
   }
 }
 
-/** Time in which changes are collected for one message; users do not notice it. */
+/** Time in which changes are collected for one message, in milliseconds. A user does not notice it. */
 const TOGETHER_MS = 250;
-/** Interval of messages that show that the proxy is alive. Then the streams of ended sessions are closed too. */
+/** Interval of messages that show that the proxy is alive, in milliseconds. Each also finds ended sessions to close. */
 const BEAT_MS = 15_000;
 const STREAMS_MAX = 32;
-/** Bound on the bytes that wait for a page to read them; a page with more is gone. */
+/** Bound on the bytes that a page has not read yet. A page with more counts as gone. */
 const UNREAD_BYTES_MAX = 1 << 20;
 
-/**
- * Sends server-sent events to the open pages. While no page is open it collects nothing. It sends changes that are
- * close together in one message, so that an open page costs the proxy little.
- */
+/** Sends the changes of requests to all open pages, as server-sent events. */
 export class EventStreams {
   readonly #source: LiveRequests;
   readonly #open = new Map<ServerResponse, SessionHandle>();

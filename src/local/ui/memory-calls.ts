@@ -32,17 +32,17 @@ import {
   type UiRoute,
 } from './ui-routes.ts';
 
-/** What the calls about memories need. They search, read and manage memories. */
+/** What the calls about memories need, which search, read and manage them. */
 interface MemoryCallParts {
   readonly memory: Memory;
   /** The operations for managing memories; undefined with a memory service. */
   readonly desk: MemoryDesk | undefined;
-  /** Finds the requests that quoted a memory. It also works with a memory service, because the request log is local. */
+  /** Finds the requests that quoted a memory, in the request log. It works with a memory service too. */
   readonly sightings: MemoryDesk['sightings'];
   readonly now: () => number;
   readonly settings: () => ProxySettings;
   readonly moveSpace: (change: SpaceChange) => Promise<void>;
-  /** Returns the references of the memories of a project whose files have changed since. */
+  /** Returns the references of a project's outgrown memories: files that they are about have changed since. */
   readonly stale: (space: string) => Promise<readonly string[]>;
 }
 
@@ -55,9 +55,9 @@ export interface SpaceChange {
 
 const PAGE_MAX = 100;
 const SPACE_CHARS = 1024;
-/** Characters of the longest memory that is recalled in every session. A longer one would displace all others. */
+/** Most characters of a memory that is recalled in every session. A longer memory would displace all others. */
 const ALWAYS_CHARS_MAX = 600;
-/** Bound on the records of a session that svc reads to find those of one exchange. A service cannot list only these. */
+/** Bound on the records of a session that svc reads, because a memory service cannot list those of one exchange. */
 const EXCHANGE_READ_MAX = 200;
 
 export function memoryRoutes(parts: MemoryCallParts): readonly UiRoute[] {
@@ -113,14 +113,14 @@ async function memories(
     limit: numberIn(query, 'limit', { fallback: 50, max: PAGE_MAX }),
   };
   if (desk !== undefined) {
-    // The store does not know whether a memory is outdated: that shows in the files on disk.
+    // The store cannot filter outgrown memories, because the files on disk say which these are.
     const isStale = query.get('kind') === 'stale';
     const refs = isStale ? { refs: await stale(textIn(query, 'space', SPACE_CHARS)) } : {};
     return desk.browse({ ...paged, ...refs });
   }
   const asked = withoutDesk(paged);
   const { limit } = asked;
-  // Ask for one more record, which shows whether there are more: a memory service returns no total.
+  // Ask for one record more than is shown: if it comes, there are more. A memory service returns no total.
   const records = await memory.list({ ...asked, limit: limit + 1 }, deadline());
   return { records: records.slice(0, limit), total: records.length };
 }
@@ -155,7 +155,7 @@ async function memoryOf(parts: MemoryCallParts, { query }: ApiCall): Promise<Mem
   return { record, sightings: await parts.sightings(refs), session };
 }
 
-/** Returns the references of all records of an exchange, because a block quotes the exchange under one of them. */
+/** Returns the references of all records of an exchange. A block names only one of them when it quotes the exchange. */
 async function exchangeRefs(
   { desk, memory }: MemoryCallParts,
   { space, conversation, exchange }: DeskRecord,
@@ -256,8 +256,8 @@ async function move(parts: MemoryCallParts, { body }: ApiCall): Promise<ApiAnswe
 }
 
 /**
- * Reads which memories a call is about: those with these references, or all of a project. Words are not accepted,
- * because they could match more than the user sees.
+ * Reads which memories a call is about: those with some references, or all of a project. It takes no search words,
+ * because they could match more than the page shows.
  */
 function chosenIn(
   body: unknown,
@@ -279,13 +279,13 @@ async function count(parts: MemoryCallParts, { body }: ApiCall): Promise<ApiAnsw
   return { count: (await parts.desk.browse({ ...asked, limit: 1 })).total };
 }
 
-/** Removes the filters that a memory service does not support, and that the page then does not offer. */
+/** Removes the filters that a memory service does not support. The page does not offer them either. */
 function withoutDesk<Filter extends Omit<DeskFilter, 'limit'>>(given: Filter) {
   const { kind: _, source: __, client: ___, ...filter } = given;
   return filter;
 }
 
-/** Deadline of forgetting. Half a million memories take less. */
+/** Deadline of forgetting, in milliseconds. Half a million memories take less. */
 const FORGET_MS = 600_000;
 
 async function forget(
@@ -344,10 +344,11 @@ function refsIn(body: unknown): readonly string[] {
   return refs;
 }
 
-/** How long forgetting can be undone. Until then only the memory of this process has the records. */
+/** How long the user can undo a forgetting, in milliseconds. */
 const KEPT_MS = 60_000;
 const LISTS_MAX = 20;
 
+/** Keeps forgotten records for an undo: in this process alone, never on disk. */
 class ForgottenRecords {
   readonly #now: () => number;
   readonly #lists = new Map<
@@ -359,7 +360,7 @@ class ForgottenRecords {
     this.#now = now;
   }
 
-  /** Keeps records for KEPT_MS. Returns a name for take(). */
+  /** Keeps records for KEPT_MS. Returns the name with which take() finds them. */
   keep(records: readonly DeskRecord[]): string {
     const name = randomUUID();
     this.#lists.set(name, { records, at: this.#now() });
@@ -369,7 +370,7 @@ class ForgottenRecords {
     return name;
   }
 
-  /** Returns the records, and keeps them no longer. Undefined if their time is over. */
+  /** Returns the records, and drops them here. Undefined after KEPT_MS. */
   take(name: string): readonly DeskRecord[] | undefined {
     const list = this.#lists.get(name);
     this.#lists.delete(name);

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { UI_PATH } from '../../core/http/ui-gate.ts';
 
-/** A file of the page. It is read from disk at each request, so that a page that nobody opens uses no memory. */
+/** A file of the page. svc reads it at each request, so that a page that nobody opens takes no memory. */
 interface PageFile {
   readonly type: string;
   readonly body: Buffer;
@@ -53,7 +53,7 @@ const SHELL = (style: string, script: string): string => `<!doctype html>
 </html>
 `;
 
-/** The page's Content-Security-Policy: no inline code, other host or frame, and no text that becomes markup. */
+/** The page's Content-Security-Policy. It forbids inline code, other hosts, frames, and texts that become markup. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",

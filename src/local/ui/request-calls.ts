@@ -31,15 +31,16 @@ interface RequestCallParts {
   readonly now: () => number;
 }
 
-/** Age of the oldest listed requests. The view shows the last hour, and at least the last five conversations. */
+/** The first view gets the requests of this time, in milliseconds, and at most this many. */
 const RECENT_MS = 24 * 3_600_000;
 const RECENT_MAX = 1000;
+/** The first view shows at least this many conversations. If the last day has fewer, it gets older requests. */
 const CONVERSATIONS_MIN = 5;
-/** Bound on the requests that are read if the last day has too few conversations. */
 const EARLIER_MAX = 500;
-/** Bound on the conversations whose first prompt one call asks for. */
+/** Bound on the conversations whose first prompt one call returns. */
 const TITLES_MAX = 40;
 const TITLE_CHARS = 160;
+/** Bound on the prompts that svc reads from a memory service to find the first one. */
 const PROMPTS_READ_MAX = 200;
 const LIST_MAX = 500;
 
@@ -118,7 +119,7 @@ async function conversation(
   return { rows: rows.map(listed) };
 }
 
-/** The filters of the list of requests, each with the characters of its longest value. */
+/** The filters of the list of requests, each with the bound on the characters of its value. */
 const FILTERS = { conversation: 1024, space: 1024, client: 128, model: 128 } as const;
 const TIME_MAX = 8.64e15;
 
@@ -153,8 +154,8 @@ async function titles(parts: RequestCallParts, { body }: ApiCall): Promise<Title
 }
 
 /**
- * Returns the first prompt of each conversation, shortened; '' if the memory does not have it. A memory service
- * lists only its newest prompts, so for a long conversation it returns ''.
+ * Returns the first prompt of each conversation, shortened; '' if the memory does not have it. A memory service lists
+ * the newest prompts first, so for a conversation with PROMPTS_READ_MAX or more the result is ''.
  */
 export async function beginningsOf(
   { desk, memory }: Pick<RequestCallParts, 'desk' | 'memory'>,

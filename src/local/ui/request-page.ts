@@ -19,7 +19,7 @@ import type {
 import type { KeptRequests } from '../../proxy/in-flight.ts';
 import { type ApiCall, deadline, textIn, UiRefusal, type UiRoute } from './ui-routes.ts';
 
-/** What the view of one request needs. It shows the row, the texts that svc added, and those that it left out. */
+/** What the calls of the view of one request need: it shows the row, what svc added, and what svc left out. */
 interface RequestPageParts {
   readonly requestLog: RequestLog;
   readonly memory: Memory;
@@ -27,12 +27,14 @@ interface RequestPageParts {
   readonly kept: KeptRequests;
 }
 
-/** Bound on the newest requests of a conversation in which the number of this request is counted. */
+/** Bound on the requests that are read to number a request of a conversation. A longer conversation has no numbers. */
 const COUNTED_MAX = 500;
+/** Deadline of reading the ledger, in milliseconds. */
 const LEDGER_MS = 2000;
-/** Most characters of a text that the page gets. A longer text is cut, and the answer says so. */
+/** Bound on the characters of a text for the page. A longer text is cut, and the answer says so. */
 const TEXT_CHARS_MAX = 512 << 10;
-const KEPT_CHARS_MAX = 2 << 20;
+/** Bound on the bytes of a whole request for the page. */
+const KEPT_BYTES_MAX = 2 << 20;
 
 export function requestPageRoutes(parts: RequestPageParts): readonly UiRoute[] {
   return [
@@ -82,7 +84,7 @@ async function blocksOf(
   );
 }
 
-/** Returns the blocks in the request, as the ledger has them; '' for one that was forgotten since. */
+/** Returns the blocks in a request, as the ledger has them; '' for a block that was forgotten since. */
 export async function carriedBlocks(
   ledger: Ledger,
   { conversation, items = [] }: RequestRow,
@@ -108,10 +110,10 @@ function keptOf(kept: KeptRequests, id: string): KeptTexts | null {
 }
 
 function bounded(bytes: Buffer): string {
-  return bytes.toString('utf8', 0, KEPT_CHARS_MAX);
+  return bytes.toString('utf8', 0, KEPT_BYTES_MAX);
 }
 
-/** Returns the text of a reference: a left-out output, or a memory. */
+/** Returns the text of a left-out output, or of a memory, by its reference. */
 async function textOf({ memory }: RequestPageParts, { query }: ApiCall): Promise<TextAnswer> {
   const ref = textIn(query, 'ref', 64);
   const tool = query.get('tool') ?? '';
@@ -130,11 +132,12 @@ async function textOf({ memory }: RequestPageParts, { query }: ApiCall): Promise
   };
 }
 
-/** Bound on the lines of a block that are shown; a block of 512 tokens has fewer. */
+/** Bound on the lines of a block that are shown. A block of 512 tokens has fewer. */
 const LINES_MAX = 80;
+/** Bound on the quotes of a block whose memories are searched, and on the characters of each search. */
 const SEARCHED_MAX = 12;
 const WORDS_CHARS = 200;
-/** Matches the speaker, the day or the word `unverified` in front of a quote. */
+/** Matches what a block writes before a quote: the speaker, the day or `unverified`. */
 const MARK = /^(?:user|assistant|unverified|\d{4}-\d\d-\d\d): /;
 
 interface Quote {
@@ -143,9 +146,9 @@ interface Quote {
 }
 
 /**
- * Returns the lines of a recalled block, each with the memory that it quotes. In a block for an agent, a head with a
- * reference precedes the quotes of an exchange. In other blocks svc searches a memory by the words of the line; only a
- * memory that has the line word for word counts.
+ * Returns the lines of a recalled block, each with the memory that it quotes. Before the quotes of an exchange, a block
+ * for an agent has a line with the exchange's reference. For a quote without a reference svc searches the memory that
+ * has the quote word for word.
  */
 async function blockLines(
   block: string,
@@ -178,7 +181,7 @@ function originOf(record: StoredRecord): MemoryOrigin | undefined {
   return role === 'tool' ? undefined : { ref, at, client, conversation, space, role };
 }
 
-/** Returns a block's quotes with their indented lines. `ref`: the reference in the last head before the quote. */
+/** Joins each line of a block with the indented ones below it. `ref`: the reference in the last head before it. */
 function quotesOf(lines: readonly string[]): readonly Quote[] {
   const quotes: { lines: string[]; ref: string | undefined }[] = [];
   let ref: string | undefined;

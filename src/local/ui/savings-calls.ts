@@ -3,13 +3,12 @@ import type { RequestLog, RequestSum } from '../../ports/request-log.ts';
 import type { SavingsAnswer } from '../../ports/ui-api.ts';
 import { type ApiCall, numberIn, type UiRoute } from './ui-routes.ts';
 
-/** The calls of the savings view. They return a sum for each day, client, project and model. */
-
-/** Bound on days: the request log keeps 90. */
+/** Bound on the days of an answer: the request log keeps 90. */
 const DAYS_MAX = 90;
-/** How long the sums of a day are cached. Later they may be wrong, because the log deletes its oldest rows. */
+/** How long the sums of a day are cached, in milliseconds. Later the log may have deleted rows of that day. */
 const KEPT_MS = 600_000;
 
+/** Returns the call of the savings view, which answers with a sum for each day, client, project and model. */
 export function savingsRoutes(requestLog: RequestLog, today: () => number): readonly UiRoute[] {
   const sums = new DaySums(requestLog);
   return [['GET savings', (call) => savings(sums, today(), call)]];
@@ -17,15 +16,14 @@ export function savingsRoutes(requestLog: RequestLog, today: () => number): read
 
 interface KeptDay {
   readonly at: number;
-  /** The id of the log's newest request at the time when the sums were read. */
+  /** The id of the newest request in the log when these sums were read. */
   readonly newest: string;
   readonly sums: readonly RequestSum[];
 }
 
 /**
- * Caches the sums of each day, which saves reading the rows of 90 days at each call. Sums are stale after KEPT_MS;
- * those of today and yesterday also after a new request. Each query reads one day, so that a recall never waits for
- * more.
+ * Caches the sums of each day, so that a call does not read the rows of 90 days. Sums are stale after KEPT_MS; those of
+ * today and yesterday also after a new request. Each query reads one day: a recall waits for one query at most.
  */
 class DaySums {
   readonly #requestLog: RequestLog;
@@ -64,7 +62,7 @@ class DaySums {
   }
 }
 
-/** Returns when the next day begins. A query ends there, because a clock that was ahead may have left later rows. */
+/** Returns when the next day begins. Even a query of today ends there: a wrong clock may have left later rows. */
 export function dayAfter(begin: number): number {
   const date = new Date(begin);
   return date.setDate(date.getDate() + 1);
@@ -86,7 +84,7 @@ async function savings(kept: DaySums, now: number, { query }: ApiCall): Promise<
   };
 }
 
-/** Returns when the last days began, today first. The days are whole: half a day would look like one with few requests. */
+/** Returns when each of the last days began, today first. A part of a day would look like a day with few requests. */
 function beginsOf(now: number, days: number): readonly number[] {
   return Array.from({ length: days }, (_, back) => {
     const date = new Date(now);

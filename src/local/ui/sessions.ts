@@ -3,23 +3,23 @@ import { digestOf, isOneOf } from '../../core/http/local-token.ts';
 import type { Clock } from '../../ports/clock.ts';
 
 /**
- * The secrets of a session that may use the page's API. A link, which works once, becomes a session with two secrets: a
- * cookie, and a secret that only the page has. Other programs on this machine may see the cookie, because cookies are
- * sent to every port. Each secret is useless without the other. svc stores only their digests, in this process.
+ * The secrets with which a page uses its API. A page exchanges a link, which works once, for a cookie and a secret that
+ * only the page has. A browser sends the cookie to every port of this machine, so other programs may see it. Each of
+ * the two is useless without the other. svc stores only their digests, in this process.
  */
 interface UiSession {
   readonly cookie: string;
   readonly secret: string;
 }
 
+/** How long a link works, a session lasts, and a session may be unused; in milliseconds. */
 export const UI_TIMES = {
-  /** How long a link works, in milliseconds. */
   linkMs: 60_000,
   sessionMs: 12 * 3_600_000,
   idleMs: 3_600_000,
 } as const;
 
-/** Bound on unused links, which is more than a user needs. Above it the oldest is dropped. */
+/** Bounds on unused links and on sessions. Above them the oldest is dropped. */
 const LINKS_MAX = 16;
 const SESSIONS_MAX = 16;
 const SECRET_BYTES = 32;
@@ -36,9 +36,9 @@ interface KnownSession {
   usedAt: number;
 }
 
-/** A session, for code that must not know its secrets. */
+/** A session without its secrets. */
 export interface SessionHandle {
-  /** Returns false if the session has ended: by time, by the user, or because of newer ones. */
+  /** Returns false if the session has ended: by time, by the user, or because there are SESSIONS_MAX newer ones. */
   isOpen(): boolean;
   close(): void;
 }
@@ -103,7 +103,7 @@ export class UiSessions {
     return this.#isWithin(at, UI_TIMES.sessionMs) && this.#isWithin(usedAt, UI_TIMES.idleMs);
   }
 
-  /** Says whether a time is not longer ago than `ms`. A clock that was set back ends all sessions, to be safe. */
+  /** Says whether `from` is at most `ms` ago. False for the future, in which `from` is after a clock was set back. */
   #isWithin(from: number, ms: number): boolean {
     const age = this.#clock.now() - from;
     return age >= 0 && age <= ms;

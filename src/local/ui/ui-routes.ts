@@ -1,7 +1,7 @@
 import { isRecord } from '../../core/bytes/json-fields.ts';
 import { isWholeReference } from '../../core/memory/reference.ts';
 
-/** A call of the page's API, such as `GET now`, and the function that answers it after the check of the session. */
+/** A call of the page's API, such as `GET now`, with the function that answers it. The session was checked before. */
 export type UiRoute = readonly [name: string, answer: (call: ApiCall) => Promise<ApiAnswer>];
 
 export interface ApiCall {
@@ -9,10 +9,10 @@ export interface ApiCall {
   readonly body: unknown;
 }
 
-/** An answer to the page, which is sent as JSON. */
+/** An answer to the page, sent as JSON. */
 export type ApiAnswer = object;
 
-/** An error that refuses a call. The message is for the user, and contains nothing of the request. */
+/** An error that answers a call. Its message is for the user, and contains nothing of the request. */
 export class UiRefusal extends Error {
   override readonly name = 'UiRefusal';
   readonly status: number;
@@ -25,7 +25,7 @@ export class UiRefusal extends Error {
   }
 }
 
-/** Deadline of a call to the memory, because the user waits. A slower memory counts as unavailable. */
+/** Deadline of a call to the memory, in milliseconds, while the user waits. A slower memory counts as unavailable. */
 const WAIT_MS = 10_000;
 
 export function deadline(): AbortSignal {
@@ -64,6 +64,7 @@ export function invalid(name: string): UiRefusal {
   return new UiRefusal(400, 'invalid', `The call has no valid “${name}”.`);
 }
 
+/** Bound on the references in one call. */
 const REFS_MAX = 500;
 
 /** Returns a member of a call's body. Throws UiRefusal if it is missing or too long. */

@@ -12,11 +12,8 @@ import { readPageFile, SAFE_HEADERS } from './page-files.ts';
 import { type SessionHandle, UI_TIMES, UiSessions } from './sessions.ts';
 import { type ApiAnswer, UiRefusal, type UiRoute } from './ui-routes.ts';
 
-/**
- * What the server of the page needs. The gate has admitted a request before (core/http/ui-gate.ts); the session is
- * checked here. No answer contains a key or a token.
- */
 interface UiServerOptions {
+  /** The folder of the page's files. */
   readonly files: string;
   readonly routes: readonly UiRoute[];
   readonly streams: EventStreams;
@@ -114,7 +111,7 @@ class UiServer implements UiDoor {
 
 const NO_SESSION = new UiRefusal(401, 'no_session', 'This page has no session, or it has ended.');
 
-/** Returns the cookie's name with the port, because cookies ignore ports, and several proxies may run here. */
+/** Returns the cookie's name. It has the port, because cookies ignore ports, and several proxies may run here. */
 function cookieName(port: number): string {
   return `svc_ui_${port}`;
 }
@@ -142,7 +139,7 @@ function answerPage(
   answerJson(outgoing, value, { status, headers: { ...SAFE_HEADERS, ...more } });
 }
 
-/** Answers an error. Only errors that svc has made for users are shown, because others may quote a text. */
+/** Answers with an error. Shows only messages that svc has written for users, because others may quote a text. */
 function answerFailure(outgoing: ServerResponse, error: unknown): void {
   if (outgoing.headersSent) {
     outgoing.destroy();

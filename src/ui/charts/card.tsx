@@ -1,7 +1,5 @@
 import { useRef } from 'preact/hooks';
 
-/** Draws a card that the user can share. Its colours are fixed, so that it looks the same everywhere. */
-
 export interface CardTexts {
   readonly figure: string;
   readonly text: string;
@@ -24,6 +22,7 @@ const INK = '#1a1c1f';
 const QUIET = '#5b5f66';
 const PNG_SCALE = 2;
 
+/** Draws a card that the user can save and share. Its colours are fixed, so that it looks the same in both themes. */
 export function ShareCard({ texts, paidShare }: CardProps) {
   const drawing = useRef<SVGSVGElement>(null);
   const paid = Math.min(1, paidShare) * BAR;

@@ -1,5 +1,3 @@
-/** Draws the curves of two growing costs, and the area between them. */
-
 export interface CurvePoint {
   readonly paid: number;
   readonly direct: number;
@@ -8,9 +6,10 @@ export interface CurvePoint {
 const WIDTH = 300;
 const HEIGHT = 74;
 const INSET = 4;
-/** Bound on the drawn points, of which more would not be visible. */
+/** Bound on the drawn points. More would not be visible. */
 const POINTS_MAX = 150;
 
+/** Draws two growing costs as curves, the paid and the direct price, with the area between them. */
 export function Curve({
   points,
   label,

@@ -1,5 +1,3 @@
-/** Draws a bar for each day: its length is the direct price, the filled part the paid one, with extra cost on top. */
-
 export interface DayBar {
   readonly key: string;
   readonly paid: number;
@@ -20,6 +18,10 @@ const TOP = 26;
 const BASE = 270;
 const RULES = 4;
 
+/**
+ * Draws a bar for each day. A filled part is the paid price. Above it is an outline up to the direct price, or, if svc
+ * cost more, the extra cost in another colour.
+ */
 export function DaysChart(props: {
   readonly bars: readonly DayBar[];
   readonly labelledBy: string;
@@ -66,7 +68,7 @@ interface BarProps {
   readonly y: (value: number) => number;
   readonly x: number;
   readonly step: number;
-  /** One of this many bars has a name and a share, because a single bar is too narrow for them. */
+  /** Only one of this many bars has texts, because texts may be wider than a bar. */
   readonly every: number;
   readonly at: number;
 }
@@ -124,12 +126,12 @@ function Bar({ bar, y, x, step, every, at }: BarProps) {
   );
 }
 
-/** Returns how many bars are as wide as one name, which needs some 60 units of the drawing. */
+/** Returns how many bars are as wide as a text, which needs some 60 units of the drawing. */
 function everyOf(bars: readonly DayBar[]): number {
   return Math.ceil((bars.length * 60) / (WIDTH - LEFT));
 }
 
-/** Rounds up to 1, 2, 4 or 8 times a power of ten, so that the labels of the four lines are short. */
+/** Rounds up to 1, 2, 4 or 8 times a power of ten, so that the numbers at the four lines are short. */
 function niceMost(value: number): number {
   const power = 10 ** Math.floor(Math.log10(value));
   const factor = [1, 2, 4, 8, 10].find((one) => one * power >= value) ?? 10;

@@ -1,15 +1,13 @@
-/** Draws one bar of several parts. Texts beside it explain it. */
-
 export interface Part {
   readonly size: number;
-  /** One of the CSS classes for colours: `f-same`, `f-gone`, `f-added`, `f-paid`, `f-cache`. */
+  /** A CSS class for a colour: `f-same`, `f-gone`, `f-added` and the others of styles/drawn.css. */
   readonly fill: string;
   readonly isPale?: boolean;
 }
 
 interface StripProps {
   readonly parts: readonly Part[];
-  /** The value that fills the whole bar. */
+  /** The size that would fill the whole bar. */
   readonly of: number;
   /** A text for screen readers; undefined if the bar only repeats a number beside it. */
   readonly label?: string;
@@ -19,6 +17,7 @@ interface StripProps {
 /** Least width of a part, in percent of the bar, so that even a small part is visible. */
 const WIDTH_MIN = 0.35;
 
+/** Draws a horizontal bar of several parts. */
 export function Strip({ parts, of, label, isThin }: StripProps) {
   let x = 0;
   return (

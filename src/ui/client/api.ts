@@ -1,19 +1,19 @@
 import { asRecord, asText, parseJson } from '../../core/bytes/json-fields.ts';
 
 /**
- * The calls of the page to its server. This tab's storage has the session's secret, which no other tab or origin can
- * read, so a reload continues the session. The secret is useless without the cookie, which no script can read, and
- * after the proxy has ended.
+ * The calls of the page to its server. The session's secret is in this tab's storage, which no other tab or origin can
+ * read, so that a reload continues the session. The secret is useless without the cookie, which no script can read.
  */
 
 const ROOT = '/svc/ui/api/';
 const SECRET_HEADER = 'x-svc-ui-secret';
-/** Default deadline of a call. */
+/** Default deadline of a call, in milliseconds. */
 const CALL_MS = 20_000;
+/** Pause before a broken stream of events is opened again, in milliseconds. */
 const RECONNECT_MS = 2_000;
 
 const STORED = 'svc-ui-secret';
-/** The storage of this tab. Some browsers refuse it; then a reload ends the session. */
+/** The storage of this tab; undefined if the browser refuses it. Then a reload ends the session. */
 const storage = ((): Storage | undefined => {
   try {
     return sessionStorage;
@@ -41,7 +41,7 @@ export class ApiError extends Error {
   }
 }
 
-/** The values of an address or a call by their names. Those that are undefined or '' are left out. */
+/** The values of an address or a call, by name. An address leaves out those that are undefined or ''. */
 export type Words = Readonly<Record<string, string | number | undefined>>;
 
 export async function openSession(code: string): Promise<void> {
@@ -54,7 +54,7 @@ export function get<T>(name: string, query: Words = {}, withinMs = CALL_MS): Pro
   return send<T>(pathOf(name, query), { withinMs });
 }
 
-/** Returns the name of a view or a call, with its query. For a call the result also identifies the answer. */
+/** Returns the name of a view or a call with its query. use-load.ts caches answers under it. */
 export function pathOf(name: string, query: Words): string {
   const set = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
   const text = new URLSearchParams(set.map(([key, value]) => [key, String(value)])).toString();
@@ -108,7 +108,7 @@ async function sent<T>(path: string, { body, withinMs = CALL_MS }: Call): Promis
     throw new ApiError(isLate ? 'late' : 'unreachable', '');
   });
   const text = await answer.text().catch(() => '');
-  // This is undefined if the answer was cut.
+  // A cut answer is no JSON, so `value` is undefined.
   const value = parseJson(text);
   if (answer.ok && typeof value === 'object' && value !== null) {
     texts.set(value, text);
@@ -132,8 +132,8 @@ export interface StreamHandlers {
 }
 
 /**
- * Reads server-sent events with fetch, because an EventSource cannot send the secret. If the stream breaks, it is
- * opened again, unless the session has ended.
+ * Reads server-sent events until the session ends, and opens a broken stream again. It uses fetch(), because an
+ * EventSource cannot send the secret.
  */
 export function listen(handlers: StreamHandlers): void {
   void (async () => {

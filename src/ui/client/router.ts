@@ -1,7 +1,7 @@
 import { computed, signal } from '@preact/signals';
 import { pathOf, type Words } from './api.ts';
 
-/** Reads the view and its filters from the fragment of the address, such as `#/memory?space=tidewater&ref=m_4k2q`. */
+/** The open view and its filters: the fragment of the address, such as `#/memory?space=tidewater&ref=m_4k2q`. */
 
 const VIEWS = ['now', 'request', 'memory', 'savings', 'requests', 'health'] as const;
 export type ViewName = (typeof VIEWS)[number];
@@ -13,7 +13,7 @@ export interface Route {
 
 const hash = signal(location.hash);
 addEventListener('hashchange', () => {
-  // A pasted link has a fragment that is no view. Then the open view stays.
+  // The fragment of a pasted link of `svc ui` is not a view. Then the open view stays.
   if (isView(location.hash)) hash.value = location.hash;
 });
 
@@ -21,7 +21,7 @@ function isView(fragment: string): boolean {
   return fragment === '' || fragment.startsWith('#/');
 }
 
-/** Replaces the address of a link by that of the open view. */
+/** Replaces the fragment of a link, which has a secret, by that of the open view. */
 export function showView(): void {
   const fragment = isView(hash.value) ? hash.value : '';
   history.replaceState(null, '', location.pathname + fragment);
@@ -33,7 +33,7 @@ export const route = computed<Route>(() => {
   return { view, query: new URLSearchParams(words) };
 });
 
-/** Returns a day of the address, such as 2026-11-20; undefined if the value is no day. */
+/** Returns a day in the address, such as 2026-11-20; undefined if the value is missing or not a day. */
 export function dayIn(query: URLSearchParams, name: string): string | undefined {
   const value = query.get(name) ?? '';
   return /^\d{4}-\d\d-\d\d$/.test(value) ? value : undefined;

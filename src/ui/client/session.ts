@@ -3,7 +3,7 @@ import type { About, NewsEvent } from '../../ports/ui-api.ts';
 import { ApiError, forgetSecret, get, hasSecret, listen, openSession, post } from './api.ts';
 import { showView } from './router.ts';
 
-/** Knows whether this page has a session, and whether the proxy answers. */
+/** The session of this page, and its stream of events. */
 
 export type PageState =
   | { readonly name: 'starting' }
@@ -13,14 +13,15 @@ export type PageState =
 
 export const page = signal<PageState>({ name: 'starting' });
 export const about = signal<About | undefined>(undefined);
+/** Whether the stream of events is open. */
 export const line = signal<'live' | 'lost'>('live');
 export const lastEventAt = signal<number | undefined>(undefined);
-/** How often the stream of events has come back after a break, in which the page has missed events. */
+/** How often the stream of events was opened again after a break. The page has missed the events of the break. */
 export const returns = signal(0);
 
 type Listener = (news: NewsEvent) => void;
 const listeners = new Set<Listener>();
-/** Functions to call when the session ends, so that no text from it stays in the page. */
+/** Functions to call when the session ends. They delete the texts that the page has of it. */
 export const onEnd: ((why: 'byHand' | 'ended') => void)[] = [];
 let isListening = false;
 
@@ -30,7 +31,7 @@ export function onNews(listener: Listener): () => void {
 }
 
 export async function startSession(): Promise<void> {
-  // If the user pastes a link into the tab, only the fragment of the address changes.
+  // A new link that the user pastes into this tab changes only the fragment, so the browser does not load the page.
   addEventListener('hashchange', () => {
     const code = takeCode();
     if (code !== undefined) void openWith(code);
@@ -63,7 +64,7 @@ async function openWith(code: string): Promise<void> {
   try {
     await openSession(code);
   } catch (error) {
-    // A page with a session keeps it.
+    // A page that has a session keeps it.
     if (page.value.name === 'open') return;
     const isRefused = error instanceof ApiError && error.code === 'no_session';
     page.value = { name: 'closed', why: isRefused ? 'usedLink' : 'away' };
@@ -79,7 +80,7 @@ export async function closeSession(): Promise<void> {
   end('byHand');
 }
 
-/** Ends the page if a failed call shows that the session has ended. Other failures are shown in their view. */
+/** Closes the page if a failed call shows that the session has ended. The view of the call shows other failures. */
 export function noteFailure(error: unknown): void {
   if (error instanceof ApiError && error.code === 'no_session') {
     end('ended');
@@ -92,7 +93,7 @@ function end(why: 'byHand' | 'ended'): void {
   for (const forget of onEnd) forget(why);
 }
 
-/** Returns the code of a link in the address, and removes it from there, so that no history keeps it. */
+/** Returns the code of a link in the address, and removes it from the address and so from the history. */
 function takeCode(): string | undefined {
   const [, code] = /^#link=([\w-]{43})$/.exec(location.hash) ?? [];
   if (code !== undefined) showView();

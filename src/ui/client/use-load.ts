@@ -2,17 +2,17 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { get, isAsking, isSameAnswer, pathOf, type Words } from './api.ts';
 import { noteFailure, onEnd } from './session.ts';
 
-/** The state of a call. A view draws each of the three. */
+/** The state of a call. */
 export type Loaded<T> =
   | { readonly state: 'loading' }
   | { readonly state: 'failed'; readonly error: unknown; readonly retry: () => void }
   | { readonly state: 'ready'; readonly value: T; readonly reload: () => void };
 
-/** The last answers by their calls. A view opens at once with its last answer, and then loads it again. */
+/** The last answers by call. A view opens at once with its last answer, and loads a new one meanwhile. */
 const answers = new Map<string, unknown>();
 const ANSWERS_MAX = 24;
 
-/** Drops all answers. Call it after something was forgotten or changed, so that no old text is shown again. */
+/** Drops all answers. Call it after a change of memories, so that no old text is shown again. */
 export function dropAnswers(): void {
   answers.clear();
 }
@@ -37,10 +37,10 @@ export async function askAhead<T>(name: string, query: Words = {}): Promise<T | 
   return answers.get(key) as T | undefined;
 }
 
-/** Interval of checks whether the page is idle: the view is drawn, and no answer is pending. */
+/** Interval of checks whether the page is idle, in milliseconds: drawn, and without a pending answer. */
 const LOOK_MS = 30;
 
-/** Runs `works` one after the other when the page is idle. If a call fails, its view makes it again. */
+/** Runs `works` one after the other, each when the page is idle. */
 export async function runAtRest(works: readonly (() => Promise<unknown>)[]): Promise<void> {
   for (const work of works) {
     // oxlint-disable-next-line no-await-in-loop -- One after the other is the aim.
@@ -70,6 +70,7 @@ function idle(): Promise<unknown> {
 interface GetOptions {
   /** The call is made again if this value changes. */
   readonly version?: number | string;
+  /** Deadline, in milliseconds. */
   readonly withinMs?: number;
 }
 
@@ -85,8 +86,8 @@ interface Shown {
 }
 
 /**
- * Calls `ask`, and again if `key` or `version` changes. For the same key the old value stays visible meanwhile. If the
- * answer is equal, nothing is drawn again.
+ * Calls `ask` at first and whenever `key` or `version` changes. After a change of `version` alone, the old value stays
+ * until the new one is there. An equal answer draws nothing again.
  */
 export function useLoad<T>(
   key: string,

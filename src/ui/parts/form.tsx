@@ -9,7 +9,7 @@ interface Submitted {
   readonly currentTarget: HTMLFormElement;
 }
 
-/** Returns the text of a field when the form is submitted, and stops the browser from sending the form. */
+/** Returns the text of a field of a submitted form. Stops the browser from sending the form itself. */
 export function typed(event: Submitted, name: string): string {
   event.preventDefault();
   const text = new FormData(event.currentTarget).get(name);
@@ -23,7 +23,7 @@ export function AskForm(props: {
   readonly button: string;
   readonly ask: (text: string) => void;
   readonly charsMax: number;
-  /** If the field is the search of the view: the words of the search. */
+  /** The words in the address, if the field is the search of its view. */
   readonly words?: string;
 }) {
   const { id, label, words } = props;
@@ -58,9 +58,9 @@ export function Choice(props: {
   readonly label: string;
   readonly options: readonly (readonly [value: string, text: string])[];
   readonly chosen?: string;
-  /** Other values of the address that must change with this one. */
+  /** Other values of the address to set with the chosen one. */
   readonly clears?: Words;
-  /** True if the field is disabled. Then the text about the memory service says why. */
+  /** True: the field is disabled. The element with the id `hosted` says why: there is a memory service. */
   readonly isOff?: boolean;
 }) {
   const { name, label, options, clears = {}, isOff = false } = props;

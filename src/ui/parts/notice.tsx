@@ -2,17 +2,18 @@ import { signal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 import { MEMORY } from '../texts/memory.ts';
 
-/** Shows at the foot of a view what happened last, with a button to undo it if that is possible. */
+/** Shows the result of the user's last action at the foot of a view, with a button to undo it if possible. */
 
 export interface Happened {
   readonly text: string;
   readonly isBad?: boolean;
+  /** `until`: when the undo ends, in milliseconds since 1970. */
   readonly undo?: { readonly until: number; readonly run: () => void };
 }
 
 export const happened = signal<Happened | undefined>(undefined);
 
-/** How long a notice is shown, which is long enough to read a sentence. */
+/** How long a notice is shown, in milliseconds: enough to read a sentence. */
 const SHOWN_MS = 12_000;
 
 export function NoticeLine() {

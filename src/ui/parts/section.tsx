@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact';
 
-/** Draws a part of a view under its own headline. */
+/** Draws a section of a view with its headline. */
 export function Section(props: {
-  /** The id of the headline, which names the part for a screen reader. */
+  /** The id of the headline. A screen reader names the section by it. */
   readonly id: string;
   readonly title: ComponentChildren;
   /** What is drawn next to the headline. */

@@ -4,9 +4,7 @@ import { ApiError } from '../client/api.ts';
 import type { Loaded } from '../client/use-load.ts';
 import { FAILURES, STATES } from '../texts/frame.ts';
 
-/** Draws the states loading, failed and empty in the same way for every view. */
-
-/** Delay before "Loading" is shown. A quicker answer needs no such text. */
+/** Delay before the text "Loading" is shown, in milliseconds. Most answers come sooner. */
 const QUIET_MS = 300;
 
 export function Busy() {
@@ -44,10 +42,10 @@ export function Empty({ children }: { readonly children: ComponentChildren }) {
   return <p class="lead">{children}</p>;
 }
 
-/** Draws what was loaded, or that it is loading, or why it failed. */
+/** Draws what was loaded; until then that it loads, or why it failed. */
 export function Shown<T>(props: {
   readonly of: Loaded<T>;
-  /** The headline while there is no value, if this is the whole view. */
+  /** The headline while there is no value. Give it if the value makes a whole view. */
   readonly title?: string;
   readonly children: (value: T, reload: () => void) => ComponentChildren;
 }) {

@@ -1,13 +1,12 @@
 import type { ComponentChildren } from 'preact';
 import { type Part, Swatch } from '../charts/strip.tsx';
 
-/** Parts of tables, and lists of facts. A column of numbers and its name are aligned right. */
-
+/** The name of a table's column. A column of numbers and its name are aligned right. */
 export type Head =
   | string
   /** The name of a column of numbers. */
   | { readonly number: string }
-  /** A column name for screen readers only. For other users the content makes it clear. */
+  /** A name for screen readers only. Other users understand the column without. */
   | { readonly hidden: string };
 
 export function Heads({ of }: { readonly of: readonly Head[] }) {
@@ -28,7 +27,7 @@ export function Heads({ of }: { readonly of: readonly Head[] }) {
   );
 }
 
-/** Draws names, each with a value. */
+/** Draws a table of names, each with a value. */
 export function FactTable(props: {
   readonly heads?: readonly Head[];
   readonly rows: readonly (readonly [name: string, value: string])[];

@@ -3,19 +3,15 @@ import { groupBy } from '../../core/bytes/batches.ts';
 import type { RequestRow } from '../../ports/request-log.ts';
 import type { NewsEvent, NowAnswer } from '../../ports/ui-api.ts';
 
-/** Computes sums of the requests of conversations. */
-
 export type Conversation = ReturnType<typeof summed>;
 
-/**
- * Returns the rows after an event. A request that the page has loaded before the event's arrival is not added again.
- */
+/** Adds an event's requests to the loaded ones. The page may have loaded some of them already. */
 export function withNews({ recent }: NowAnswer, { open, finished }: NewsEvent): NowAnswer {
   const known = new Set(recent.map(({ id }) => id));
   return { open, recent: [...finished.filter(({ id }) => !known.has(id)).toReversed(), ...recent] };
 }
 
-/** Groups requests into conversations, the one with the newest request first. Requests that svc relays have none. */
+/** Groups requests by conversation, newest conversation first. Requests that svc only relays have no conversation. */
 export function conversationsOf(
   open: readonly RequestRow[],
   finished: readonly RequestRow[],
@@ -26,7 +22,7 @@ export function conversationsOf(
     .toSorted((one, other) => other.at - one.at);
 }
 
-/** Sums up the requests of a conversation. `rows` of the result: the finished ones, newest first. */
+/** Sums up the requests of a conversation. `open`: the number of open ones. `rows`: the finished ones, newest first. */
 function summed(key: string, rows: readonly RequestRow[]) {
   const finished = rows.filter(({ end }) => end !== 'open').toSorted((a, b) => b.at - a.at);
   const newest = rows.reduce((one, other) => (other.at > one.at ? other : one));
@@ -46,13 +42,14 @@ function summed(key: string, rows: readonly RequestRow[]) {
     recalled: asked.filter(({ memoryState }) => memoryState === 'recalled').length,
     elidedTokens: finished.find(({ kind }) => kind === 'main')?.elidedTokens ?? 0,
     cache: cacheShare(finished),
-    // The difference to the direct price, as a share of it: -0.1 is 10 % cheaper.
+    // A share of the direct price: -0.1 is 10 % cheaper than direct.
     cost: direct === 0 ? undefined : (paid - direct) / direct,
     isDegraded: finished.some(({ memoryState }) => memoryState.startsWith('degraded')),
     hasFailed: finished.some(({ status }) => status >= 400),
   };
 }
 
+/** The memory states of requests for which the memory was asked and has answered. */
 const ASKED = ['recalled', 'empty'];
 
 export function priceOf(rows: readonly RequestRow[]): { paid: number; direct: number } {
@@ -64,7 +61,7 @@ export function priceOf(rows: readonly RequestRow[]): { paid: number; direct: nu
   return { paid, direct };
 }
 
-/** Returns the sum of the prices up to each request, oldest first. */
+/** Returns the sum of the prices up to each request, oldest first. `rows`: newest first. */
 export function curveOf(
   rows: readonly RequestRow[],
 ): readonly { readonly paid: number; readonly direct: number }[] {
@@ -77,7 +74,7 @@ export function curveOf(
   });
 }
 
-/** Returns the requests in which more was left out than in the request before, newest first. */
+/** Returns the batches: the requests in which more was left out than in the one before, newest first. */
 export function batchesOf(rows: readonly RequestRow[]) {
   const main = rows.filter(({ kind }) => kind === 'main').toReversed();
   const batches = main.flatMap(({ at, id, elidedItems, elidedTokens }, index) => {
@@ -88,7 +85,7 @@ export function batchesOf(rows: readonly RequestRow[]) {
   return batches.toReversed();
 }
 
-/** Returns the first request of each block, newest first. */
+/** Returns the first request that had each block, newest first. */
 export function blocksOf(rows: readonly RequestRow[]): readonly RequestRow[] {
   const seen = new Set<number>();
   return rows

@@ -12,10 +12,10 @@ import { Shown } from '../parts/states.tsx';
 import { NOW } from '../texts/now.ts';
 import { batchesOf, blocksOf, type Conversation, curveOf, priceOf } from './activity.ts';
 
-/** Shows the requests, the cost, the batches and the blocks of a conversation. */
-
+/** Bound on the requests, batches and blocks that are listed, of each. */
 const SHOWN_MAX = 8;
 
+/** Draws the requests, the cost, the batches and the blocks of a conversation. */
 export function ConversationDetails({ of: one }: { readonly of: Conversation }) {
   const newest = one.rows[0]?.id ?? '';
   const loaded = useGet<RowsAnswer>('conversation', { id: one.key }, { version: newest });
@@ -146,7 +146,7 @@ export function Difference({ paid, direct }: { readonly paid: number; readonly d
   );
 }
 
-/** Shows a difference as a share of the direct price. Its sign and its colour say whether svc cost less or more. */
+/** Draws a share of the direct price. Its sign and colour say whether svc cost less (-) or more. */
 export function Cost({ share }: { readonly share: number | undefined }) {
   const rounded = Math.round((share ?? 0) * 100);
   const dear = rounded >= 3 ? 'dearer' : 'quiet';

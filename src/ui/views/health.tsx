@@ -13,10 +13,11 @@ import { STATES, VIEWS } from '../texts/frame.ts';
 import { HEALTH as WORDS } from '../texts/health.ts';
 import { act } from './memory-acts.ts';
 
-/** Shows the checks of `svc doctor`, problems first, each with the command that fixes it. */
+/** The checks of `svc doctor`, problems first, each with the command that fixes it. */
 
+/** The checks without a problem that are shown at first. */
 const OK_SHOWN = 9;
-/** Deadline of the checks. They ask providers, and read the whole store. */
+/** Deadline of the checks, in milliseconds. They ask providers, and read the whole store. */
 const CHECK_MS = 60_000;
 
 export function HealthView() {
@@ -134,6 +135,7 @@ function StoreFacts({ facts }: { readonly facts: StoreAnswer }) {
   );
 }
 
+/** Deadline of the model requests of `svc doctor --live`, in milliseconds. */
 const LIVE_MS = 150_000;
 
 function LiveCheck() {

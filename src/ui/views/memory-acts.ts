@@ -5,9 +5,7 @@ import { happened } from '../parts/notice.tsx';
 import { failureText } from '../parts/states.tsx';
 import { MEMORY as WORDS } from '../texts/memory.ts';
 
-/** Runs the user's changes to memories, and shows the result or the failure of each. */
-
-/** Runs a change. Returns false if it failed; then the form keeps the typed text. */
+/** Runs a change, and shows the text that it returns, or its failure. Returns false if it failed. */
 export async function act(work: () => Promise<string | undefined>): Promise<boolean> {
   try {
     const text = await work();

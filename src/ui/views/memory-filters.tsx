@@ -13,12 +13,12 @@ import { Shown } from '../parts/states.tsx';
 import { MEMORY as WORDS } from '../texts/memory.ts';
 import { act, forget } from './memory-acts.ts';
 
-/** Draws the filters of the memory view: project, day, speaker, client, source and kind. */
+/** The filters of the memory view: project, day, speaker, client, source and kind. */
 
-/** Values of the address that a new choice removes, because it shows other memories. */
+/** Values of the address that a chosen filter removes: the search and the open memory. */
 const CLEARS = { q: '', ref: '' };
 const CLIENTS = ['claude-code', 'codex', 'opencode', 'pi', 'qwen-code', 'svc'];
-/** The filters that a memory service does not support, each with its values. */
+/** The filters that are disabled with a memory service, which does not support them, each with its values. */
 const HOSTED_OFF = [
   ['client', CLIENTS.map((name) => [name, name] as const)],
   ['source', Object.entries(WORDS.sources)],

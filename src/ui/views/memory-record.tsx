@@ -13,7 +13,7 @@ import { STATES } from '../texts/frame.ts';
 import { MEMORY } from '../texts/memory.ts';
 import { act, forget } from './memory-acts.ts';
 
-/** Shows one memory word for word, where it comes from, where it was recalled, and what the user can do with it. */
+/** One memory: its exact text, its origin, where it was recalled, and what the user can do with it. */
 
 const { record: WORDS } = MEMORY;
 const SIGHTINGS_SHOWN = 5;
@@ -42,7 +42,7 @@ function Record(props: RecordProps) {
   const { refOf: ref, space, version } = props;
   const loaded = useGet<MemoryAnswer>('memory', { ref, space }, { version });
   const panel = useRef<HTMLElement>(null);
-  // Scroll to the panel, because on a narrow screen it is above the list.
+  // Scroll to the panel, because on a narrow screen it is above the list in which the user chose the memory.
   useEffect(() => panel.current?.scrollIntoView({ block: 'nearest' }), []);
   return (
     <article ref={panel} class="panel record" aria-labelledby="rec">
@@ -96,7 +96,7 @@ function Opened(props: OpenedProps) {
   );
 }
 
-/** Says which changes a memory service does not support. */
+/** Draws the buttons that are disabled with a memory service, with the reason. */
 function Off() {
   return (
     <>
@@ -203,9 +203,8 @@ function Pins({ answer: { record }, reload }: OpenedProps) {
 }
 
 /**
- * Texts of the edit form that are not saved yet, by the reference of the memory. They stay when the session ends, for
- * example because the proxy restarts, since the user may continue with a new link. They are deleted when the user
- * closes the session.
+ * Unsaved texts of the edit form, by the reference of the memory. They survive the end of a session, as at a restart of
+ * the proxy, because the user may continue with a new link. If the user closes the session, they are deleted.
  */
 const drafts = new Map<string, string>();
 
@@ -213,7 +212,7 @@ onEnd.push((why) => {
   if (why === 'byHand') drafts.clear();
 });
 
-/** Draws the form for editing a memory. It keeps the typed text if saving fails, for example after another edit. */
+/** Draws the form for editing a memory. If saving fails, the typed text stays. */
 function EditForm({
   answer: { record },
   reload,

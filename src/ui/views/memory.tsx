@@ -17,10 +17,10 @@ import { Filters, Rail } from './memory-filters.tsx';
 import { Looked, WhyNot } from './memory-look.tsx';
 import { RecordPanel } from './memory-record.tsx';
 
-/** Shows memories by project and day, searches them as recall does, and manages them. */
-
+/** Memories that are listed at first, and that "more" adds. */
 const PAGE = 50;
 
+/** Draws memories by project and day. The user can search them as recall does, and manage them. */
 export function MemoryView() {
   const [version, setVersion] = useState(0);
   const reload = (): void => {
@@ -38,7 +38,7 @@ export function MemoryView() {
   );
 }
 
-/** Makes in advance the calls with which this view opens. */
+/** Makes the calls with which this view opens, in advance. */
 export async function askMemoryAhead(): Promise<void> {
   const answer = await askAhead<ShelvesAnswer>('shelves');
   const space = answer?.shelves?.[0]?.space;

@@ -19,15 +19,14 @@ import { NOW } from '../texts/now.ts';
 import { type Conversation, conversationsOf, withNews } from './activity.ts';
 import { ConversationDetails, Cost, sizeText } from './conversation.tsx';
 
-/** Draws the first view: sums of today, open requests, and the last conversations. */
-
 const HOUR_MS = 3_600_000;
-/** Fewest conversations that are shown, also after an hour with few requests. */
+/** The conversations of the last hour are shown, and at least this many. */
 const LAST_MIN = 5;
 const MINUTE_MS = 60_000;
-/** Least time between two calls for the sums of today, because each reads all requests of the day. */
+/** Least time between two calls for the sums of today, in milliseconds: each call reads all requests of the day. */
 const SUMS_MS = 10_000;
 
+/** Draws the first view: sums of today, open requests, and the last conversations. */
 export function NowView() {
   const loaded = useGet<NowAnswer>('now', {}, { version: returns.value });
   return (
@@ -84,7 +83,7 @@ function Live({ first }: { readonly first: NowAnswer }) {
   );
 }
 
-/** Shows four figures about the time since midnight: recalled, saved, cache misses, and what is left of the plan. */
+/** Draws four figures about today: prompts with memories, savings, cache misses, and what is left of the plan. */
 function TodaySums(props: {
   readonly version: string;
   /** Content below the headline. */
@@ -183,7 +182,7 @@ function doing(row: RequestRow): string {
   return 'plan' in row.ms ? NOW.waits : NOW.reads;
 }
 
-/** Conversations that are shown at first: more than one user has in an hour. A script may begin hundreds. */
+/** Conversations that are listed at first. A user has fewer in an hour, but a script may begin hundreds. */
 const PAGE = 40;
 
 function Conversations(props: { readonly all: readonly Conversation[]; readonly now: number }) {
@@ -256,7 +255,7 @@ function Badge({ of: { isDegraded, hasFailed } }: { readonly of: Conversation })
   return hasFailed ? <span class="state bad">{badges.failed}</span> : null;
 }
 
-/** Loads the title of each conversation once, because titles do not change. */
+/** Loads the titles of conversations, each once, because titles do not change. */
 function useTitles(all: readonly Conversation[]): Readonly<Record<string, string | undefined>> {
   const [titles, setTitles] = useState<Readonly<Record<string, string | undefined>>>({});
   const missing = all.filter(({ key, space }) => space !== '' && !(key in titles)).slice(0, 40);

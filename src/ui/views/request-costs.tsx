@@ -8,8 +8,7 @@ import { Empty } from '../parts/states.tsx';
 import { Section } from '../parts/section.tsx';
 import { REQUEST as WORDS } from '../texts/request.ts';
 
-/** Draws the cost of a request, in tokens and in time. */
-
+/** Draws the price of a request's input, in tokens. */
 export function PriceSection({ row: { price, usage }, rates }: PriceProps) {
   const most = Math.max(price?.paid ?? 0, price?.direct ?? 0);
   return (
@@ -106,7 +105,7 @@ function PriceRow(props: {
   );
 }
 
-/** The steps that svc itself takes. The other two are the provider's. */
+/** The steps that svc itself takes. The others, `head` and `relay`, wait for the provider. */
 const OWN = ['body', 'read', 'recall', 'plan'];
 const FILLS: Readonly<Record<string, { readonly fill: string; readonly isPale?: boolean }>> = {
   body: { fill: 'f-accent', isPale: true },

@@ -9,10 +9,8 @@ import { day, whole } from '../format.ts';
 import { Shown } from '../parts/states.tsx';
 import { REQUEST as WORDS } from '../texts/request.ts';
 
-/** Draws two columns: the items that the client sent, and what svc sent for each. */
-
 interface NumberedNote extends ItemNote {
-  /** The numbers of the items, "8" or "9–10"; '' for the part outside the list of items. */
+  /** The numbers of the items, "8" or "9–10"; '' for the parts of the body outside the list of items. */
   readonly number: string;
 }
 
@@ -28,6 +26,7 @@ function numbered(notes: readonly ItemNote[]): readonly NumberedNote[] {
   });
 }
 
+/** Draws two columns: the items that the client sent, and what svc sent instead of each. */
 export function Diff(props: {
   readonly notes: readonly ItemNote[];
   readonly blocks: readonly BlockText[];
@@ -157,7 +156,7 @@ function What(props: {
   );
 }
 
-/** Draws texts that were left out, which are loaded when the user opens them. */
+/** Draws texts that were left out. They are loaded when the user opens them. */
 function Hidden({ refs }: { readonly refs: readonly string[] }) {
   const [isOpen, setOpen] = useState(false);
   return (
@@ -189,7 +188,7 @@ function Text({ refOf: ref }: { readonly refOf: string }) {
 const LINES_SHOWN = 24;
 const CHARS_SHOWN = 6_000;
 
-/** Shows the beginning of a long text, and the rest after a click. It draws plain text only. */
+/** Draws the beginning of a long text, and the rest after a click. */
 export function LongText({ text }: { readonly text: string }) {
   const [isWhole, setWhole] = useState(false);
   const lines = text.split('\n');

@@ -23,8 +23,7 @@ import { Difference } from './conversation.tsx';
 import { PriceSection, TimeSection } from './request-costs.tsx';
 import { Diff, LongText } from './request-diff.tsx';
 
-/** Shows one request: what the client sent, what svc sent, and its cost. */
-
+/** Draws one request: what the client sent, what svc sent, and what it cost. */
 export function RequestView() {
   const id = route.value.query.get('id') ?? '';
   const loaded = useGet<RequestAnswer>('request', { id });
@@ -69,7 +68,7 @@ function One({ row, place, blocks, rates, kept }: RequestAnswer) {
   );
 }
 
-/** Returns the note of a request that was forwarded unchanged. The log has none for it. */
+/** Returns a note for a request that was forwarded unchanged, for which the log has no notes. */
 function unchanged({ originalInputTokens }: RequestRow): ItemNote {
   return { edit: 'same', count: 0, tokens: originalInputTokens };
 }
@@ -218,7 +217,7 @@ function Fact(props: { readonly name: string; readonly children: ComponentChildr
   );
 }
 
-/** Explains a state when the user opens it. */
+/** Draws the explanation of a state, closed at first. */
 function Why({ state }: { readonly state: string }) {
   const found = stateText(state);
   if (found === undefined) return null;

@@ -11,12 +11,11 @@ import { NOW } from '../texts/now.ts';
 import { REQUESTS as WORDS } from '../texts/request.ts';
 import { RequestTable } from './conversation.tsx';
 
-/** Lists all requests, or those that a number of another view sums up, so that users can check the number. */
-
 const PAGE = 100;
 const PAGES_MAX = 5;
 const NAMES = ['conversation', 'space', 'client', 'model'] as const;
 
+/** Lists all requests, or those behind a number of another view, so that users can check the number. */
 export function RequestsView() {
   const { query } = route.value;
   const [limit, setLimit] = useState(PAGE);
@@ -63,7 +62,7 @@ export function RequestsView() {
 
 const CHOICES = ['space', 'client', 'model'] as const;
 
-/** Draws filters. Their choices are the values in the visible rows, and the chosen value. */
+/** Draws the filters. Each offers the values in the visible rows, and the chosen value. */
 function Filters(props: { readonly query: URLSearchParams; readonly rows: RowsAnswer['rows'] }) {
   const { query, rows } = props;
   const any = ['', WORDS.any] as const;

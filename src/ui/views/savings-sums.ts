@@ -3,8 +3,6 @@ import { groupBy } from '../../core/bytes/batches.ts';
 import { moneySum } from '../../core/settings/priced-share.ts';
 import type { SavingsSum } from '../../ports/ui-api.ts';
 
-/** Computes the sums of the savings view. */
-
 export type Total = ReturnType<typeof totalOf>;
 
 export function totalOf(name: string, sums: readonly SavingsSum[]) {
@@ -17,7 +15,7 @@ export function totalOf(name: string, sums: readonly SavingsSum[]) {
   return { name, requests, paid, direct };
 }
 
-/** Groups the sums by a name. The group with the highest direct price is first. */
+/** Adds up the sums of each name. The name with the highest direct price is first. */
 export function groupedBy(
   sums: readonly SavingsSum[],
   nameOf: (sum: SavingsSum) => string,
@@ -27,7 +25,7 @@ export function groupedBy(
     .toSorted((one, other) => other.direct - one.direct);
 }
 
-/** Returns the sum of each day, oldest first, also for days without a request. */
+/** Adds up the sums of each day, oldest first. A day without a request has zeros. */
 export function daysOf(
   sums: readonly SavingsSum[],
   { since, days }: { readonly since: number; readonly days: number },
@@ -46,7 +44,7 @@ export function shareOf({ paid, direct }: Pick<Total, 'paid' | 'direct'>): numbe
   return direct === 0 ? undefined : (paid - direct) / direct;
 }
 
-/** Returns both prices in dollars; undefined if more than a tenth of the tokens have no list price. */
+/** Returns both prices in dollars; undefined if more than a tenth of the tokens are of models without a list price. */
 export function moneyOf(sums: readonly SavingsSum[]): Pick<Total, 'paid' | 'direct'> | undefined {
   return moneySum(sums.map(({ money, price }) => ({ money, tokens: price.direct }))).money;
 }

@@ -18,10 +18,9 @@ import { SAVINGS as WORDS } from '../texts/savings.ts';
 import { Cost } from './conversation.tsx';
 import { added, daysOf, groupedBy, moneyOf, shareOf, type Total, totalOf } from './savings-sums.ts';
 
-/** Shows what svc saved: one headline for the chosen number of days, and the numbers behind it. */
-
 const DAYS_DEFAULT = 14;
 
+/** Draws what svc saved in the chosen number of days, and the numbers behind it. */
 export function SavingsView() {
   const asked = Number(route.value.query.get('days'));
   const [days] = WORDS.scopes.find(([number]) => number === asked) ?? [DAYS_DEFAULT];
@@ -49,7 +48,7 @@ export function SavingsView() {
   );
 }
 
-/** Makes in advance the call with which this view opens. */
+/** Makes the call with which this view opens, in advance. */
 export function askSavingsAhead(): Promise<unknown> {
   return askAhead('savings', { days: DAYS_DEFAULT });
 }
@@ -118,7 +117,7 @@ function headline(total: Total, when: string): string {
 
 function Lead({ total, sums }: { readonly total: Total; readonly sums: readonly SavingsSum[] }) {
   const money = moneyOf(sums);
-  // Do not show a price below a cent.
+  // Do not show prices below a cent.
   const isCounted = money !== undefined && money.direct >= 0.01;
   return (
     <p class="lead">
