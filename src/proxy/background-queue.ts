@@ -18,7 +18,10 @@ const BYTES_MAX = KINDS * 24 * 1024 * 1024;
  */
 const WORKS_MAX = KINDS * 128;
 
-/** Deadline of the last work at shutdown: at most 32 exchanges, which take a tenth of a second. The user waits. */
+/**
+ * Deadline of the queued work at a shutdown, in milliseconds. The user waits for it. Storing an exchange takes about 12
+ * ms.
+ */
 export const LAST_WORK_MS = 500;
 
 interface QueuedWork {
@@ -112,7 +115,8 @@ export class BackgroundQueue {
   }
 }
 
-// Runs one piece and catches its error. No caller awaits it, so an uncaught error would end the process.
+// Runs one piece and catches its error. Nothing handles a rejection of the timer's call, so an error would end the
+// process.
 async function tryOne({ doOne }: QueuedWork): Promise<boolean> {
   try {
     return await doOne();

@@ -24,9 +24,9 @@ export class Bonds {
   }
 
   /**
-   * Returns the bond of this request: what must stay as it was, because thinking depends on it. The newest thinking block
-   * decides, because its entry repeats the facts of the earlier ones. Returns undefined if the ledger did not answer in
-   * time, so that nothing is known about earlier requests.
+   * Returns the bond of this request: what must stay as it was, because thinking depends on it. The newest thinking
+   * block decides, because its entry includes the facts of the earlier ones. Returns undefined if the ledger did not
+   * answer in time, so that nothing is known about earlier requests.
    */
   async look(reading: Reading, deadline: Deadline): Promise<Bond | undefined> {
     const { view, state } = reading;
@@ -44,7 +44,7 @@ export class Bonds {
     );
     const known = thought === undefined ? undefined : knownIn(found, thought);
     if (mayBind && known === undefined && found.missing !== undefined) return undefined;
-    // If the ledger does not know which model made the thinking, this supposes that it was the requested one.
+    // Without an entry svc does not know which model made the thinking, and assumes the requested one.
     const isBound = isMarked || found.has(mark) || (known?.isBound ?? mayBind);
     if (!isBound) return { ...UNBOUND, thoughtAt };
     this.#mark(reading);
@@ -55,9 +55,9 @@ export class Bonds {
   }
 
   /**
-   * Returns the bond if the client has left its thinking out, as many do when a new prompt begins. Then nothing is bound to
-   * the blocks. But a block that a known answer did not have in front of it must not come back, because the provider's
-   * cache has that prefix without it.
+   * Returns the bond if the client has left its thinking out, as many do when a new prompt begins. Then no thinking
+   * depends on the blocks. But the provider's cache has the conversation up to its newest recorded answer, with the
+   * blocks of that time. A block that was not among them must not come back in front of that answer.
    */
   async #lookBehind(reading: Reading, { msLeft }: Deadline): Promise<Bond> {
     const newest = finalAnswers(reading.view.items).slice(-ANSWERS_MAX);
@@ -65,8 +65,8 @@ export class Bonds {
   }
 
   /**
-   * Returns the bond of a conversation whose bound thinking the client has left out. It comes from the newest of these
-   * answers that has a ledger entry.
+   * Returns the bond of a conversation whose bound thinking the client has left out. `answers`: the indexes of answers.
+   * The entry of the newest recorded one says which blocks the provider's cache has.
    */
   async #boundBehind(reading: Reading, answers: readonly number[], ms: number): Promise<Bond> {
     const places = answers.map((at) => ({ at, ...answerPlace(reading, at) }));
@@ -109,7 +109,7 @@ export class Bonds {
 
   /**
    * Records an answer by its visible text, if the client may send it back without thinking that svc recognises:
-   * - svc saw no thinking, but it may have come in a form or an encoding that svc does not read;
+   * - svc saw no thinking, but the answer may have had some in a form or an encoding that svc does not read;
    * - the answer ends a bound exchange, and many clients leave old thinking out when the next prompt begins.
    */
   answered({ text, thoughts, callsTools, model }: Answer, relayed: Relayed): void {
@@ -153,7 +153,10 @@ export class Bonds {
   }
 }
 
-/** The blocks and left-out texts of the request that the provider accepted. They are stored with each thinking block. */
+/**
+ * The blocks and left-out texts of the request that the provider accepted. The ledger entry of each thinking block has
+ * them.
+ */
 export interface Relayed extends Pick<ThoughtFact, 'isShortened' | 'batches' | 'whole'> {
   readonly reading: Reading;
   readonly bond: Bond | undefined;
@@ -165,13 +168,16 @@ const FOREIGN = { isBound: true, placed: 'foreign', batches: [] } as const;
 
 /** Returns the bond of a conversation with bound thinking, from the entry of its newest thinking. */
 function bondOf({ isBound, blocks, ...fact }: ThoughtFact, thoughtAt: number): Bond {
-  // Up to here no thinking is bound, so the bound thinking of the conversation is not in this request.
+  // The newest thinking and all before it are not bound, so the conversation's bound thinking is not in this request.
   if (!isBound) return { ...UNBOUND, isBound: true, thoughtAt };
   const { batches, whole } = fact.isShortened ? fact : { batches: [], whole: [] };
   return { isBound: true, thoughtAt, placed: blocks, batches, whole };
 }
 
-/** The number of answers that are looked up to find the newest known one, because a client may have changed the last ones. */
+/**
+ * The number of last answers among which svc searches for the newest one with a ledger entry. A client may have changed
+ * the last ones, so that they have none.
+ */
 const ANSWERS_MAX = 4;
 
 /**

@@ -26,8 +26,8 @@ import type { MeterState } from '../core/shortening/meter.ts';
  * cached body svc parses all of it, with the same result.
  */
 
-// Bound on cached views: one user's agents and sub-agents work on so many conversations at the same time. Every request is
-// compared with every view.
+// Bound on cached views, because every request is compared with every view. One user's agents and sub-agents seldom
+// work on more conversations at the same time.
 const VIEWS_MAX = 16;
 
 // Bound on the bytes of cached bodies: 16 of 1.5 MB. A conversation close to a window of 200,000 tokens has about 1 MB.
@@ -108,8 +108,8 @@ function agreeAt(at: number, one: Buffer, other: Buffer): boolean {
 const UNSETTLED_ITEMS = 4;
 
 /**
- * Says whether the new view is of the same conversation as the earlier one, and replaces it. A sub-agent has only the
- * beginning in common with its parent, and must not replace the parent's view.
+ * Says whether the new view continues the conversation of the earlier one, and so replaces it in the cache. A sub-agent
+ * has only the beginning in common with its parent, and must not replace the parent's view.
  */
 function continues(view: RequestView, earlier: RequestView): boolean {
   const settled = Math.max(0, earlier.items.length - UNSETTLED_ITEMS);
@@ -244,7 +244,7 @@ export interface KnownBlocks {
   /** The ledger's generation when the blocks were placed. If it is another one now, some may have been forgotten. */
   readonly generation: number;
   readonly blocks: readonly KnownBlock[];
-  /** True if the newest thinking was made without svc, and the ledger has no block for the part before it. */
+  /** True if the newest thinking was made without svc. No block may stand in front of that thinking. */
   readonly isForeign: boolean;
   /** True if a second look may still follow in this tool loop. */
   readonly mayLook: boolean;
@@ -328,7 +328,9 @@ export interface Reading {
   readonly place: ConversationPlace;
   /** Spaces that the memories of this project had earlier. Recall searches them too. */
   readonly olderSpaces: readonly string[];
-  /** The folder or space that the client states, as long as its project is not found. */
+  /**
+   * The folder or space that the client states; undefined once svc has found its project, or if svc searches for none.
+   */
   readonly unknownPlace: Place | undefined;
   /** The state of the conversation in this process. */
   readonly state: ConversationState;
@@ -336,7 +338,7 @@ export interface Reading {
   readonly branch: string | undefined;
   /** The folder in which the client works, if it is on this machine. */
   readonly workplace: Workplace | undefined;
-  /** True if the provider stores the history, or items of it. Then svc neither adds nor leaves out anything. */
+  /** True if the provider stores the history, or items of it. Then svc adds no new block and leaves out nothing. */
   readonly hasProviderState: boolean;
   /** True if the request may use no memory: no space is allowed, or the user switched memory off for the project. */
   readonly hasNoSpace?: true;

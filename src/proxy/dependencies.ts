@@ -63,7 +63,7 @@ export interface ProxyDependencies {
   /** Says whether the caller may read memories of a space. If this member is undefined, it may read all spaces. */
   readonly mayRead?: (space: string) => boolean;
   readonly memory: RequestMemory;
-  /** Undefined: no answer is delayed. */
+  /** Delays the end of answers; undefined: no answer is delayed. */
   readonly holdBack?: HoldBack;
   readonly ledger: Ledger;
   readonly outbox: Outbox;
@@ -111,7 +111,9 @@ export interface HoldBack {
   readonly ms: number;
   /** Says, once the answer is whole, whether its end must be delayed. If this member is undefined, it must. */
   isNeeded?(): boolean;
-  /** Resolves when it is stored. Called once the provider has sent every byte. `msLeft`: the rest of the delay. */
+  /**
+   * Resolves when the state is stored. Called once the provider has sent every byte. `msLeft`: the rest of the delay.
+   */
   stored(msLeft: number): Promise<unknown>;
 }
 

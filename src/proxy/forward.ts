@@ -119,8 +119,9 @@ function speaksOfBond({ status, start }: PeekedAnswer): boolean {
 const UNAUTHORIZED = 401;
 
 /**
- * Returns the headers of the provider's answer for the client. If the provider refused svc's own key, they tell the client
- * not to retry. In a service they have no target of a redirect, so that no provider sends its clients to another host.
+ * Returns the headers of the provider's answer for the client. If the provider refused svc's own key, they tell the
+ * client not to retry. In a service a redirect has no `location`, so that no provider sends clients of the service to
+ * another host.
  */
 export function headersForClient(
   { status, headers }: UpstreamAnswer,
@@ -153,8 +154,8 @@ function isRateHeader(name: string): boolean {
 }
 
 /**
- * Bytes of a refusal that svc reads before it forwards it. Most error bodies are shorter. The rest of a longer one is
- * relayed as it comes.
+ * Bytes of a refusal that svc reads before it chooses what to forward. Most error bodies are shorter. The rest of a
+ * longer one is relayed as it comes.
  */
 const PEEKED_BYTES_MAX = 64 * 1024;
 /** Deadline for that reading, in milliseconds. A provider sends an error in one piece, so it seldom takes so long. */

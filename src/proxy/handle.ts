@@ -46,9 +46,10 @@ import type { UpstreamAnswer } from '../ports/upstream.ts';
 const BACKGROUND = { paceMs: 20, share: 0.25 };
 
 /**
- * Handles a request after the gate has accepted it and its body is decoded. The steps are those of "A request in fifteen
- * minutes" in ARCHITECTURE.md. If the memory fails, only the reported state changes. A request stops only for an unknown
- * mode, a missing upstream, an unreachable provider, or a limit of a service.
+ * Handles a request after the gate has accepted it and its body is decoded. The steps are those of "A request in
+ * fifteen minutes" in ARCHITECTURE.md. If the memory fails, only the reported state changes. A request stops only for
+ * an `x-svc-` header that is invalid or not allowed, a missing upstream, an unreachable provider, or a limit of a
+ * service.
  */
 export class ProxyHandler {
   readonly #dependencies: ProxyDependencies;
@@ -125,7 +126,7 @@ export class ProxyHandler {
     const { request: asked, record, gone } = context;
     const settings = this.#dependencies.settings();
 
-    // Reads the modes first, because an unknown one is refused.
+    // Reads the modes first, because a request with an unknown mode is refused.
     record.note({ modes: this.#modesOf(asked, settings, settings.compressionMode) });
 
     // Parses the body, chooses the upstream, and identifies client, conversation and space.
@@ -146,7 +147,7 @@ export class ProxyHandler {
     // Recalls, proves what may be left out, and plans the edits.
     const upstream = configured.settings;
     const change = await this.#change({ request, read, modes, settings, upstream });
-    // The form that the provider accepted. It is the planned one unless that is refused.
+    // The form of the request (see Form) that the provider accepted: the planned one, unless the provider refuses that.
     let taken: TakenForm = change;
     const { bond, plan, recalled } = change;
     record.note({ ...notedOf(change), memoryGeneration: recalled.generation }, 'recall');
@@ -158,7 +159,7 @@ export class ProxyHandler {
 
     this.#dependencies.planned?.(record.known());
 
-    // Sends the request. The fallbacks are sent only if the provider refuses this form of it.
+    // Sends the request. The fallbacks are sent only if the provider refuses the planned form.
     const sent = forwardPlanned({
       configured,
       request,
@@ -213,8 +214,8 @@ export class ProxyHandler {
   }
 
   /**
-   * Returns the body of a token count or a compaction with the edits of earlier requests, because it has the same history,
-   * and the provider checks that too. Undefined: svc sends the client's own bytes.
+   * Returns the body of a token count or a compaction, with the edits of earlier requests: the provider checks the
+   * history in these requests too. Returns undefined if svc sends the client's own bytes.
    */
   async #repeat(asked: ClientRequest): Promise<readonly Uint8Array[] | undefined> {
     const { route, body } = asked;
@@ -258,7 +259,8 @@ export class ProxyHandler {
     record.hashes?.forwarded(changed);
     const answer = await answering;
     record.answered(answer);
-    // svc needs nothing of these answers but the estimated number of tokens, for the limits of a service.
+    // svc reads no text of these answers. It estimates their tokens, for the limits of a service, and notices a refusal
+    // because of thinking.
     const watch = new AnswerWatch(request, answer, { onAnswer: () => undefined });
     const evidence = [
       ...relayedEvidence({ issuer, requestId: request.id, modes }),
@@ -305,7 +307,10 @@ export class ProxyHandler {
     return decideModes(request.headers, { memoryMode, compressionMode, supports });
   }
 
-  /** Reads the request and chooses its upstream, which may depend on the model. Reads it again if the body changes. */
+  /**
+   * Reads the request and chooses its upstream, which may depend on the model. If the choice changes the body, reads
+   * that.
+   */
   async #readRouted(asked: ClientRequest): Promise<RoutedRequest> {
     const read = await this.#read(asked);
     const view = typeof read === 'string' ? read : read.view;
@@ -363,7 +368,7 @@ export class ProxyHandler {
     const pause = await this.#caches.pauseOf(reading, deadline.msLeft / 2);
     const call = { modes, settings, deadline, reading, bond, isCacheCold: pause.isCold };
     const finding = this.#shortener.findCandidates(call);
-    // If `finding` rejects, the await below throws. Here that only means that nothing is left out.
+    // A rejection of `finding` is thrown by Promise.all below. These two promises take it as: nothing is left out.
     const leaving = () => finding.then(leavingOf).catch(() => NOTHING_LEAVES);
     const clearing = finding
       .then(() => upstream && this.#shortener.findClearing(call, upstream))
@@ -387,7 +392,7 @@ export class ProxyHandler {
     const { placements } = taken.recalled;
     this.#shortener.measured(reading, said.usage);
     this.#longCaches.measured(reading, said.usage);
-    // Nobody waits for these ledger entries. Without them the same conversation under another id may get another block.
+    // No request waits for these ledger entries. Without them a later request may not find the blocks of this one.
     if (said.isComplete) {
       this.#bonds.answered(said, {
         reading,
@@ -405,8 +410,8 @@ export class ProxyHandler {
   }
 
   /**
-   * Handles a refusal of the planned form. svc stops a kind of change for an hour only if the provider accepted the
-   * request without it. `taken`: the accepted form, or the planned one if none was accepted.
+   * Handles a refusal of the planned form. svc stops making a kind of change only if the provider accepted the request
+   * without that change. `taken`: the form that the provider accepted; the planned one if it accepted none.
    */
   async #noteRefusal(reading: Reading, planned: Change, taken: TakenForm): Promise<void> {
     const isAtFault = taken !== planned;
@@ -585,8 +590,8 @@ function setHeaders(outgoing: ServerResponse, headers: readonly string[]): void 
   }
 }
 
-// Deadline for a list of models, in milliseconds. Codex asks for it at its start, and would wait 10 seconds. Without a
-// list clients continue at once.
+// Deadline for the head of an answer to a relayed request that is no POST, which is mostly a list of models, in
+// milliseconds. Codex asks for the list at its start, and would wait 10 seconds. Without a list clients continue at once.
 const LIST_HEADERS_MS = 3_000;
 
 /** Sends a request, with a deadline if it is no POST. */

@@ -289,6 +289,7 @@ export class HookMemory {
     return addresses.flatMap((address) => {
       const { block = '', form = 'text' } = found.get(address) ?? {};
       const tokens = estimateTextTokens(block);
+      // As in a request, an item without human text has the block of a second look.
       return [{ block, tokens, item: { humanText: form === 'part' ? '' : 'a prompt' } }];
     });
   }

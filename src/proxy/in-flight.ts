@@ -49,6 +49,7 @@ export class InFlight {
  */
 interface KeptRequest {
   readonly id: string;
+  /** The client's body, decoded. */
   readonly sent: Buffer;
   /** The pieces of the changed body; undefined if the client's own bytes were sent. */
   readonly went: readonly Uint8Array[] | undefined;

@@ -62,7 +62,7 @@ export function* readSteps(
   };
 }
 
-/** Adds the project's space to the reading. Waits only for a folder that svc has not examined since its start. */
+/** Adds the facts about the project to the reading. Waits only for a place that svc has not examined since its start. */
 export async function settleProject(
   read: Reading | Unread,
   projects: Projects | undefined,
@@ -143,7 +143,8 @@ export function statedFactsOf(headers: RawHeaders, view: RequestView): StatedFac
   };
 }
 
-// Characters above which a conversation's id is hashed: the client chooses it, and svc stores it.
+// Most characters of a conversation's key. The client chooses the key's length, and svc stores it in every row and
+// entry, so a longer key is replaced by its hash.
 const CONVERSATION_CHARS_MAX = 128;
 
 function bounded(key: string): string {

@@ -232,7 +232,10 @@ export class Recaller {
     return this.#ask(call, open, question);
   }
 
-  /** Takes a second look. It records every outcome, because this item is sent now, so its block must never change. */
+  /**
+   * Takes a second look, and records every outcome: the tool result is sent now, so what stands beside it must never
+   * change.
+   */
   async #lookAgain(call: RecallCall, look: Look): Promise<Recalled> {
     const { reading, placements, action, humanText } = look;
     const { generation } = look;
@@ -241,7 +244,7 @@ export class Recaller {
     if (tokensMax === undefined) await this.#settle(look, placements, undefined);
     else {
       const agent = this.#agentFactsOf(reading, call.settings);
-      // A memory service gets the words of the action and nothing else.
+      // A memory service gets the words of the action in place of the prompt, and no facts about the agent.
       const asked =
         this.#dependencies.memory.supports.kind === 'hosted' || agent === undefined
           ? { humanText: wordsOf(action), tokensMax, agent: undefined }
@@ -316,7 +319,8 @@ export class Recaller {
     { text, callsTools }: Answer,
     placements: readonly Placement[],
   ): Promise<void> {
-    // Later answers need no such entry: the first answer already distinguishes conversations. So does the id of a call.
+    // The first answer distinguishes conversations, so later answers need no entry. Nor does an answer with tool calls,
+    // whose ids are unique.
     if (callsTools || text.trim() === '' || view.items.some(isModelWork)) return;
     const humans = humanItems(view, place);
     const asked = humans.map(({ own }) => own);
@@ -382,7 +386,8 @@ export class Recaller {
     const { placements, isSettled, isWhole, pins, isForeign } = replay;
     const prompt = isSettled ? undefined : carriers.find(({ item }) => item === unanswered);
     if (found.missing !== undefined && !(isWhole && prompt === undefined)) {
-      // Some earlier blocks are unknown. With a new one the cached prefix would change now, and again when they are known.
+      // Some earlier blocks are unknown. A new block would change the cached prefix now, and the missing ones would
+      // change it again in a later request.
       const recalled = { placements, state: stateOfMiss(found.missing) };
       return { replayed: settled(recalled), ...PASSING };
     }
@@ -554,12 +559,18 @@ export function aroundPrompt(
   return [questionText(answer.slice(-AROUND_CHARS), AROUND_CHARS), ...before].join('\n');
 }
 
-/** Says whether the client is an agent. A known client is one even without tools: Codex may list them in an item. */
+/**
+ * Says whether the client is an agent. A known client is one even if the request lists no tools: Codex may list them in
+ * an item.
+ */
 function isAgent({ identity, view }: Reading): boolean {
   return identity.client !== 'unknown' || offersTools(view);
 }
 
-/** Bytes that are searched for the client's instructions: before the first answer, and after the messages. */
+/**
+ * Most bytes that are searched for the client's instructions in each of two places: before the first answer, and behind
+ * the messages.
+ */
 const STATED_BYTES_MAX = 256 * 1024;
 /** Least characters of a quote that is searched for in the instructions. A shorter one may occur by chance. */
 const STATED_CHARS_MIN = 12;
@@ -656,8 +667,8 @@ function silenceOf({ reading, modes }: RecallCall): MemoryState | undefined {
 
 /**
  * Says whether this request carries the blocks of earlier requests again. It never does in shadow mode, or if the
- * provider stores the history. Otherwise it always does if its thinking is bound (see Bond), or if svc does not know
- * that: the provider checks the prefix in requests of every kind.
+ * provider stores the history. Otherwise a bound conversation always does (see Bond), and one of which svc does not
+ * know whether it is bound: the provider checks the prefix in requests of every kind.
  */
 function mayRepeat(
   { reading, modes, bond }: RecallCall,

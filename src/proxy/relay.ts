@@ -24,8 +24,8 @@ export interface RelayOptions {
 
 /**
  * Milliseconds for the provider to end its stream after the answer's last event, if the client has already closed its
- * connection. Codex does so 12 to 38 ms after that event. If the stream ends in order, the connection to the provider can
- * be used again. After an abort the next request needs a TLS handshake.
+ * connection. Codex closes its connection 12 to 38 ms after that event. If the stream ends in order, the connection to
+ * the provider can be used again. After an abort the next request needs a TLS handshake.
  */
 const AFTER_TERMINAL_MS = 500;
 /** Bound on the bytes that are held back. Providers send some hundred bytes after the answer's last event. */
@@ -305,8 +305,8 @@ export class AnswerWatch implements AnswerWatcher {
   }
 
   /**
-   * True if svc read the answer and did not see its end. False for an answer that is too large to read, because it may be
-   * whole. Use it after the relay has ended.
+   * True if svc read the answer and did not see its end. False for an answer that is too large to read, because it may
+   * be whole. The value is final once the relay has ended.
    */
   get isCut(): boolean {
     return this.#reader !== undefined && !this.#reader.gaveUp && !this.#isTold;

@@ -74,7 +74,7 @@ export class RequestRecord {
     this.note({}, 'body');
   }
 
-  /** Notes facts. `step`: the name of the step that ends now. The row has its duration. */
+  /** Notes facts. `step`: the name of the step that ends now; the row gets the step's duration in milliseconds. */
   note(facts: Partial<Noted>, step?: string): void {
     Object.assign(this.#noted, facts);
     if (step === undefined) return;
@@ -141,7 +141,7 @@ export class RequestRecord {
     };
   }
 
-  /** Returns the plan. For a request that was refused before it was planned, it has only the size. */
+  /** Returns the plan. As long as there is none, returns one that has only the request's size. */
   #planSoFar(): Plan {
     const { plan, reading } = this.#noted;
     if (plan !== undefined) return plan;

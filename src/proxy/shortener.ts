@@ -77,7 +77,6 @@ import { OUTPUT_PLACE } from '../core/memory/reference.ts';
  * provider's cache is cold. core/shortening/removal.ts decides.
  */
 
-/** Without a bond, because the ledger could not be read, nothing is left out. */
 interface ShorteningCall extends RecallCall {
   readonly isCacheCold: boolean;
 }
@@ -93,8 +92,8 @@ interface SettledShortening extends Shortening {
 const TOOL = 'tool' as const;
 
 /**
- * Says whether svc may ask the provider to clear outputs. The user must have chosen it, and the request must have a key:
- * with a login svc adds no such member.
+ * Says whether svc may ask the provider to clear outputs. The user must have chosen that, and svc must have a key for
+ * the upstream: to a request with a login svc adds no member.
  */
 function mayAskToClear(
   { reading, modes, settings, bond }: ShorteningCall,
@@ -296,7 +295,7 @@ export class Shortener {
     const addresses = places.flatMap(({ own, shared }) => [own, shared]);
     const found = await this.#dependencies.ledger.find(addresses, ledgerMs(call));
     const markAt = (at: number): string => markOf(view.items[at]?.fingerprint ?? '');
-    // In front of bound thinking only the batches count that its own request left out.
+    // In front of bound thinking only those batches count that were left out when the thinking was made.
     const batches = batchesIn(found, places).filter(
       ({ at }) => bond?.batches?.includes(markAt(at)) !== false,
     );
@@ -340,7 +339,10 @@ export class Shortener {
     return missing.length === 0 ? edit : undefined;
   }
 
-  /** Stops asking the provider to clear outputs for an hour, because it accepted the request only without that edit. */
+  /**
+   * For an hour svc asks the provider to clear nothing in this conversation, because it accepted the request only
+   * without that edit.
+   */
   async refusedClearing({ view, place }: Reading): Promise<void> {
     const addresses = refusalAddresses(view, place, 'clearing');
     await this.#dependencies.ledger.record(
@@ -400,8 +402,8 @@ export class Shortener {
       value['max_tokens'] ?? value['max_completion_tokens'] ?? value['max_output_tokens'];
     const room = inputRoom({ model, facts, isLong: reading.asksForLongWindow, answerTokens });
     const isBound = bond?.isBound === true;
-    // Shadow mode, and a bound conversation, are measured as if everything were stored. If the cache is cold,
-    // another process may have stored it.
+    // Shadow mode, and a bound conversation, are measured as if everything were stored. If the cache is cold, another
+    // process may have stored the outputs.
     const isAssumed = modes.compression === 'shadow' || isCacheCold || isBound;
     return readFacts({
       ...known,
@@ -483,7 +485,10 @@ function leavesNothing(outcome: Outcome): SettledShortening {
   return { elided: [], omitted: [], outcome, isRecorded: true };
 }
 
-/** Returns the deadline of the ledger, in milliseconds. Without its batches a bound conversation loses its thinking. */
+/**
+ * Returns the deadline of the ledger, in milliseconds. A bound conversation has longer, because without the ledger's
+ * batches its thinking is lost.
+ */
 function ledgerMs({ bond, deadline: { msLeft } }: ShorteningCall): number {
   return bond?.isBound === true ? Math.max(BOUND_MS, msLeft) : msLeft;
 }
@@ -492,7 +497,7 @@ function kindOf({ compression }: Modes): ElisionKind {
   return compression === 'shadow' ? 'shadow' : 'real';
 }
 
-// Deadline of a capture, in milliseconds.
+// Deadline for storing outputs, in milliseconds. No request waits for that.
 const KEEP_MS = 10_000;
 // Bound on the outputs whose state is remembered, of 200 bytes each: some days of work. A dropped one is stored again.
 const KNOWN_MAX = 10_000;
@@ -527,7 +532,10 @@ class OutputKeeper {
     this.#generation = generation();
   }
 
-  /** Forgets what is stored if the generation has changed. Call it for each request. */
+  /**
+   * Forgets which outputs are stored if the ledger's generation has changed: the store was replaced, or texts were
+   * forgotten. Call it for each request.
+   */
   refresh(): void {
     const generation = this.#generationNow();
     if (generation === this.#generation) return;
