@@ -249,15 +249,13 @@ export class ProxyHandler {
     record.hashes?.routed(body);
     await this.#admit(record);
     planned?.(record.known());
-    const answering = withinDeadline(request.method === 'POST', (late) =>
-      sendForm(changed, {
-        configured,
-        request,
-        signal: late === undefined ? gone : AbortSignal.any([gone, late]),
-      }),
-    );
+    const late = request.method === 'POST' ? undefined : AbortSignal.timeout(LIST_HEADERS_MS);
+    const signal = late === undefined ? gone : AbortSignal.any([gone, late]);
+    const answering = sendForm(changed, { configured, request, signal });
     record.hashes?.forwarded(changed);
-    const answer = await answering;
+    const answer = await answering.catch((cause: unknown) => {
+      throw late?.aborted === true ? noList(cause) : cause;
+    });
     record.answered(answer);
     // svc reads no text of these answers. It estimates their tokens, for the limits of a service, and notices a refusal
     // because of thinking.
@@ -594,19 +592,7 @@ function setHeaders(outgoing: ServerResponse, headers: readonly string[]): void 
 // milliseconds. Codex asks for the list at its start, and would wait 10 seconds. Without a list clients continue at once.
 const LIST_HEADERS_MS = 3_000;
 
-/** Sends a request, with a deadline if it is no POST. */
-async function withinDeadline(
-  isPost: boolean,
-  send: (late: AbortSignal | undefined) => Promise<UpstreamAnswer>,
-): Promise<UpstreamAnswer> {
-  if (isPost) return send(undefined);
-  const late = AbortSignal.timeout(LIST_HEADERS_MS);
-  try {
-    return await send(late);
-  } catch (cause) {
-    if (!late.aborted) throw cause;
-    throw new ProxyError('UPSTREAM_TIMEOUT', 'The provider did not list its models in 3 seconds.', {
-      cause,
-    });
-  }
+function noList(cause: unknown): ProxyError {
+  const message = 'The provider did not list its models in 3 seconds.';
+  return new ProxyError('UPSTREAM_TIMEOUT', message, { cause });
 }
