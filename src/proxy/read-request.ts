@@ -11,7 +11,6 @@ import { headerOf, type RawHeaders } from '../core/http/header-rules.ts';
 import type { Unread } from '../core/plan/plan.ts';
 import { SPACE_HEADER, spaceOf } from '../core/request/space.ts';
 import type { Place, Project, Projects } from '../ports/projects.ts';
-import type { Workplace } from '../ports/provenance.ts';
 import type { Conversations, Reading } from './conversations.ts';
 import type { ClientRequest, ProxyDependencies } from './dependencies.ts';
 import { createHash } from 'node:crypto';
@@ -21,11 +20,6 @@ import { clientFacts } from '../core/request/clients.ts';
 interface Readers {
   readonly tenant: string;
   readonly projects?: Pick<Projects, 'known'>;
-}
-
-function workplaceOf(stated: Place, project: Project | undefined): Workplace | undefined {
-  const { root } = project ?? {};
-  return typeof stated !== 'string' || root === undefined ? undefined : { folder: stated, root };
 }
 
 /** Reads a request in steps, so that others are served in between. Throws MODE_INVALID for a malformed space header. */
@@ -44,22 +38,22 @@ export function* readSteps(
   const stated = statedFactsOf(headers, view);
   const { space: scope, conversation, isStated } = stated;
   const where = stated.folder ?? { space: scope };
-  const known = projects?.known(where);
-  const place = { tenant, scope, space: known?.space ?? scope, conversation, isStated };
-  return {
+  const place = { tenant, scope, space: scope, conversation, isStated };
+  const reading = {
     view,
     identity: stated.identity,
     place,
-    olderSpaces: known?.olderSpaces ?? [],
-    unknownPlace: projects === undefined || known !== undefined ? undefined : where,
+    olderSpaces: [],
+    unknownPlace: projects && where,
     state: conversations.states.of(place),
-    branch: known?.branch ?? stated.branch,
-    workplace: workplaceOf(where, known),
-    ...(known?.isMemoryOff && { hasNoSpace: known.isMemoryOff }),
+    branch: stated.branch,
+    workplace: undefined,
     hasProviderState: stated.hasProviderState,
     hasProviderHistory: stated.hasProviderHistory,
     asksForLongWindow: stated.asksForLongWindow,
   };
+  const known = projects?.known(where);
+  return known === undefined ? reading : inProject(reading, where, known);
 }
 
 /** Adds the facts about the project to the reading. Waits only for a place that svc has not examined since its start. */
@@ -67,19 +61,21 @@ export async function settleProject(
   read: Reading | Unread,
   projects: Projects | undefined,
 ): Promise<Reading | Unread> {
-  if (typeof read === 'string' || read.unknownPlace === undefined) return read;
-  if (projects === undefined) return read;
-  const project = await projects.find(read.unknownPlace);
-  const { space, olderSpaces, branch = read.branch } = project;
-  const place = { ...read.place, space };
+  if (typeof read === 'string' || read.unknownPlace === undefined || !projects) return read;
+  return inProject(read, read.unknownPlace, await projects.find(read.unknownPlace));
+}
+
+function inProject(reading: Reading, stated: Place, project: Project): Reading {
+  const { space, olderSpaces, root, branch = reading.branch, isMemoryOff } = project;
+  const isHere = typeof stated === 'string' && root !== undefined;
   return {
-    ...read,
-    place,
+    ...reading,
+    place: { ...reading.place, space },
     olderSpaces,
-    branch,
-    workplace: workplaceOf(read.unknownPlace, project),
-    ...(project.isMemoryOff && { hasNoSpace: project.isMemoryOff }),
     unknownPlace: undefined,
+    branch,
+    workplace: isHere ? { folder: stated, root } : undefined,
+    ...(isMemoryOff && { hasNoSpace: isMemoryOff }),
   };
 }
 
