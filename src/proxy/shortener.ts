@@ -68,8 +68,7 @@ import { MASKING, type RecallCall, type Recalled } from './recall.ts';
 import { Pace, type Steps } from '../core/bytes/steps.ts';
 import type { Reading } from './conversations.ts';
 import { Recent } from '../core/bytes/recent.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { MemoryRecord, RequestMemory } from '../ports/memory.ts';
+import type { MemoryRecord } from '../ports/memory.ts';
 import { OUTPUT_PLACE } from '../core/memory/reference.ts';
 
 /**
@@ -88,8 +87,6 @@ interface SettledShortening extends Shortening {
   /** False if the ledger could not record what is left out for the first time. Then svc leaves out nothing new. */
   readonly isRecorded: boolean;
 }
-
-const TOOL = 'tool' as const;
 
 /**
  * Says whether svc may ask the provider to clear outputs. The user must have chosen that, and svc must have a key for
@@ -163,7 +160,7 @@ export class Shortener {
     this.#dependencies = dependencies;
     this.#slices = slices;
     this.#possession = new PossessionCheck(dependencies.memory, dependencies.clock);
-    this.#keeper = new OutputKeeper(dependencies, () => dependencies.ledger.generation());
+    this.#keeper = new OutputKeeper(dependencies);
   }
 
   /** The estimated bytes of memory of what is known about outputs. */
@@ -330,7 +327,11 @@ export class Shortener {
     const found = await this.#dependencies.ledger.find(refusals, deadline.msLeft);
     const isOff = isRefused(refusals, found, this.#dependencies.clock.now());
     if (found.missing !== undefined || isOff) return undefined;
-    const texts = clearable.outputs.map(({ digest, text }) => ({ digest, role: TOOL, text }));
+    const texts = clearable.outputs.map(({ digest, text }) => ({
+      digest,
+      role: 'tool' as const,
+      text,
+    }));
     const asked = { texts, space: place.space, deadlineMs: deadline.msLeft };
     const possession = await this.#possession.check(asked);
     if (possession.kind !== 'proven') return undefined;
@@ -509,27 +510,19 @@ interface KeepOptions {
   readonly keepsShort: boolean;
 }
 
-type KeeperDependencies = Pick<ProxyDependencies, 'memory' | 'clock'>;
-
 /**
  * Stores tool outputs in the memory, so that later requests may leave them out. It does so after the request was sent.
  * If it fails, the next request tries again.
  */
 class OutputKeeper {
-  readonly #memory: RequestMemory;
-  readonly #clock: Clock;
+  readonly #dependencies: Pick<ProxyDependencies, 'memory' | 'clock' | 'ledger'>;
   /** The state of each output, by space and digest. 'refused': the memory did not take it, because it has a secret. */
   readonly #fates = new Recent<string, 'underway' | 'stored' | 'refused'>(KNOWN_MAX);
-
-  readonly #generationNow: () => number;
   #generation: number;
 
-  /** `generation`: returns the ledger's generation. When it changes, earlier answers of the memory no longer count. */
-  constructor({ memory, clock }: KeeperDependencies, generation: () => number) {
-    this.#memory = memory;
-    this.#clock = clock;
-    this.#generationNow = generation;
-    this.#generation = generation();
+  constructor(dependencies: Pick<ProxyDependencies, 'memory' | 'clock' | 'ledger'>) {
+    this.#dependencies = dependencies;
+    this.#generation = dependencies.ledger.generation();
   }
 
   /**
@@ -537,7 +530,7 @@ class OutputKeeper {
    * forgotten. Call it for each request.
    */
   refresh(): void {
-    const generation = this.#generationNow();
+    const generation = this.#dependencies.ledger.generation();
     if (generation === this.#generation) return;
     this.#generation = generation;
     this.#fates.clear();
@@ -559,13 +552,34 @@ class OutputKeeper {
     return KNOWN_BYTES * this.#fates.size;
   }
 
-  /** Stores at most `limit` outputs that were not stored yet, oldest first. Never rejects. */
-  async keep(reading: Reading, outputs: readonly ToolOutput[], which: KeepOptions): Promise<void> {
-    const { place } = reading;
-    const space = spaceKeyOf(place);
-    const chosen = this.#freshOf(space, outputs, which);
-    for (const { digest } of chosen) this.#fates.set(space + digest, 'underway');
-    await this.#capture(reading, chosen);
+  /**
+   * Stores at most `limit` outputs that were not stored yet, oldest first. All go in one call, because each call is one
+   * message to the memory, and one sync of its disk. Never rejects.
+   */
+  async keep(
+    { place, identity: { client } }: Reading,
+    outputs: readonly ToolOutput[],
+    which: KeepOptions,
+  ): Promise<void> {
+    const { space, conversation } = place;
+    const spaceKey = spaceKeyOf(place);
+    const chosen = this.#freshOf(spaceKey, outputs, which);
+    if (chosen.length === 0) return;
+    for (const { digest } of chosen) this.#fates.set(spaceKey + digest, 'underway');
+    const { memory, clock } = this.#dependencies;
+    const shared = { ...OUTPUT_PLACE, space, conversation, client, at: clock.now() };
+    const records = chosen.map(({ digest, text }): MemoryRecord => ({ ...shared, digest, text }));
+    try {
+      const states = await memory.capture(records, AbortSignal.timeout(KEEP_MS));
+      for (const [index, { digest }] of chosen.entries()) {
+        const kept = states[index];
+        const isStored = kept === 'stored' || kept === 'duplicate';
+        this.#fates.set(spaceKey + digest, isStored ? 'stored' : 'refused');
+      }
+    } catch {
+      // The next request tries again.
+      for (const { digest } of chosen) this.#fates.delete(spaceKey + digest);
+    }
   }
 
   /** Returns the outputs that were not stored yet. */
@@ -582,26 +596,5 @@ class OutputKeeper {
       fresh.set(output.digest, output);
     }
     return [...fresh.values()];
-  }
-
-  /** Stores the outputs in one call, because each call is one message to the memory, and one sync of its disk. */
-  async #capture({ place, identity }: Reading, outputs: readonly ToolOutput[]): Promise<void> {
-    if (outputs.length === 0) return;
-    const at = this.#clock.now();
-    const records = outputs.map(({ digest, text }): MemoryRecord => {
-      const { space, conversation } = place;
-      return { ...OUTPUT_PLACE, digest, space, text, conversation, client: identity.client, at };
-    });
-    try {
-      const states = await this.#memory.capture(records, AbortSignal.timeout(KEEP_MS));
-      for (const [index, { digest }] of outputs.entries()) {
-        const kept = states[index];
-        const isStored = kept === 'stored' || kept === 'duplicate';
-        this.#fates.set(spaceKeyOf(place) + digest, isStored ? 'stored' : 'refused');
-      }
-    } catch {
-      // The next request tries again.
-      for (const { digest } of outputs) this.#fates.delete(spaceKeyOf(place) + digest);
-    }
   }
 }
