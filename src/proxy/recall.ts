@@ -380,7 +380,8 @@ export class Recaller {
     const leaving = await call.leaving();
     const isGone = (item: Item): boolean => isOmitted(item, leaving.gone);
     const blockAgeMaxMs = memory.supports.kind === 'hosted' ? SERVICE_BLOCK_MS : undefined;
-    const mayRead = (space: string): boolean => this.#mayRead(space);
+    const mayRead = (space: string): boolean =>
+      memory.supports.read && this.#dependencies.mayRead?.(space) !== false;
     const facts = { unanswered, isStated, now, bond, mayRead, blockAgeMaxMs, isGone };
     const replay = replayBlocks(carriers, found, facts);
     const { placements, isSettled, isWhole, pins, isForeign } = replay;
@@ -463,11 +464,6 @@ export class Recaller {
     return found.missing === undefined ? 'none' : 'unknown';
   }
 
-  #mayRead(space: string): boolean {
-    const { memory, mayRead } = this.#dependencies;
-    return memory.supports.read && mayRead?.(space) !== false;
-  }
-
   /**
    * Records which recalled text (block) an item gets. Call it before the request is forwarded, so that every later
    * request repeats the decision. If it cannot be recorded, the item gets no block. `decided`: undefined for no block.
@@ -510,6 +506,7 @@ export class Recaller {
     const { items } = reading.view;
     const exchanges = groupExchanges(items);
     const previous = exchanges.findLast(({ assistantText }) => assistantText !== '');
+    const humans = exchanges.map((one) => one.humanText).filter((text) => text !== '');
     const { texts } = this.#dependencies;
     const held = await this.#slices.run(this.#held.steps(items, exchanges, blocks));
     return {
@@ -519,17 +516,12 @@ export class Recaller {
       assistantText:
         agent === undefined
           ? texts.questionText(previous?.assistantText ?? '', QUESTION_CHARS_MAX)
-          : this.#aroundPrompt(previous?.assistantText ?? '', exchanges),
+          : aroundPrompt(texts, previous?.assistantText ?? '', humans.slice(0, -1)),
       excludeDigests: held.filter((digest) => !left.has(digest)),
       tokensMax,
       now: this.#dependencies.clock.now(),
       ...(agent !== undefined && { agent }),
     };
-  }
-
-  #aroundPrompt(answer: string, exchanges: readonly Exchange[]): string {
-    const humans = exchanges.map(({ humanText }) => humanText).filter((text) => text !== '');
-    return aroundPrompt(this.#dependencies.texts, answer, humans.slice(0, -1));
   }
 
   /** Returns the facts about an agent; undefined for a chat without tools. */

@@ -247,12 +247,9 @@ export class AnswerWatch implements AnswerWatcher {
     this.#onAnswer = onAnswer;
     this.#isSuccess = answer.status >= 200 && answer.status < 300;
     if (answer.status === BAD_REQUEST) this.#refusal = '';
-    const isReadable =
-      request.route.kind === 'model' &&
-      this.#isSuccess &&
-      // svc asked for an uncompressed answer. If the provider compresses it anyway, svc does not read it.
-      (headerOf(answer.headers, 'content-encoding') ?? 'identity') === 'identity';
-    if (!isReadable || request.route.kind !== 'model') return;
+    // svc asked for an uncompressed answer. If the provider compresses it anyway, svc does not read it.
+    const isPlain = (headerOf(answer.headers, 'content-encoding') ?? 'identity') === 'identity';
+    if (request.route.kind !== 'model' || !this.#isSuccess || !isPlain) return;
     this.#reader = new AnswerReader(request.route.dialect, {
       contentType: headerOf(answer.headers, 'content-type'),
       textCharsMax: TEXT_CHARS_MAX,
@@ -314,17 +311,14 @@ export class AnswerWatch implements AnswerWatcher {
 
   /** Estimates the output tokens of an answer, whole or not. Undefined if the provider has counted them. Never throws. */
   uncountedTokens(): number | undefined {
-    if (this.#reader === undefined) return this.#unreadTokens();
+    // The limits of a service also count the tokens of an answer that svc does not read.
+    const unread = Math.ceil(this.#unreadBytes / BYTES_A_TOKEN);
+    if (this.#reader === undefined) return unread === 0 ? undefined : unread;
     try {
       return this.#isCounted ? undefined : this.#reader.estimateTokens();
     } catch {
       return undefined;
     }
-  }
-
-  /** Estimates the tokens of an answer that svc does not read, because the limits of a service count it too. */
-  #unreadTokens(): number | undefined {
-    return this.#unreadBytes === 0 ? undefined : Math.ceil(this.#unreadBytes / BYTES_A_TOKEN);
   }
 }
 
