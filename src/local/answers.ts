@@ -32,7 +32,7 @@ export function answerError(
   outgoing.end(answer.body);
 }
 
-/** Returns the same answer as text, for a socket without a ServerResponse. It closes the connection. */
+/** Returns an error answer as text, for a socket without a ServerResponse. The answer closes the connection. */
 export function writeErrorAnswer(error: ProxyError, context: ErrorContext): string {
   const answer = makeErrorAnswer(error, context);
   const lines = [

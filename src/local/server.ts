@@ -78,6 +78,7 @@ interface LocalServerOptions {
   readonly version: string;
   /** Returns the configured modes, and what the memory can do. */
   readonly modeLimits: () => ModeLimits;
+  /** Returns the rows of the requests that are being answered. */
   readonly inFlight?: () => readonly RequestRow[];
   /** Returns the answer to a client's hook. Never rejects. Undefined: every answer is ''. */
   readonly hook?: (request: HookRequest) => Promise<string>;

@@ -341,8 +341,8 @@ export class Shortener {
   }
 
   /**
-   * For an hour svc asks the provider to clear nothing in this conversation, because it accepted the request only
-   * without that edit.
+   * Records that the provider accepted the request only without the edit that asks it to clear outputs. For an hour svc
+   * then asks for no clearing in this conversation.
    */
   async refusedClearing({ view, place }: Reading): Promise<void> {
     const addresses = refusalAddresses(view, place, 'clearing');

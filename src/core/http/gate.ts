@@ -140,9 +140,9 @@ interface Access {
 }
 
 /**
- * Checks the local token, which is either the client's key, or in TOKEN_HEADER or the path. It may be in the header and
- * in the path, because `svc run` sets the header and `svc connect` the path; then both must be right. If the upstream
- * takes a login, the request must have that login and no other credential.
+ * Checks the local token, which is either the client's key, or in TOKEN_HEADER or the path. The token may be in both
+ * header and path, because `svc run` sets the header and `svc connect` the path; then both must be right. If the
+ * upstream takes a login, the request must have that login and no other credential.
  */
 function checkAccess({ headers, split, route, login }: Access, policy: GatePolicy): void {
   const inCredentials = isOneOf(credentialsOf(headers), policy.tokenDigests);

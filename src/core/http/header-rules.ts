@@ -187,7 +187,7 @@ export function withoutRetry(answered: readonly string[]): string[] {
   return [...withoutHeader(answered, 'x-should-retry'), 'x-should-retry', 'false'];
 }
 
-/** Returns the headers without one of them. `name` is in lower case. */
+/** Returns the headers without those of one name. `name`: in lower case. */
 export function withoutHeader(headers: RawHeaders, name: string): string[] {
   const kept: string[] = [];
   for (let at = 0; at + 1 < headers.length; at += 2) {

@@ -8,8 +8,8 @@ import { DIALECT_APIS, apiOf } from '../dialects/apis.ts';
 /**
  * What svc does with a request.
  * - 'model': it is a model request, which may use memory.
- * - 'relay': svc forwards it to the upstream of `dialect`, with no edit that no earlier request of the conversation had.
- *   Undefined means either of OpenAI's two dialects.
+ * - 'relay': svc forwards it to the upstream of `dialect`, and makes only edits that earlier requests of the
+ *   conversation had. Undefined means either of OpenAI's two dialects.
  * - 'local': svc answers it itself, for any caller. The following kinds need the token.
  * - 'open-requests': svc lists the requests that it is answering.
  * - 'ui-link': svc returns a one-time link to its page.

@@ -4,10 +4,10 @@ import { apiOf } from '../dialects/apis.ts';
 /**
  * Joins an upstream's base URL and a client's target. Users paste a base URL from the provider's page, and pages
  * differ: with `/v1`, with another version, with none. The rules:
- * - If the base path ends with a version (`/v1`, `/api/paas/v4`), this replaces the target's `/v1`.
+ * - If the base path ends with a version (`/v1`, `/api/paas/v4`), the base path replaces the target's `/v1`.
  * - Otherwise the target's `/v1` stays: `https://api.anthropic.com`, `http://gateway/prefix`.
- * - But if an upstream of OpenAI's dialects has a base path without a version, that replaces the target's `/v1`, as in
- *   OpenAI's own SDKs: `…/v1beta/openai`, `…/inference`, `…/openai/deployments/x`.
+ * - But if an upstream of OpenAI's dialects has a base path without a version, the path replaces the target's `/v1`, as
+ *   in OpenAI's own SDKs: `…/v1beta/openai`, `…/inference`, `…/openai/deployments/x`.
  * - A target outside `/v1` is appended to the base path without its version.
  */
 export interface UpstreamBase {

@@ -27,11 +27,14 @@ export interface SpaceOwner extends Owner {
 }
 
 export interface ConversationOwner extends Owner {
-  /** The key of the conversation. It contains the scope if the client gives the conversation no name. */
+  /**
+   * The key of the conversation; see conversationKey. Without a name from the client, it is a hash that covers the
+   * scope.
+   */
   readonly conversation: string;
 }
 
-/** An item, the same one in every conversation with this beginning: a fork, a resumed session, a rewind. */
+/** An item of all conversations that are the same up to and including it: a fork, a resumed session, a rewind. */
 interface AtItem extends ScopeOwner {
   /** Fingerprint of the conversation up to and including an item. */
   readonly fingerprint: string;
@@ -74,7 +77,7 @@ export interface QuotedRecord {
 export interface PlacedMark {
   /** The first characters of the fingerprint of the item with the block; see markOf. */
   readonly item: string;
-  /** The first characters of the digest of the block's form and text. */
+  /** The first characters of a digest of the block's text, form and space. */
   readonly block: string;
 }
 
@@ -136,8 +139,8 @@ interface Addresses {
   /** The block that the first conversation with this beginning got. */
   readonly 'shared-block': AtItem;
   /**
-   * A block by the item that had it and by its own text. A thinking block names it so (PlacedMark), whatever name or
-   * space the conversation has meanwhile. `mark`: that of the block's text and form.
+   * A block, by the item that carried it and by a mark of its text, form and space (PlacedMark). The entry of a
+   * thinking block names blocks in this way, so it finds them under any name or space that the conversation gets later.
    */
   readonly 'placed-block': Owner & { readonly fingerprint: string; readonly mark: string };
   /** The block in front of one particular answer. Conversations with the same beginning have different answers. */

@@ -76,7 +76,7 @@ export function takesBlock(view: RequestView, item: Item): boolean {
   return typeof said === 'string' && !JSON_TEXT.test(said);
 }
 
-/** Matches JSON, and lines of JSON. No block is added, because a program that parses the text would fail. */
+/** Matches JSON, and lines of JSON. svc adds no block to such a text, because a program that parses it would fail. */
 const JSON_TEXT = /^\s*[[{"][^]*[\]}"]\s*$/;
 
 /**

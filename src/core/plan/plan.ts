@@ -62,7 +62,10 @@ export interface Plan {
   readonly elidedTokens: number;
   /** References of the newest left-out outputs, with which a user can read them. */
   readonly elidedRefs: readonly string[];
-  /** The texts that this request left out. Undefined in shadow mode, and for a request that was not planned. */
+  /**
+   * What was left out of this request, and why not more. Undefined in shadow mode, and for a request that was not
+   * planned.
+   */
   readonly shortening?: Shortening | undefined;
 }
 

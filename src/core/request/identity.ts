@@ -115,7 +115,7 @@ function projectInTexts(view: RequestView, client: string): StatedProject {
   const inUser = so?.userFolder?.statedBy === client ? so.userFolder.folder : undefined;
   const system = projectInShell(view.shell);
   const { statesPlace, statesInMessage } = clientFacts(client);
-  // With a prompt of the user's own, pi is known by its headers alone, and its folder by its place.
+  // pi writes its folder at the end of the system prompt, also of one that the user has written.
   const last = client === 'pi' ? folderAtEnd(systemTexts(view.shell.value)) : undefined;
   const inPrompt = last ?? (statesPlace ? system.place : undefined) ?? system.workingFolder;
   const inSystem = statesPlace ? (so?.systemPlace ?? so?.systemFolder) : so?.systemFolder;

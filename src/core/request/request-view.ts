@@ -126,7 +126,7 @@ export function* viewSteps(
 interface Known {
   /** The earlier view. Both bodies have the same bytes up to the first byte of the list or string. */
   readonly previous: RequestView;
-  /** Its items that the new body has at the same offsets. */
+  /** The earlier view's items that the new body has at the same offsets. */
   readonly items: Item[];
 }
 
