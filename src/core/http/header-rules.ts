@@ -69,8 +69,8 @@ const NEVER_FORWARDED: ReadonlySet<string> = new Set([
 
 /** Prefixes of names that are not forwarded. KEPT_PREFIX is the exception: Bedrock's own clients send such headers. */
 const PRIVATE_PREFIXES = namesIn(`
-  x-akamai- x-amz-cf- x-amzn- x-appengine- x-azure- x-b3- x-client-geo- x-datadog- x-envoy- x-forwarded- x-original-
-  x-rewrite- x-svc- x-vercel-ip-
+  cf-ip cloudfront- fly-forwarded- x-akamai- x-amz-cf- x-amzn- x-appengine- x-azure- x-b3- x-client-geo- x-datadog-
+  x-envoy- x-forwarded- x-original- x-rewrite- x-svc- x-vercel-ip-
 `);
 const KEPT_PREFIX = 'x-amzn-bedrock-';
 
@@ -104,11 +104,7 @@ export function headerOf(headers: RawHeaders, name: string): string | undefined 
 
 /** Counts how often a header was sent. `name`: in lower case. */
 export function headerCount(headers: RawHeaders, name: string): number {
-  let count = 0;
-  for (let at = 0; at < headers.length; at += 2) {
-    if (isNamed(headers[at], name)) count += 1;
-  }
-  return count;
+  return headers.filter((header, at) => at % 2 === 0 && isNamed(header, name)).length;
 }
 
 /**
@@ -117,7 +113,10 @@ export function headerCount(headers: RawHeaders, name: string): number {
  * adds Host and Content-Length.
  */
 export function forwardHeaders(client: RawHeaders, upstream: CredentialRules): string[] {
-  const custom = customHeaders(upstream);
+  const custom = Object.entries(upstream.headers).filter(
+    ([name]) => !NEVER_CUSTOM.has(plainName(name)),
+  );
+  const replaced = new Set(custom.map(([name]) => plainName(name)));
   const nominated = nominatedNames(client);
   const forwarded: string[] = [];
   for (let at = 0; at < client.length; at += 2) {
@@ -129,12 +128,12 @@ export function forwardHeaders(client: RawHeaders, upstream: CredentialRules): s
       continue;
     }
     if (NEVER_FORWARDED.has(plain) || hasPrivatePrefix(plain)) continue;
-    if (nominated?.has(plain) === true || custom.names?.has(plain) === true) continue;
+    if (nominated.has(plain) || replaced.has(plain)) continue;
     forwarded.push(name, client[at + 1] ?? '');
   }
   // Asks for no compression: Codex cannot read a compressed answer, and svc reads only plain ones.
   forwarded.push('accept-encoding', 'identity');
-  for (const [name, value] of custom.pairs) {
+  for (const [name, value] of custom) {
     if (plainName(name) !== CREDENTIAL_NAMES[upstream.auth]) forwarded.push(name, value);
   }
   if (upstream.auth === 'x-api-key') forwarded.push('x-api-key', upstream.providerKey);
@@ -165,7 +164,7 @@ export function answerHeaders(provider: RawHeaders, status = 200): string[] {
   for (let at = 0; at < provider.length; at += 2) {
     const name = provider[at] ?? '';
     const plain = plainName(name);
-    if (NEVER_ANSWERED.has(plain) || nominated?.has(plain) === true) continue;
+    if (NEVER_ANSWERED.has(plain) || nominated.has(plain)) continue;
     if (plain.startsWith('x-svc-') || plain.startsWith('access-control-')) continue;
     if (plain === 'content-length' && BODYLESS.has(status)) continue;
     answered.push(name, provider[at + 1] ?? '');
@@ -189,11 +188,7 @@ export function withoutRetry(answered: readonly string[]): string[] {
 
 /** Returns the headers without those of one name. `name`: in lower case. */
 export function withoutHeader(headers: RawHeaders, name: string): string[] {
-  const kept: string[] = [];
-  for (let at = 0; at + 1 < headers.length; at += 2) {
-    if (!isNamed(headers[at], name)) kept.push(headers[at] ?? '', headers[at + 1] ?? '');
-  }
-  return kept;
+  return headers.filter((_, at) => !isNamed(headers[at - (at % 2)], name));
 }
 
 function isNamed(header: string | undefined, name: string): boolean {
@@ -207,41 +202,19 @@ function plainName(name: string): string {
 }
 
 function hasPrivatePrefix(plain: string): boolean {
-  if (!plain.startsWith('x-')) {
-    return (
-      plain.startsWith('cloudfront-') ||
-      plain.startsWith('fly-forwarded-') ||
-      plain.startsWith('cf-ip')
-    );
-  }
   return (
     PRIVATE_PREFIXES.some((prefix) => plain.startsWith(prefix)) && !plain.startsWith(KEPT_PREFIX)
   );
 }
 
 /** Returns the headers that a Connection header names, so that they must not be forwarded (RFC 9110, 7.6.1). */
-function nominatedNames(headers: RawHeaders): Set<string> | undefined {
-  let names: Set<string> | undefined;
+function nominatedNames(headers: RawHeaders): ReadonlySet<string> {
+  const names = new Set<string>();
   for (let at = 0; at < headers.length; at += 2) {
     if (!isNamed(headers[at], 'connection')) continue;
-    const value = headers[at + 1] ?? '';
-    // Nearly every Connection header has one of these values, which name no header.
-    if (value === 'keep-alive' || value === 'close') continue;
-    names ??= new Set();
-    for (const name of value.split(',')) names.add(plainName(name.trim()));
+    for (const name of (headers[at + 1] ?? '').split(',')) names.add(plainName(name.trim()));
   }
   return names;
-}
-
-function customHeaders(upstream: CredentialRules): {
-  readonly pairs: readonly (readonly [string, string])[];
-  readonly names?: ReadonlySet<string>;
-} {
-  const pairs = Object.entries(upstream.headers).filter(([name]) => {
-    return !NEVER_CUSTOM.has(plainName(name));
-  });
-  if (pairs.length === 0) return { pairs };
-  return { pairs, names: new Set(pairs.map(([name]) => plainName(name))) };
 }
 
 /** Headers as they came: name, value, name, value. So order, case and repeats are kept. */
