@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Dialect } from '../core/conversation/view.ts';
 import type { Answer } from '../core/dialects/answer.ts';
 import { apiOf } from '../core/dialects/apis.ts';
+import { pathOf } from '../core/http/gate.ts';
 import { type CompressionMode, decideModes, type Modes, modesToTell } from '../core/http/modes.ts';
 import { applyEdits, type Edit } from '../core/plan/item-edits.ts';
 import { modesWithout, trialOf } from '../core/meter/hold-out.ts';
@@ -578,8 +579,7 @@ const NO_BYTES = Buffer.alloc(0);
 
 /** Says whether the body of a relayed request is a conversation, as for count_tokens, input_tokens and compact. */
 function carriesHistory(target: string, dialect: Dialect): boolean {
-  const [path = ''] = target.split('?', 1);
-  return apiOf(dialect).helperPaths.includes(path);
+  return apiOf(dialect).helperPaths.includes(pathOf(target));
 }
 
 function setHeaders(outgoing: ServerResponse, headers: readonly string[]): void {

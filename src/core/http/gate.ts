@@ -108,8 +108,7 @@ function entryOf(head: RequestHead, relayPaths: readonly string[]): PathEntry | 
 }
 
 export function pathOf(target: string): string {
-  const query = target.indexOf('?');
-  return query === -1 ? target : target.slice(0, query);
+  return target.split('?', 1)[0] ?? '';
 }
 
 export function isAnthropic(headers: RawHeaders): boolean {

@@ -1,5 +1,5 @@
 import { refuse } from '../errors.ts';
-import { isOwnHost } from './gate.ts';
+import { isOwnHost, pathOf } from './gate.ts';
 import { checkForm, type HeaderIndex, indexHeaders, type RequestHead } from './http-form.ts';
 import { TOKEN_HEADER } from './local-token.ts';
 
@@ -35,14 +35,14 @@ export function admitUi(head: RequestHead, port: number): UiAdmission {
   if (!isOwnHost(host, port)) {
     refuse('ORIGIN_REFUSED', 'The Host header does not name svc on this machine.');
   }
-  const [path, query] = splitQuery(head.target);
+  const path = pathOf(head.target);
   checkOrigin(head, headers, host, path);
   const isApi = path.startsWith(UI_API_PATH);
   if (head.method !== 'GET' && !(isApi && head.method === 'POST')) {
     refuse('METHOD_NOT_ALLOWED', 'This path does not support this method.');
   }
   if (isApi) checkApi(head, headers);
-  return { path, query, headers };
+  return { path, query: head.target.slice(path.length + 1), headers };
 }
 
 /** Refuses requests from other pages. Such a page may only link to svc's page, which contains no data by itself. */
@@ -90,8 +90,3 @@ function checkApi(head: RequestHead, headers: HeaderIndex): void {
 
 /** Bytes of the longest body: an edited memory of 128,000 characters with four bytes each. */
 export const UI_BODY_BYTES_MAX = 512 << 10;
-
-function splitQuery(target: string): readonly [string, string] {
-  const at = target.indexOf('?');
-  return at === -1 ? [target, ''] : [target.slice(0, at), target.slice(at + 1)];
-}

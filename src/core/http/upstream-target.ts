@@ -65,12 +65,11 @@ export type TargetBase = Pick<UpstreamBase, 'root' | 'versioned' | 'query' | 'qu
 
 /** Returns path and query of the request. The client's query stays as written, followed by the upstream's. */
 export function joinTarget(base: TargetBase, target: string): string {
-  const questionAt = target.indexOf('?');
-  const path = questionAt === -1 ? target : target.slice(0, questionAt);
-  const clientQuery = questionAt === -1 ? '' : target.slice(questionAt + 1);
+  const [path = ''] = target.split('?', 1);
   const joined = joinPath(base, path);
-  if (base.query === '') return joined + (questionAt === -1 ? '' : target.slice(questionAt));
-  const kept = clientQuery
+  if (base.query === '') return joined + target.slice(path.length);
+  const kept = target
+    .slice(path.length + 1)
     .split('&')
     .filter((pair) => pair !== '' && !base.queryNames.has(nameOf(pair)));
   return `${joined}?${[...kept, base.query].join('&')}`;
