@@ -15,7 +15,6 @@ import type { Conversations, Reading } from './conversations.ts';
 import type { ClientRequest, ProxyDependencies } from './dependencies.ts';
 import { createHash } from 'node:crypto';
 import type { RequestIdentity, RequestView } from '../core/conversation/view.ts';
-import { clientFacts } from '../core/request/clients.ts';
 
 interface Readers {
   readonly tenant: string;
@@ -120,11 +119,7 @@ export function statedFactsOf(headers: RawHeaders, view: RequestView): StatedFac
   const { client } = identity;
   const { folder, branch } = projectOf(headers, view, client);
   const isSpaceStated = headerOf(headers, SPACE_HEADER) !== undefined;
-  const space = spaceOf(headers, {
-    folder,
-    client,
-    statesFolder: clientFacts(client).statesFolder,
-  });
+  const space = spaceOf(headers, client, folder);
   const { key, isStated } = conversationKey(identity, view, space);
   return {
     identity,

@@ -4,7 +4,7 @@ import { folderSpace, spaceOf } from '../../src/core/request/space.ts';
 import { isUnplaced } from '../../src/core/request/space-names.ts';
 
 const spaceIn = (headers: readonly string[], folder: string | undefined, statesFolder = false) =>
-  spaceOf(headers, { folder, client: 'claude-code', statesFolder });
+  spaceOf(headers, statesFolder ? 'claude-code' : 'unknown', folder);
 
 test('a stated space wins over the project folder, and the folder over the default', () => {
   expect(spaceIn(['X-Svc-Memory-Space', 'team/a'], '/home/user/project')).toBe('team/a');

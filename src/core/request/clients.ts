@@ -50,15 +50,6 @@ export interface ClientFacts {
   readonly cacheKeyNamesSession: boolean;
 }
 
-const AGENT: ClientFacts = {
-  isKnown: true,
-  statesFolder: true,
-  quotesFolders: false,
-  statesPlace: false,
-  alwaysOffersTools: true,
-  cacheKeyNamesSession: false,
-};
-
 const UNKNOWN: ClientFacts = {
   isKnown: false,
   statesFolder: false,
@@ -66,6 +57,13 @@ const UNKNOWN: ClientFacts = {
   statesPlace: false,
   alwaysOffersTools: false,
   cacheKeyNamesSession: false,
+};
+
+const AGENT: ClientFacts = {
+  ...UNKNOWN,
+  isKnown: true,
+  statesFolder: true,
+  alwaysOffersTools: true,
 };
 
 export const DEMO_CLIENT = 'svc-demo';

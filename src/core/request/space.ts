@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { ProxyError } from '../errors.ts';
+import { clientFacts } from './clients.ts';
 import { UNPLACED_SPACES } from './space-names.ts';
 import { headerCount, headerOf, type RawHeaders } from '../http/header-rules.ts';
 
@@ -22,22 +23,12 @@ const SLUG_CHARS_MAX = 40;
 // million.
 const HASH_CHARS = 10;
 
-interface StatedPlace {
-  readonly folder: string | undefined;
-  readonly client: string;
-  /** True if the client states a folder in every conversation. */
-  readonly statesFolder: boolean;
-}
-
 /**
  * Returns the space of a request's memories: that of the header x-svc-memory-space, else that of the client's project
  * folder. Without both it returns an unplaced space for a client that otherwise states its folder, and 'default' for any
  * other client. Throws MODE_INVALID for an invalid header.
  */
-export function spaceOf(
-  headers: RawHeaders,
-  { folder, client, statesFolder }: StatedPlace,
-): string {
+export function spaceOf(headers: RawHeaders, client: string, folder: string | undefined): string {
   const stated = headerOf(headers, SPACE_HEADER);
   if (stated !== undefined) {
     if (isSpace(stated) && headerCount(headers, SPACE_HEADER) === 1) return stated;
@@ -47,7 +38,7 @@ export function spaceOf(
     );
   }
   if (folder !== undefined && folder !== '') return folderSpace(folder);
-  return statesFolder ? `${UNPLACED_SPACES}${client}` : DEFAULT_SPACE;
+  return clientFacts(client).statesFolder ? `${UNPLACED_SPACES}${client}` : DEFAULT_SPACE;
 }
 
 export function isSpace(name: string): boolean {
