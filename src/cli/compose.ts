@@ -15,7 +15,7 @@ import { factsOfModel, type ModelFacts } from '../core/settings/model-facts.ts';
 import { loginOf } from '../core/settings/config-upstreams.ts';
 import type { Settings } from '../core/settings/settings.ts';
 import { VERSION } from '../core/version.ts';
-import { createLocalServer, type LocalServer } from '../local/server.ts';
+import { LocalServer } from '../local/server.ts';
 import type { UiDoor } from '../local/ui-door.ts';
 import { blockKeyOf } from '../core/recall/own-blocks.ts';
 import { CodeFiles } from '../adapters/projects/code-files.ts';
@@ -136,7 +136,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
   });
   const hooks = new HookMemory({ ...shared, hookKey: () => hookKey(dataFolder) });
   const ui = lazyUi({ ...options, store, inFlight, kept, memory, live: () => runtime.now.live });
-  const server = createLocalServer({
+  const server = new LocalServer({
     settings: shared.settings,
     tokenDigests: () => runtime.now.tokenDigests,
     pathTokenDigests: () => runtime.now.pathTokenDigests,

@@ -46,20 +46,6 @@ import { describeFault } from '../http/faults.ts';
 import type { UiDoor } from './ui-door.ts';
 import { answerError, answerJson, type ErrorContext, writeErrorAnswer } from './answers.ts';
 
-/**
- * The listener on loopback. It checks access, reads and decodes the body, and gives the request to the handler. It
- * turns every error into the form of the client's API: a request's only `.catch` is here. It never logs a header, a
- * body or a key.
- */
-export interface LocalServer {
-  /** Starts listening, and returns the address. Rejects with Node's error (EADDRINUSE, EACCES, …) if that fails. */
-  listen(): Promise<{ readonly host: string; readonly port: number }>;
-  /** Accepts no more requests, lets open answers finish for `drainMs`, and closes all connections. */
-  stop(drainMs: number): Promise<void>;
-  /** The number of requests whose answer has not ended. */
-  readonly openRequests: number;
-}
-
 interface LocalServerOptions {
   /** Returns the settings in force. It is called for every request; only `listen()` reads host and port. */
   readonly settings: () => ProxySettings;
@@ -86,10 +72,6 @@ interface LocalServerOptions {
   readonly ui?: () => Promise<UiDoor> | undefined;
 }
 
-export function createLocalServer(options: LocalServerOptions): LocalServer {
-  return new Listener(options);
-}
-
 /** Limits in milliseconds for connections and requests. */
 const TIMES = {
   /** For the head of a request. A program on this machine sends it at once; a slow one keeps a socket. */
@@ -114,7 +96,12 @@ const BOUNDS: ListenerBounds = {
 
 const LOOPBACK = ['127.0.0.1', '::1'];
 
-class Listener implements LocalServer {
+/**
+ * The listener on loopback. It checks access, reads and decodes the body, and gives the request to the handler. It
+ * turns every error into the form of the client's API: a request's only `.catch` is here. It never logs a header, a
+ * body or a key.
+ */
+export class LocalServer {
   readonly #options: LocalServerOptions;
   readonly #connections = new Connections();
   readonly #server: Server;
@@ -132,10 +119,12 @@ class Listener implements LocalServer {
     this.#server = this.#createServer();
   }
 
+  /** The number of requests whose answer has not ended. */
   get openRequests(): number {
     return this.#connections.openRequests;
   }
 
+  /** Starts listening, and returns the address. Rejects with Node's error (EADDRINUSE, EACCES, …) if that fails. */
   async listen(): Promise<{ host: string; port: number }> {
     const address = await listenAt(this.#server, this.#options.settings(), () =>
       this.#reportAccept(),
@@ -144,6 +133,7 @@ class Listener implements LocalServer {
     return address;
   }
 
+  /** Accepts no more requests, lets open answers finish for `drainMs`, and closes all connections. */
   stop(drainMs: number): Promise<void> {
     this.#stopped ??= this.#connections.close(this.#server, drainMs);
     return this.#stopped;

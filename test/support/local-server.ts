@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createBodyDecoder } from '../../src/adapters/encoding/body-decoder.ts';
 import type { ProxySettings } from '../../src/core/settings/settings.ts';
-import { createLocalServer, type LocalServer } from '../../src/local/server.ts';
+import { LocalServer } from '../../src/local/server.ts';
 import type { UiDoor } from '../../src/local/ui-door.ts';
 import type { SafeLine } from '../../src/ports/report.ts';
 import type { ClientRequest, Handler } from '../../src/proxy/dependencies.ts';
@@ -70,7 +70,7 @@ export async function startServer(
   const decoder = createBodyDecoder();
   let count = 0;
   const live = { ...PROXY_SETTINGS, ...settings };
-  const server = createLocalServer({
+  const server = new LocalServer({
     settings: () => live,
     tokenDigests: () => digests,
     decode: decoder.decode,

@@ -1,10 +1,10 @@
 import { createBodyDecoder } from '../../src/adapters/encoding/body-decoder.ts';
-import { createLocalServer } from '../../src/local/server.ts';
+import { LocalServer } from '../../src/local/server.ts';
 import { digestOf, PROXY_SETTINGS, TOKEN } from './local-server.ts';
 
 // A listener in a process of its own, for what would harm the tests' own process. Prints its port,
 // then one line for each report.
-const server = createLocalServer({
+const server = new LocalServer({
   settings: () => PROXY_SETTINGS,
   tokenDigests: () => [digestOf(TOKEN)],
   decode: createBodyDecoder().decode,
