@@ -127,9 +127,7 @@ export interface BudgetLimits {
   readonly waitingMax: number;
 }
 
-interface Waiting {
-  readonly bytes: number;
-  readonly owner: string | undefined;
+interface Waiting extends Pick<Asked, 'bytes' | 'owner'> {
   readonly admit: () => void;
 }
 

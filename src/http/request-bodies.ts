@@ -215,11 +215,9 @@ export function readBody(
     incoming.on('end', onEnd);
     incoming.on('close', onClose);
     // A broken connection emits 'error' and then 'close', which is handled above.
-    incoming.on('error', ignore);
+    incoming.on('error', () => undefined);
   });
 }
-
-function ignore(): void {}
 
 interface Bytes {
   readonly length: number;
