@@ -308,7 +308,7 @@ export class ProxyHandler {
 
   /**
    * Reads the request and chooses its upstream, which may depend on the model. If the choice changes the body, reads
-   * that.
+   * the new body.
    */
   async #readRouted(asked: ClientRequest): Promise<RoutedRequest> {
     const read = await this.#read(asked);
@@ -367,7 +367,7 @@ export class ProxyHandler {
     const pause = await this.#caches.pauseOf(reading, deadline.msLeft / 2);
     const call = { modes, settings, deadline, reading, bond, isCacheCold: pause.isCold };
     const finding = this.#shortener.findCandidates(call);
-    // A rejection of `finding` is thrown by Promise.all below. These two promises take it as: nothing is left out.
+    // If `finding` rejects, Promise.all below throws. These two promises then only say that nothing is left out.
     const leaving = () => finding.then(leavingOf).catch(() => NOTHING_LEAVES);
     const clearing = finding
       .then(() => upstream && this.#shortener.findClearing(call, upstream))
@@ -529,8 +529,9 @@ interface Change extends TakenForm {
 }
 
 /**
- * Returns the forms to send if the provider refuses the planned one: first that with only the edits of earlier requests,
- * then the client's own bytes. A form without the edits in front of bound thinking loses that thinking (`breaksBond`).
+ * Returns the forms to send if the provider refuses the planned one: first the form with only the edits of earlier
+ * requests, then the client's own bytes. A form without the edits in front of bound thinking loses that thinking
+ * (`breaksBond`).
  */
 function fallbacksOf(
   body: Buffer,

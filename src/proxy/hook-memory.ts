@@ -235,7 +235,8 @@ export class HookMemory {
       briefTokensMax,
       ...(action !== undefined && { action }),
     };
-    // For a second look (second-look.ts) a memory service gets only the words of the agent's action.
+    // For a second look (second-look.ts) a memory service gets the words of the agent's action in place of the prompt,
+    // and no facts about the agent.
     const isWordsOnly = action !== undefined && memory.supports.kind === 'hosted';
     return {
       space,

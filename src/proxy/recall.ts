@@ -208,7 +208,8 @@ export class Recaller {
       case 'open':
       case 'look': {
         if (!isHooked) break;
-        // svc's hooks have put a block into the client's transcript, and they take second looks too.
+        // svc's hooks have put a block into the client's transcript, and they take second looks too. So the proxy adds
+        // none.
         const decided = await this.#settle(replayed, replayed.placements, undefined);
         return decided.state === 'empty' ? { ...decided, state: BY_HOOK } : decided;
       }
@@ -658,9 +659,10 @@ function silenceOf({ reading, modes }: RecallCall): MemoryState | undefined {
 }
 
 /**
- * Says whether this request carries the blocks of earlier requests again. It never does in shadow mode, or if the
- * provider stores the history. Otherwise a bound conversation always does (see Bond), and one of which svc does not
- * know whether it is bound: the provider checks the prefix in requests of every kind.
+ * Says whether this request carries the blocks of earlier requests again. No request does in shadow mode, or if the
+ * provider stores the history. Otherwise every request of a conversation does that is or may be bound (see Bond),
+ * because the provider checks the prefix in requests of every kind. In other conversations requests that may get a new
+ * block do, and side calls.
  */
 function mayRepeat(
   { reading, modes, bond }: RecallCall,
@@ -672,7 +674,7 @@ function mayRepeat(
   return isBound || silence === undefined || silence === 'skipped_side_call';
 }
 
-/** Says whether these blocks are the ones that stood in front of the newest thinking; true if there is none. */
+/** Says whether these blocks are the ones that stood in front of the newest thinking; true if no thinking is bound. */
 function isSame(
   placements: readonly Placement[],
   { reading, bond: { placed, thoughtAt } }: Pick<ReadCall, 'reading' | 'bond'>,
@@ -811,7 +813,7 @@ export async function checkAnswer(
   return { ...answer, exchanges: checked };
 }
 
-// Cost of looking for secrets in a text, as a multiple of reading it; see Pace.
+// Time to look for secrets in a text, as a multiple of the time to read it; see Pace.
 export const MASKING = 10;
 
 /**

@@ -176,7 +176,7 @@ export class Shortener {
   ): Promise<SettledShortening> {
     if (candidates.outcome !== undefined) return leavesNothing(candidates.outcome);
     const { removal } = candidates;
-    // In shadow mode nothing is recalled. svc measures what it could leave out with a recall.
+    // In shadow mode nothing is recalled. svc measures what it could leave out if something were.
     const isMeasured = call.modes.compression === 'shadow';
     if (removal.omissions.length === 0 || isMeasured) return this.#settleProven(call, candidates);
     const { rest = candidates } = candidates;

@@ -63,7 +63,10 @@ export interface BlockFact {
   readonly space: string;
   /** The stored texts that the block quotes. */
   readonly quoted?: readonly QuotedRecord[];
-  /** True if the provider refused each request with this block. Then svc decides about the prompt again. */
+  /**
+   * True if the provider refused the request with the block and also without it. Then svc decides about the prompt
+   * again.
+   */
   readonly isOpen?: true;
 }
 
