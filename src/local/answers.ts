@@ -49,7 +49,7 @@ export function writeErrorAnswer(error: ProxyError, context: ErrorContext): stri
 export function answerJson(
   outgoing: ServerResponse,
   value: object,
-  { status = 200, headers = {} }: JsonHead = {},
+  { status = 200, headers = {} }: { status?: number; headers?: Record<string, string> } = {},
 ): void {
   const body = Buffer.from(JSON.stringify(value));
   outgoing.writeHead(status, {
@@ -60,11 +60,6 @@ export function answerJson(
     ...headers,
   });
   outgoing.end(body);
-}
-
-interface JsonHead {
-  readonly status?: number;
-  readonly headers?: Readonly<Record<string, string>>;
 }
 
 function makeErrorAnswer(error: ProxyError, context: ErrorContext) {

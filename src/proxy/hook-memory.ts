@@ -208,20 +208,11 @@ export class HookMemory {
   }
 
   async #question(
-    {
-      kind,
-      session: conversation,
-      prompt,
-      answer,
-      around,
-      held,
-      files,
-      isOpening,
-      action,
-    }: HookQuestion,
+    asked: HookQuestion,
     { session, room, project }: { session: Session; room: number; project: Project },
   ): Promise<RecallQuestion> {
     const { clock, memory, settings, texts } = this.#dependencies;
+    const { kind, session: conversation, prompt, isOpening, action } = asked;
     const { recallQuietPercent, sessionBrief } = settings();
     const { space, olderSpaces, branch = '' } = project;
     const mayBrief = sessionBrief && isOpening && session.prompts === 0 && session.epoch === 0;
@@ -230,7 +221,7 @@ export class HookMemory {
     const agent: AgentFacts = {
       conversation,
       branch,
-      files,
+      files: asked.files,
       quietShare: quietShareAt(recallQuietPercent / 100, session.prompts),
       briefTokensMax,
       ...(action !== undefined && { action }),
@@ -242,8 +233,8 @@ export class HookMemory {
       space,
       olderSpaces,
       humanText: texts.questionText(isWordsOnly ? wordsOf(action) : prompt, QUESTION_CHARS_MAX),
-      assistantText: aroundPrompt(texts, answer, around),
-      excludeDigests: [...held, ...(await this.#saidIn(conversation, session.since))],
+      assistantText: aroundPrompt(texts, asked.answer, asked.around),
+      excludeDigests: [...asked.held, ...(await this.#saidIn(conversation, session.since))],
       tokensMax: room,
       now: clock.now(),
       ...(!isWordsOnly && { agent }),

@@ -14,7 +14,7 @@ import type { Place, Project, Projects } from '../ports/projects.ts';
 import type { Conversations, Reading } from './conversations.ts';
 import type { ClientRequest, ProxyDependencies } from './dependencies.ts';
 import { createHash } from 'node:crypto';
-import type { RequestIdentity, RequestView } from '../core/conversation/view.ts';
+import type { RequestView } from '../core/conversation/view.ts';
 
 interface Readers {
   readonly tenant: string;
@@ -34,22 +34,17 @@ export function* readSteps(
   const view = yield* conversations.viewSteps(body, { dialect, hasFrames });
   if (view === undefined) return 'unparseable';
   if (view === 'too_large') return view;
-  const stated = statedFactsOf(headers, view);
-  const { space: scope, conversation, isStated } = stated;
-  const where = stated.folder ?? { space: scope };
+  const { folder, space: scope, conversation, isStated, ...stated } = statedFactsOf(headers, view);
+  const where = folder ?? { space: scope };
   const place = { tenant, scope, space: scope, conversation, isStated };
   const reading = {
+    ...stated,
     view,
-    identity: stated.identity,
     place,
     olderSpaces: [],
     unknownPlace: projects && where,
     state: conversations.states.of(place),
-    branch: stated.branch,
     workplace: undefined,
-    hasProviderState: stated.hasProviderState,
-    hasProviderHistory: stated.hasProviderHistory,
-    asksForLongWindow: stated.asksForLongWindow,
   };
   const known = projects?.known(where);
   return known === undefined ? reading : inProject(reading, where, known);
@@ -95,19 +90,17 @@ export function placeReading(
 type PlaceIn = NonNullable<ProxyDependencies['placeIn']>;
 
 /** The facts that a client states about its request, in headers and body. */
-interface StatedFacts {
-  readonly identity: RequestIdentity;
+interface StatedFacts extends Pick<
+  Reading,
+  'identity' | 'branch' | 'hasProviderState' | 'hasProviderHistory' | 'asksForLongWindow'
+> {
   /** The folder of the project; undefined if a header states the space, or if the client states no folder. */
   readonly folder: string | undefined;
   /** The space by the statements alone; see spaceOf. It is used if the folder's project is unknown. */
   readonly space: string;
-  readonly branch: string | undefined;
   readonly conversation: string;
   /** True if the client stated the conversation's id. */
   readonly isStated: boolean;
-  readonly hasProviderState: boolean;
-  readonly hasProviderHistory: boolean;
-  readonly asksForLongWindow: boolean;
 }
 
 const WINDOW_HEADER = 'anthropic-beta';

@@ -204,10 +204,10 @@ export function clientOfHeaders(headers: RawHeaders): string {
 }
 
 function clientOf(names: Names, body: Fields): string {
-  const heads = systemTexts(body).map((text) => text.slice(0, CLIENT_CHARS));
-  const head = heads.join('\n').slice(0, CLIENT_CHARS);
   const stated = statedClient(names);
   if (stated !== undefined) return stated;
+  const heads = systemTexts(body).map((text) => text.slice(0, CLIENT_CHARS));
+  const head = heads.join('\n').slice(0, CLIENT_CHARS);
   // In Anthropic's dialect Qwen Code sends Claude Code's User-Agent to a proxy (seen in 0.24.4).
   if (head.startsWith('You are Qwen Code')) return 'qwen';
   if (isClaudePrompt(head)) return 'claude-code';
