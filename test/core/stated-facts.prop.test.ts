@@ -1,13 +1,27 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { RequestView } from '../../src/core/conversation/view.ts';
-import { IDENTITY_HEADERS } from '../../src/core/request/identity.ts';
 import { statedFactsOf } from '../../src/proxy/read-request.ts';
 import { viewRequest } from '../support/view-of.ts';
 
 /** A request that continues another one shares items and shell with it, and states what it would state alone. */
 
-const NAMES = [...IDENTITY_HEADERS, 'x-svc-memory-space', 'anthropic-beta', 'content-length'];
+const NAMES = [
+  'user-agent',
+  'originator',
+  'x-claude-code-agent-id',
+  'x-claude-code-request-class',
+  'x-claude-code-session-id',
+  'x-codex-turn-metadata',
+  'x-openai-subagent',
+  'x-svc-client',
+  'thread-id',
+  'session-id',
+  'x-session-id',
+  'x-svc-memory-space',
+  'anthropic-beta',
+  'content-length',
+];
 const VALUES = [
   '',
   'main',

@@ -35,8 +35,6 @@ import {
  * and a project only selects one space.
  */
 
-type Names = ReadonlyMap<(typeof IDENTITY_HEADERS)[number], string>;
-
 /** Headers with a session id. If a client sends several, the first of this list counts. */
 const SESSION_HEADERS = [
   'thread-id',
@@ -44,20 +42,7 @@ const SESSION_HEADERS = [
   'session_id',
   'conversation_id',
   'x-session-id',
-] as const;
-
-/** All headers from which identity and project are read. */
-export const IDENTITY_HEADERS = [
-  'user-agent',
-  'originator',
-  'x-claude-code-agent-id',
-  'x-claude-code-request-class',
-  'x-claude-code-session-id',
-  'x-codex-turn-metadata',
-  'x-openai-subagent',
-  CLIENT_HEADER,
-  ...SESSION_HEADERS,
-] as const;
+];
 
 /** Bound on an id: a longer text is no id. The longest seen is Claude Code's metadata.user_id with 170 characters. */
 const SESSION_CHARS_MAX = 256;
@@ -67,15 +52,14 @@ export function identify(
   headers: RawHeaders,
   view: RequestView,
 ): RequestIdentity {
-  const names = firstValues(headers);
   const body = view.shell.value;
-  const named = clientOf(names, body);
+  const named = clientOf(headers, body);
   // Before 0.80 pi names only its SDK in the headers.
   const client = named === 'unknown' && isPiPrompt(systemHead(view)) ? 'pi' : named;
-  const agent = bounded(names.get('x-claude-code-agent-id'));
+  const agent = bounded(headerOf(headers, 'x-claude-code-agent-id'));
   const { isKnown } = clientFacts(client);
-  const kind = kindOf(client, names, view);
-  return { client, isKnown, kind, ...sessionOf(dialect, names, body), agent };
+  const kind = kindOf(client, headers, view);
+  return { client, isKnown, kind, ...sessionOf(dialect, headers, body), agent };
 }
 
 /**
@@ -103,7 +87,7 @@ export function projectOf(
     client === 'unknown' || clientFacts(client).quotesFolders
       ? NOTHING_STATED
       : projectInTexts(view, client);
-  const folder = workspaceOf(firstValues(headers), named) ?? named;
+  const folder = workspaceOf(headers, named) ?? named;
   return {
     ...(folder !== undefined && folder !== CONTRADICTED && { folder }),
     ...(branch !== undefined && { branch }),
@@ -199,19 +183,18 @@ function isSet(value: unknown): boolean {
 
 /** Identifies the client by headers alone, for a request whose body is not read. */
 export function clientOfHeaders(headers: RawHeaders): string {
-  const names = firstValues(headers);
-  return statedClient(names) ?? clientOfAgent(names.get('user-agent') ?? '');
+  return statedClient(headers) ?? clientOfAgent(headerOf(headers, 'user-agent') ?? '');
 }
 
-function clientOf(names: Names, body: Fields): string {
-  const stated = statedClient(names);
+function clientOf(headers: RawHeaders, body: Fields): string {
+  const stated = statedClient(headers);
   if (stated !== undefined) return stated;
   const heads = systemTexts(body).map((text) => text.slice(0, CLIENT_CHARS));
   const head = heads.join('\n').slice(0, CLIENT_CHARS);
   // In Anthropic's dialect Qwen Code sends Claude Code's User-Agent to a proxy (seen in 0.24.4).
   if (head.startsWith('You are Qwen Code')) return 'qwen';
   if (isClaudePrompt(head)) return 'claude-code';
-  return clientOfAgent(names.get('user-agent') ?? '');
+  return clientOfAgent(headerOf(headers, 'user-agent') ?? '');
 }
 
 /**
@@ -221,7 +204,7 @@ function clientOf(names: Names, body: Fields): string {
  */
 export function framesOf(headers: RawHeaders, body: Buffer): HasFrames {
   let isClaude: boolean | undefined;
-  return () => (isClaude ??= clientOf(firstValues(headers), systemIn(body)) === 'claude-code');
+  return () => (isClaude ??= clientOf(headers, systemIn(body)) === 'claude-code');
 }
 
 function systemIn(body: Buffer): { readonly system: unknown } {
@@ -230,10 +213,10 @@ function systemIn(body: Buffer): { readonly system: unknown } {
   return { system: end === -1 ? undefined : parseSpan(body, { start, end }) };
 }
 
-function statedClient(names: Names): string | undefined {
-  const stated = names.get(CLIENT_HEADER) ?? '';
+function statedClient(headers: RawHeaders): string | undefined {
+  const stated = headerOf(headers, CLIENT_HEADER) ?? '';
   if (clientFacts(stated).isKnown) return stated;
-  return /^codex/i.test(names.get('originator') ?? '') ? 'codex' : undefined;
+  return /^codex/i.test(headerOf(headers, 'originator') ?? '') ? 'codex' : undefined;
 }
 
 /** Characters of a system prompt's beginning, where a client names itself. */
@@ -249,22 +232,24 @@ function isClaudePrompt(head: string): boolean {
 
 // --- kind
 
-function kindOf(client: string, names: Names, view: RequestView): RequestKind {
-  return statedKind(names, view) ?? orderedKind(view) ?? shapeKind(client, names, view);
+function kindOf(client: string, headers: RawHeaders, view: RequestView): RequestKind {
+  return statedKind(headers, view) ?? orderedKind(view) ?? shapeKind(client, headers, view);
 }
 
+const SUBAGENT_HEADERS = ['x-claude-code-agent-id', 'x-openai-subagent'];
+
 /** Returns the kind of request that the client itself states. */
-function statedKind(names: Names, view: RequestView): RequestKind | undefined {
-  const meta = codexMetadata(names);
+function statedKind(headers: RawHeaders, view: RequestView): RequestKind | undefined {
+  const meta = codexMetadata(headers);
   const source = asText(meta['thread_source']);
-  if (names.has('x-claude-code-agent-id') || isSubagentPrompt(view.shell.value)) return 'subagent';
-  if (names.has('x-openai-subagent') || source === 'subagent') return 'subagent';
+  const isNamed = SUBAGENT_HEADERS.some((name) => headerOf(headers, name) !== undefined);
+  if (isNamed || source === 'subagent' || isSubagentPrompt(view.shell.value)) return 'subagent';
   const requestKind = asText(meta['request_kind']);
   if (requestKind === 'compaction') return 'compaction';
   // A request of an unknown kind may have no question of a user, so svc does not change it.
   if (requestKind !== '' && requestKind !== 'turn') return 'side';
   if (source !== '' && source !== 'user') return 'side';
-  return REQUEST_CLASSES.get(requestClass(names));
+  return REQUEST_CLASSES.get(requestClass(headers));
 }
 
 /**
@@ -280,8 +265,8 @@ const REQUEST_CLASSES: ReadonlyMap<string, RequestKind> = new Map([
 ]);
 
 /** Returns the class that Claude Code sends with CLAUDE_CODE_GATEWAY_HINT_HEADERS=1. */
-function requestClass(names: Names): string {
-  return names.get('x-claude-code-request-class') ?? '';
+function requestClass(headers: RawHeaders): string {
+  return headerOf(headers, 'x-claude-code-request-class') ?? '';
 }
 
 function isSubagentPrompt(body: Fields): boolean {
@@ -303,12 +288,12 @@ function orderedKind(view: RequestView): RequestKind | undefined {
  * Returns the kind by the request's form. If a known agent offers no tools, the request is for a title, a topic or a
  * check. If an unknown program offers none, it is an ordinary chat.
  */
-function shapeKind(client: string, names: Names, view: RequestView): RequestKind {
+function shapeKind(client: string, headers: RawHeaders, view: RequestView): RequestKind {
   const body = view.shell.value;
   if (OUTPUT_LIMITS.some((field) => body[field] === 0 || body[field] === 1)) return 'side';
-  const stated = requestClass(names);
+  const stated = requestClass(headers);
   if (stated !== '' && stated !== 'main') return 'side';
-  const isMain = stated === 'main' || isCodexPrompt(names);
+  const isMain = stated === 'main' || isCodexPrompt(headers);
   return !clientFacts(client).alwaysOffersTools || offersTools(view) || isMain ? 'main' : 'side';
 }
 
@@ -316,8 +301,8 @@ function shapeKind(client: string, names: Names, view: RequestView): RequestKind
  * Says whether Codex states that a user sent the request. For some models Codex sends its tools as an item of the list,
  * so the missing member `tools` proves nothing.
  */
-function isCodexPrompt(names: Names): boolean {
-  const meta = codexMetadata(names);
+function isCodexPrompt(headers: RawHeaders): boolean {
+  const meta = codexMetadata(headers);
   return meta['request_kind'] === 'turn' && meta['thread_source'] === 'user';
 }
 
@@ -328,12 +313,14 @@ const OUTPUT_LIMITS = ['max_tokens', 'max_completion_tokens', 'max_output_tokens
 
 type Session = Pick<RequestIdentity, 'session' | 'sessionFrom'>;
 
-function sessionOf(dialect: Dialect, names: Names, body: Fields): Session {
-  const claude = bounded(names.get('x-claude-code-session-id'));
+function sessionOf(dialect: Dialect, headers: RawHeaders, body: Fields): Session {
+  const claude = bounded(headerOf(headers, 'x-claude-code-session-id'));
   if (claude !== '') return { session: claude, sessionFrom: 'header' };
   const metadata = bounded(sessionInMetadata(asRecord(body['metadata'])));
   if (metadata !== '') return { session: metadata, sessionFrom: 'metadata' };
-  const header = SESSION_HEADERS.map((name) => bounded(names.get(name))).find((id) => id !== '');
+  const header = SESSION_HEADERS.map((name) => bounded(headerOf(headers, name))).find(
+    (id) => id !== '',
+  );
   if (header !== undefined) return { session: header, sessionFrom: 'header' };
   const { cacheKeyNamesSession } = dialectOf(dialect);
   const cacheKey = cacheKeyNamesSession ? bounded(body['prompt_cache_key']) : '';
@@ -355,8 +342,8 @@ function bounded(value: unknown): string {
 // --- project
 
 /** Returns the absolute path of Codex's workspace. Of several, it prefers the one that contains the folder. */
-function workspaceOf(names: Names, folder: string | undefined): string | undefined {
-  const workspaces = codexMetadata(names)['workspaces'];
+function workspaceOf(headers: RawHeaders, folder: string | undefined): string | undefined {
+  const workspaces = codexMetadata(headers)['workspaces'];
   const paths = isRecord(workspaces) ? Object.keys(workspaces) : [];
   const holding = paths.find((path) => folder === path || folder?.startsWith(`${path}/`));
   return holding ?? paths[0];
@@ -369,8 +356,8 @@ function liveFolder(body: Fields): string | undefined {
   return folder === '' ? undefined : folder;
 }
 
-function codexMetadata(names: Names): Fields {
-  const text = names.get('x-codex-turn-metadata');
+function codexMetadata(headers: RawHeaders): Fields {
+  const text = headerOf(headers, 'x-codex-turn-metadata');
   return text === undefined ? {} : asRecord(parseJson(text));
 }
 
@@ -396,13 +383,4 @@ function systemHead(view: RequestView): string {
 function firstHumanText(view: RequestView): string {
   const typed = view.items.at(-1)?.soFar.firstHumanText ?? '';
   return typed === '' ? (view.items[0]?.digest ?? '') : typed;
-}
-
-function firstValues(headers: RawHeaders): Names {
-  const names = new Map<(typeof IDENTITY_HEADERS)[number], string>();
-  for (const name of IDENTITY_HEADERS) {
-    const value = headerOf(headers, name);
-    if (value !== undefined) names.set(name, value);
-  }
-  return names;
 }
