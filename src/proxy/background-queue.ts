@@ -26,8 +26,8 @@ export const LAST_WORK_MS = 500;
 
 interface QueuedWork {
   readonly kind: 'outputs' | 'history' | 'files';
-  /** Does one piece of the work. Returns false if there was none. */
-  readonly doOne: () => boolean | Promise<boolean>;
+  /** Does one piece of the work. Returns true if there may be another one. */
+  readonly doOne: () => unknown;
   /** The most pieces that the work may have. */
   readonly times: number;
   /** Bytes that the work keeps in memory while it waits. */
@@ -36,14 +36,17 @@ interface QueuedWork {
 
 export class BackgroundQueue {
   readonly #pace: BackgroundPace;
+  readonly #onDone: (() => void) | undefined;
   /** Queued work by kind and conversation, oldest first. */
   readonly #waiting = new Map<string, QueuedWork>();
   #bytes = 0;
   #isClosed = false;
   #running: Promise<void> = Promise.resolve();
 
-  constructor(pace: BackgroundPace) {
+  /** `onDone` is called after each piece of work. */
+  constructor(pace: BackgroundPace, onDone?: () => void) {
     this.#pace = pace;
+    this.#onDone = onDone;
   }
 
   get bytes(): number {
@@ -94,12 +97,24 @@ export class BackgroundQueue {
     const [key] = this.#waiting.keys();
     const work = key === undefined ? undefined : this.#take(key);
     if (key === undefined || work === undefined) return;
-    const isMore = (await tryOne(work)) && work.times > 1;
+    const isMore = (await this.#tryOne(work)) && work.times > 1;
     // Puts the rest of the work at the end of the queue, unless a later request has replaced it meanwhile.
     if (isMore && !this.#isClosed && !this.#waiting.has(key)) {
       this.#put(key, { ...work, times: work.times - 1 });
     }
     if (this.#waiting.size > 0) this.#pace.wants(this);
+  }
+
+  // Runs one piece and catches its error. Nothing handles a rejection of the timer's call, so an error would end the
+  // process.
+  async #tryOne({ doOne }: QueuedWork): Promise<boolean> {
+    try {
+      const isMore = (await doOne()) === true;
+      this.#onDone?.();
+      return isMore;
+    } catch {
+      return false;
+    }
   }
 
   #put(key: string, work: QueuedWork): void {
@@ -112,16 +127,6 @@ export class BackgroundQueue {
     this.#waiting.delete(key);
     this.#bytes -= work?.bytes ?? 0;
     return work;
-  }
-}
-
-// Runs one piece and catches its error. Nothing handles a rejection of the timer's call, so an error would end the
-// process.
-async function tryOne({ doOne }: QueuedWork): Promise<boolean> {
-  try {
-    return await doOne();
-  } catch {
-    return false;
   }
 }
 

@@ -331,14 +331,13 @@ export function provenanceKeeper(
     const { code, outbox, texts } = dependencies;
     if (code === undefined || workplace === undefined) return;
     if (records.length === 0 || !exchange.hasToolState) return;
-    const doOne = async (): Promise<boolean> => {
+    const doOne = async (): Promise<void> => {
       const said = records.map(({ text }) => text).join('\n');
       const now = await code.reader.look(workplace, texts.concernedFiles(view, exchange, said));
-      if (now === undefined) return false;
+      if (now === undefined) return;
       await outbox.flush(FLUSH_MS);
       const digests = records.map(({ digest }) => digest);
       await code.provenance.keep([{ space: place.space, digests, root: workplace.root, ...now }]);
-      return false;
     };
     queue.add(place, { kind: 'files', doOne, times: 1, bytes: view.bytes.length });
   };

@@ -71,6 +71,7 @@ export class ProxyHandler {
     this.#shortener = new Shortener(dependencies, this.#slices);
     this.#background = new BackgroundQueue(
       dependencies.background ?? new BackgroundPace(BACKGROUND),
+      dependencies.changed,
     );
     const onFinished = provenanceKeeper(dependencies, this.#background);
     this.#keeper = new CaptureKeeper(dependencies, onFinished);
@@ -433,19 +434,10 @@ export class ProxyHandler {
   /** Queues the storing of outputs that later requests may leave out, and of exchanges from before svc's start. */
   #keepLater(call: KeepCall, placements: readonly Placement[]): void {
     const { reading, settings } = call;
-    const { changed } = this.#dependencies;
     const bytes = heldBytes(reading.view);
-    const keepOutputs = async (): Promise<boolean> => {
-      await this.#shortener.keepAhead(call);
-      changed?.();
-      return false;
-    };
+    const keepOutputs = () => this.#shortener.keepAhead(call);
     this.#background.add(reading.place, { kind: 'outputs', doOne: keepOutputs, times: 1, bytes });
-    const keepHistory = async (): Promise<boolean> => {
-      const isMore = await this.#keeper.keepHistory(reading, placements);
-      changed?.();
-      return isMore;
-    };
+    const keepHistory = () => this.#keeper.keepHistory(reading, placements);
     const times = this.#keeper.hasHistory(reading) ? settings.elisionCaptureLimit : 0;
     this.#background.add(reading.place, { kind: 'history', doOne: keepHistory, times, bytes });
   }
