@@ -55,9 +55,10 @@ export class Bonds {
   }
 
   /**
-   * Returns the bond if the client has left its thinking out, as many do when a new prompt begins. Then no thinking
-   * depends on the blocks. But the provider's cache has the conversation up to its newest recorded answer, with the
-   * blocks of that time. A block that was not among them must not come back in front of that answer.
+   * Returns the bond if the client has left its bound thinking out, as many do when a new prompt begins. Then no
+   * thinking depends on the blocks. But the provider's cache has the conversation up to its newest recorded answer,
+   * with the blocks of that time. A block that was not among them must not come back in front of that answer. `ms`: the
+   * deadline of the ledger. `answersMax`: how many of the last answers are looked up.
    */
   async #lookBehind(reading: Reading, { msLeft }: Deadline): Promise<Bond> {
     const newest = finalAnswers(reading.view.items).slice(-ANSWERS_MAX);
@@ -175,8 +176,8 @@ function bondOf({ isBound, blocks, ...fact }: ThoughtFact, thoughtAt: number): B
 }
 
 /**
- * The number of last answers among which svc searches for the newest one with a ledger entry. A client may have changed
- * the last ones, so that they have none.
+ * The number of last answers among which svc searches for the newest one with a ledger entry. An answer that the client
+ * has changed has none.
  */
 const ANSWERS_MAX = 4;
 
