@@ -35,7 +35,8 @@ export class Bonds {
     const thoughtAt = view.items.findLastIndex(({ thoughts }) => thoughts.length > 0);
     const thought = thoughtPlace(reading, thoughtAt);
     const isMarked = state.boundFrom === mark.fingerprint;
-    if (isMarked && thought === undefined) return this.#lookBehind(reading, deadline);
+    if (isMarked && thought === undefined)
+      return this.#lookBehind(reading, deadline.msLeft / 2, ANSWERS_MAX);
     const mayBind = isMarked || (thought !== undefined && bindsThinking(modelOf(reading)));
     const asked = [isMarked ? [] : [mark], thought?.addresses ?? []].flat();
     const found = await this.#dependencies.ledger.find(
@@ -48,7 +49,7 @@ export class Bonds {
     const isBound = isMarked || found.has(mark) || (known?.isBound ?? mayBind);
     if (!isBound) return { ...UNBOUND, thoughtAt };
     this.#mark(reading);
-    if (thought === undefined) return this.#lookBehind(reading, deadline);
+    if (thought === undefined) return this.#lookBehind(reading, deadline.msLeft / 2, ANSWERS_MAX);
     if (known === undefined) return { ...FOREIGN, thoughtAt };
     if (known.behind === thought.behind) return bondOf(known, thoughtAt);
     return this.#lookBefore(reading, thoughtAt);
@@ -60,16 +61,8 @@ export class Bonds {
    * with the blocks of that time. A block that was not among them must not come back in front of that answer. `ms`: the
    * deadline of the ledger. `answersMax`: how many of the last answers are looked up.
    */
-  async #lookBehind(reading: Reading, { msLeft }: Deadline): Promise<Bond> {
-    const newest = finalAnswers(reading.view.items).slice(-ANSWERS_MAX);
-    return this.#boundBehind(reading, newest, msLeft / 2);
-  }
-
-  /**
-   * Returns the bond of a conversation whose bound thinking the client has left out. `answers`: the indexes of answers.
-   * The entry of the newest recorded one says which blocks the provider's cache has.
-   */
-  async #boundBehind(reading: Reading, answers: readonly number[], ms: number): Promise<Bond> {
+  async #lookBehind(reading: Reading, ms: number, answersMax = Infinity): Promise<Bond> {
+    const answers = finalAnswers(reading.view.items).slice(-answersMax);
     const places = answers.map((at) => ({ at, ...answerPlace(reading, at) }));
     const addresses = places.map(({ said }) => said);
     const found = await this.#dependencies.ledger.find(addresses, ms);
@@ -97,7 +90,7 @@ export class Bonds {
       if (known === undefined) return { ...FOREIGN, thoughtAt: index };
       if (known.behind === thought.behind) return bondOf(known, index);
     }
-    return this.#boundBehind(reading, finalAnswers(reading.view.items), BOUND_MS);
+    return this.#lookBehind(reading, BOUND_MS);
   }
 
   /**

@@ -148,12 +148,8 @@ export class LongCacheWatch {
     const found = isNew
       ? undefined
       : await this.#dependencies.ledger.find([longCacheOf(place)], withinMs);
-    const entry = found?.get(longCacheOf(place));
-    if (entry === undefined && found?.missing !== undefined) return 'unknown';
-    const state =
-      entry === undefined
-        ? undefined
-        : { isLong: entry.isLong, bridged: entry.bridged, isOver: entry.isOver };
+    const state = found?.get(longCacheOf(place));
+    if (state === undefined && found?.missing !== undefined) return 'unknown';
     reading.state.longCache = { state, isBridging: false };
     return state;
   }

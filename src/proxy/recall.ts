@@ -200,23 +200,14 @@ export class Recaller {
     }
     const silence = silenceOf(call);
     const isHooked = silence === undefined && this.#hooksIn(reading).isAtPrompt;
-    switch (replayed.kind) {
-      case 'settled': {
-        const { recalled } = replayed;
-        return isHooked && recalled.state === 'empty' ? { ...recalled, state: BY_HOOK } : recalled;
-      }
-      case 'open':
-      case 'look': {
-        if (!isHooked) break;
-        // svc's hooks have put a block into the client's transcript, and they take second looks too. So the proxy adds
-        // none.
-        const decided = await this.#settle(replayed, replayed.placements, undefined);
-        return decided.state === 'empty' ? { ...decided, state: BY_HOOK } : decided;
-      }
-    }
-    return replayed.kind === 'open'
-      ? this.#recallFor(call, replayed)
-      : this.#lookAgain(call, replayed);
+    if (!isHooked && replayed.kind === 'open') return this.#recallFor(call, replayed);
+    if (!isHooked && replayed.kind === 'look') return this.#lookAgain(call, replayed);
+    // If svc's hooks have put a block into the transcript, they take second looks too, and the proxy adds no block.
+    const recalled =
+      replayed.kind === 'settled'
+        ? replayed.recalled
+        : await this.#settle(replayed, replayed.placements, undefined);
+    return isHooked && recalled.state === 'empty' ? { ...recalled, state: BY_HOOK } : recalled;
   }
 
   #hooksIn({ view, identity }: Reading): HookTexts {
@@ -747,7 +738,8 @@ export class RecallGuard {
 
   /** Asks the memory. Never rejects. Resolves within `deadlineMs`. */
   async recall(question: RecallQuestion, deadlineMs: number): Promise<Answered> {
-    if (this.#isPaused()) return { answer: NO_ANSWER, state: this.#pausedState };
+    const isPaused = this.#failures >= FAILURES_MAX && this.#clock.monotonic() < this.#pausedUntil;
+    if (isPaused) return { answer: NO_ANSWER, state: this.#pausedState };
     try {
       const answer = await withinDeadline(deadlineMs, (signal) =>
         this.#memory.recall(question, signal),
@@ -757,10 +749,6 @@ export class RecallGuard {
     } catch (error) {
       return { answer: NO_ANSWER, state: this.#failed(error) };
     }
-  }
-
-  #isPaused(): boolean {
-    return this.#failures >= FAILURES_MAX && this.#clock.monotonic() < this.#pausedUntil;
   }
 
   #failed(error: unknown): MemoryState {

@@ -84,7 +84,7 @@ export const BOUND = [
   {
     name: 'in a tool loop without thinking the last final answer is not looked up',
     file: BONDS,
-    from: 'finalAnswers(reading.view.items).slice(-ANSWERS_MAX)',
+    from: 'finalAnswers(reading.view.items).slice(-answersMax)',
     to: "[reading.view.items.findLastIndex(({ role }) => role === 'assistant')]",
     test: LOOK,
     only: 'a refused block does not come back',
