@@ -116,7 +116,16 @@ export class LocalServer {
     }
     this.#options = options;
     this.#bodies = new RequestBodies(options.decode, () => options.settings().bodyBytesMax);
-    this.#server = this.#createServer();
+    this.#server = createServer(serverOptions(BOUNDS));
+    this.#server.on('connection', (socket: Socket) => this.#connections.add(socket));
+    serveWith(this.#server, {
+      bounds: BOUNDS,
+      connections: this.#connections,
+      serve: (incoming, outgoing) => this.#serve(incoming, outgoing),
+    });
+    this.#server.on('upgrade', (incoming, socket) => this.#refuseUpgrade(incoming, socket));
+    this.#server.on('connect', (incoming, socket) => this.#refuseConnect(incoming, socket));
+    this.#server.on('clientError', (error, socket) => this.#answerBroken(error, socket));
   }
 
   /** The number of requests whose answer has not ended. */
@@ -137,20 +146,6 @@ export class LocalServer {
   stop(drainMs: number): Promise<void> {
     this.#stopped ??= this.#connections.close(this.#server, drainMs);
     return this.#stopped;
-  }
-
-  #createServer(): Server {
-    const server = createServer(serverOptions(BOUNDS));
-    server.on('connection', (socket: Socket) => this.#connections.add(socket));
-    serveWith(server, {
-      bounds: BOUNDS,
-      connections: this.#connections,
-      serve: (incoming, outgoing) => this.#serve(incoming, outgoing),
-    });
-    server.on('upgrade', (incoming, socket) => this.#refuseUpgrade(incoming, socket));
-    server.on('connect', (incoming, socket) => this.#refuseConnect(incoming, socket));
-    server.on('clientError', (error, socket) => this.#answerBroken(error, socket));
-    return server;
   }
 
   #serve(incoming: IncomingMessage, outgoing: ServerResponse): void {
