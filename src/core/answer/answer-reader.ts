@@ -24,7 +24,6 @@ export class AnswerReader {
   #body: Buffer[] = [];
   #bodyBytes = 0;
   #endsSeen = 0;
-  #gaveUp = false;
 
   /** `contentType` is the value of the answer's header. */
   constructor(
@@ -49,14 +48,14 @@ export class AnswerReader {
    * Calls the constructor's option `onThought` for each signed thought that the chunk completes.
    */
   push(chunk: Uint8Array): boolean {
-    if (this.#gaveUp) return false;
+    if (this.gaveUp) return false;
     if (this.#form === 'unknown') this.#form = sniff(chunk);
     return this.#form === 'json' ? this.#keep(chunk) : this.#readEvents(chunk);
   }
 
   /** True for a JSON answer over JSON_BYTES_MAX. Nothing is known about it, not even whether it was cut off. */
   get gaveUp(): boolean {
-    return this.#gaveUp;
+    return this.#bodyBytes > JSON_BYTES_MAX;
   }
 
   /** Returns the answer read so far. It may be called early, repeatedly, and before further chunks. */
@@ -88,11 +87,10 @@ export class AnswerReader {
 
   #keep(chunk: Uint8Array): boolean {
     this.#bodyBytes += chunk.length;
-    this.#gaveUp = this.#bodyBytes > JSON_BYTES_MAX;
     // Copies the bytes, because the relay reuses its buffers.
-    if (this.#gaveUp) this.#body = [];
+    if (this.gaveUp) this.#body = [];
     else this.#body.push(Buffer.from(chunk));
-    if (this.#gaveUp || this.#endsSeen >= JSON_ENDS_MAX || !endsObject(chunk)) return false;
+    if (this.gaveUp || this.#endsSeen >= JSON_ENDS_MAX || !endsObject(chunk)) return false;
     this.#endsSeen += 1;
     return true;
   }

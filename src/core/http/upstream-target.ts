@@ -42,7 +42,7 @@ export function parseUpstreamBase(settings: BaseSettings): UpstreamBase {
   if (url.protocol !== 'https:' && url.protocol !== 'http:') {
     throw new TypeError('The base URL of an upstream must be http or https.');
   }
-  const path = withoutTrailingSlashes(url.pathname);
+  const path = url.pathname.replace(/\/+$/, '');
   const lastSegmentAt = path.lastIndexOf('/');
   const endsInVersion = VERSION_SEGMENT.test(path.slice(lastSegmentAt + 1));
   const root = endsInVersion ? path.slice(0, lastSegmentAt) : path;
@@ -87,10 +87,4 @@ function joinPath(base: TargetBase, path: string): string {
 function nameOf(pair: string): string {
   const [name] = new URLSearchParams(pair).keys();
   return name ?? '';
-}
-
-function withoutTrailingSlashes(path: string): string {
-  let end = path.length;
-  while (end > 0 && path[end - 1] === '/') end -= 1;
-  return path.slice(0, end);
 }

@@ -1,5 +1,6 @@
 import type { Placement } from '../recall/injections.ts';
 import { referenceOf } from '../memory/reference.ts';
+import { isOmitted } from '../shortening/omissions.ts';
 import type { Shortening } from './plan.ts';
 import type { ItemRole, RequestView } from '../conversation/view.ts';
 
@@ -46,10 +47,9 @@ export function itemNotes(facts: NoteFacts): readonly ItemNote[] {
   const writer = new NoteWriter(Math.max(0, all - EDITS_MAX));
   writer.add({ edit: 'same', count: 0, tokens: view.shell.tokens });
   const prompt = view.items.at(-1)?.soFar.humans?.index;
-  const leaving = facts.shortening.omitted;
   for (const [index, item] of view.items.entries()) {
     const notes = edits.get(index) ?? [];
-    const isGone = leaving.some(({ span }) => item.start >= span.start && item.end <= span.end);
+    const isGone = isOmitted(item, facts.shortening.omitted);
     const changed = notes.reduce((sum, note) => sum + (note.edit === 'stub' ? note.tokens : 0), 0);
     const tokens = Math.max(0, item.tokens - changed);
     const isOnlyOutputs = notes.some(({ edit }) => edit === 'stub') && tokens < SHELL_TOKENS_MAX;
