@@ -87,6 +87,11 @@ export class ServiceFault extends Error {
   }
 }
 
+/** Makes the refusal of a call that is not valid. `param`: the header or member that is at fault. */
+export function invalid(message: string, param?: string): ServiceFault {
+  return new ServiceFault('INVALID_REQUEST', message, param === undefined ? {} : { param });
+}
+
 /** Renamed codes: a service has no upstream of its own, so the error names the tenant's provider. */
 const NAMES: Readonly<Partial<Record<ErrorCode, ServiceCode>>> = {
   UPSTREAM_NOT_CONFIGURED: 'PROVIDER_NOT_CONFIGURED',

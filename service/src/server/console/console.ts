@@ -1,6 +1,6 @@
 import { includesRole } from '../../core/admins.ts';
 import { DEFAULT_TENANT, isTenantId } from '../../core/tenants.ts';
-import { ServiceFault } from '../fault.ts';
+import { invalid, ServiceFault } from '../fault.ts';
 import { METHODS, RouteTable } from '../routes.ts';
 import { accountOperations, requestOperations } from './account.ts';
 import { adminOperations } from './admins.ts';
@@ -80,9 +80,7 @@ export async function runConsole(
 /** Returns the tenant of a call. An actor with a tenant gets NOT_FOUND for every other one. */
 function tenantOf(named: string | undefined, { tenant }: ConsoleActor): string {
   if (named !== undefined && !isTenantId(named)) {
-    throw new ServiceFault('INVALID_REQUEST', 'This is not the id of a tenant.', {
-      param: 'tenant',
-    });
+    throw invalid('This is not the id of a tenant.', 'tenant');
   }
   if (tenant === undefined) return named ?? DEFAULT_TENANT;
   if (named === undefined || named === tenant) return tenant;

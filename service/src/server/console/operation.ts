@@ -9,7 +9,7 @@ import type { ProviderLinks } from '../../ports/provider-links.ts';
 import type { TenantStore } from '../../ports/service-store.ts';
 import { newId } from '../../core/ids.ts';
 import { listBody, readValue } from '../call.ts';
-import { ServiceFault } from '../fault.ts';
+import { invalid, ServiceFault } from '../fault.ts';
 import { type Route, routeOf, type RouteText } from '../routes.ts';
 import type { ServiceLimits, ServingParts } from '../parts.ts';
 
@@ -426,11 +426,10 @@ export function pageOf(query: URLSearchParams, fallback = PAGE_MAX): Page {
   const limit = query.get('limit') ?? String(fallback);
   const after = query.get('after') ?? undefined;
   if (!/^\d{1,3}$/.test(limit) || Number(limit) < 1 || Number(limit) > PAGE_MAX) {
-    const message = `limit is not a whole number from 1 to ${PAGE_MAX}.`;
-    throw new ServiceFault('INVALID_REQUEST', message, { param: 'limit' });
+    throw invalid(`limit is not a whole number from 1 to ${PAGE_MAX}.`, 'limit');
   }
   if (after !== undefined && !/^[\w-]{1,128}$/.test(after)) {
-    throw new ServiceFault('INVALID_REQUEST', 'after is not an id.', { param: 'after' });
+    throw invalid('after is not an id.', 'after');
   }
   return { limit: Number(limit) + 1, after };
 }
@@ -470,8 +469,7 @@ export function expiryOf(stated: string | null | undefined, now: number): number
   if (stated === null || stated === undefined) return undefined;
   const at = Date.parse(stated);
   if (at > now) return at;
-  const message = 'expires_at is not in the future.';
-  throw new ServiceFault('INVALID_REQUEST', message, { param: 'expires_at' });
+  throw invalid('expires_at is not in the future.', 'expires_at');
 }
 
 export function timeOrNull(at: number | undefined): string | null {

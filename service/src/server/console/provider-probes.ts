@@ -8,7 +8,7 @@ import { fingerprintOf } from '../../core/envelope.ts';
 import { MODEL_ID, presetOf, type TenantProvider } from '../../core/providers.ts';
 import type { WholeAnswer } from '../../ports/provider-links.ts';
 import { Buckets } from '../buckets.ts';
-import { refusalOf, ServiceFault } from '../fault.ts';
+import { invalid, refusalOf, ServiceFault } from '../fault.ts';
 import { openSettings } from '../models/provider-settings.ts';
 import {
   apply,
@@ -158,8 +158,7 @@ async function listPresets({ parts }: ConsoleCall): Promise<ConsoleReply> {
 async function fetchModels(call: ConsoleCall): Promise<ConsoleReply> {
   const provider = await findProvider(call);
   if (provider.kind !== 'custom') {
-    const message = 'The service fetches models only from custom providers.';
-    throw new ServiceFault('INVALID_REQUEST', message, { param: 'provider_id' });
+    throw invalid('The service fetches models only from custom providers.', 'provider_id');
   }
   takeProbe(call);
   const found = await askForModels(call, provider);

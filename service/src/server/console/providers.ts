@@ -26,7 +26,7 @@ import {
 } from '../../core/providers.ts';
 import { Secret } from '../../core/envelope.ts';
 import type { SealedSecret } from '../../ports/vault-store.ts';
-import { ServiceFault } from '../fault.ts';
+import { invalid, ServiceFault } from '../fault.ts';
 import { holdsOwnKey } from '../models/provider-settings.ts';
 import {
   apply,
@@ -355,8 +355,7 @@ async function updateProvider(call: ConsoleCall, asked: ProviderUpdate): Promise
   const before = await findProvider(call);
   const ifVersion = asked.version ?? call.ifVersion;
   if (ifVersion === undefined) {
-    const message = 'Send If-Match with the version of the provider that you read.';
-    throw new ServiceFault('INVALID_REQUEST', message, { param: 'If-Match' });
+    throw invalid('Send If-Match with the version of the provider that you read.', 'If-Match');
   }
   // The unchanged members are copied from `before`, so the change must replace exactly that version.
   checkVersion(call, before);
@@ -512,7 +511,7 @@ function checkWhole({ auth, credential, headers, query, ...models }: TenantProvi
 }
 
 function wrong(param: string, what: string): ServiceFault {
-  return new ServiceFault('INVALID_REQUEST', `${param} ${what}.`, { param });
+  return invalid(`${param} ${what}.`, param);
 }
 
 /** Seals the secrets of one provider, and collects them for the transaction that saves it. */
