@@ -93,9 +93,7 @@ export class KeyHandler implements ShelvedHandler {
   readonly rights: string;
   readonly tenant: string;
   readonly #parts: ServingParts;
-  readonly #choice: ProviderChoice;
-  readonly #unforwarded: UnforwardedReceipts;
-  readonly #changed: () => void;
+  readonly #holder: Holder;
   readonly #calls = new Map<string, ModelCall>();
   readonly #handler: ProxyHandler;
   #settings: HandlerSettings;
@@ -103,15 +101,14 @@ export class KeyHandler implements ShelvedHandler {
   #canReadAgain = false;
 
   constructor(parts: ServingParts, holder: Holder) {
-    const { key, rights, choice, unforwarded, background, changed } = holder;
+    const { key, rights, background, changed } = holder;
     const { tenant } = key;
     this.rights = rights;
     this.tenant = tenant;
     this.#parts = parts;
-    this.#choice = choice;
-    this.#unforwarded = unforwarded;
-    this.#changed = changed;
+    this.#holder = holder;
     const { ledger, holdBack, memoryOf, outboxOf, texts } = parts.models;
+    const { publicUrl } = parts.settings;
     this.#settings = this.#settingsOf();
     this.#handler = new ProxyHandler({
       issuer: { kind: 'service' },
@@ -130,7 +127,7 @@ export class KeyHandler implements ShelvedHandler {
       clock: parts.clock,
       blockKey: blockKeyOf(parts.pepper, tenant),
       outputFolder: undefined,
-      objectsUrl: objectsUrlOf(parts.settings.publicUrl),
+      objectsUrl: publicUrl && `${publicUrl}/v1/svc/memory/objects/`,
       admit: (facts) => this.#admit(facts),
       planned: (facts) => this.#open(facts),
       note: (facts) => this.#note(facts),
@@ -143,7 +140,7 @@ export class KeyHandler implements ShelvedHandler {
   async handle(
     call: ModelCall,
     request: ClientRequest,
-    { outgoing, account }: Served,
+    { outgoing, account }: { readonly outgoing: ServerResponse; readonly account: AccountSettings },
   ): Promise<void> {
     const canReadAgain = reachesObjects(request, this.#parts.settings.publicUrl);
     if (account !== this.#account || canReadAgain !== this.#canReadAgain) {
@@ -156,7 +153,7 @@ export class KeyHandler implements ShelvedHandler {
       await this.#handler.handle(request, outgoing);
     } finally {
       this.#calls.delete(call.receiptId);
-      this.#changed();
+      this.#holder.changed();
     }
   }
 
@@ -179,20 +176,21 @@ export class KeyHandler implements ShelvedHandler {
 
   async #choose(asked: UpstreamQuestion) {
     const call = this.#callOf(asked.request);
+    const { choice } = this.#holder;
     // Read the model before anything is refused, because the receipt of a refused request names it too.
-    call.model = this.#choice.modelOf(asked);
-    call.chosen = await this.#choice.choose(call.caller.key, asked, call.model);
+    call.model = choice.modelOf(asked);
+    call.chosen = await choice.choose(call.caller.key, asked, call.model);
     return call.chosen;
   }
 
   async #admit(facts: KnownFacts): Promise<void> {
     // Count the handler's bytes now: it holds the conversation from here on, and the answer may take minutes.
-    this.#changed();
+    this.#holder.changed();
     const call = this.#callOf(facts.request);
     const { caller, receiptId: callId } = call;
-    const { originalTokens } = facts.plan;
-    const { body = NO_BYTES } = facts.request;
-    const inputTokens = originalTokens === 0 ? estimateBytes(body) : originalTokens;
+    const bytes = facts.request.body?.length ?? 0;
+    // svc estimates the tokens of a body that it does not read by its bytes.
+    const inputTokens = facts.plan.originalTokens || Math.ceil(bytes / BYTES_A_TOKEN);
     call.inputTokens = inputTokens;
     call.admitted = await this.#parts.admission.admit({ caller, callId, inputTokens });
   }
@@ -214,7 +212,7 @@ export class KeyHandler implements ShelvedHandler {
     call.admitted?.settle(spentOf(call, facts));
     const closing = closingOf(call, facts);
     if (call.receipt !== undefined) call.receipt.close(closing);
-    else call.hasReceipt = this.#unforwarded.refused(openingOf(call, facts), closing);
+    else call.hasReceipt = this.#holder.unforwarded.refused(openingOf(call, facts), closing);
   }
 
   #callOf({ id }: ClientRequest): ModelCall {
@@ -222,11 +220,6 @@ export class KeyHandler implements ShelvedHandler {
     if (call === undefined) throw new Error('A request came past its caller.');
     return call;
   }
-}
-
-export interface Served {
-  readonly outgoing: ServerResponse;
-  readonly account: AccountSettings;
 }
 
 /**
@@ -250,18 +243,9 @@ function spentOf({ kind, inputTokens }: ModelCall, facts: RequestFacts) {
 }
 
 const FREE: ReadonlySet<string> = new Set(['count_tokens', 'input_tokens']);
-const NO_BYTES = Buffer.alloc(0);
-
-function estimateBytes(body: Buffer): number {
-  return Math.ceil(body.length / BYTES_A_TOKEN);
-}
 
 export function journalFull(): ServiceFault {
   return new ServiceFault('JOURNAL_FULL', 'No receipt can be written now.');
-}
-
-function objectsUrlOf(publicUrl: string | undefined): string | undefined {
-  return publicUrl === undefined ? undefined : `${publicUrl}/v1/svc/memory/objects/`;
 }
 
 /**

@@ -114,10 +114,7 @@ function modelIn(named: NamedModel): string | undefined {
     case 'missing':
       return undefined;
     case 'ambiguous':
-      throw new ServiceFault(
-        'MODEL_AMBIGUOUS',
-        'The body does not name exactly one model in the member "model".',
-      );
+      throw ambiguous('The body does not name exactly one model in the member "model".');
     case 'unreadable':
       throw new ProxyError('BODY_UNREADABLE', 'The body is not a JSON object.');
   }
@@ -130,26 +127,22 @@ function refusal(routed: Refusal): ServiceFault {
     case 'no-provider':
       return noProvider();
     case 'no-default':
-      return new ServiceFault(
-        'MODEL_AMBIGUOUS',
-        'The body names no model, and there is no single default model.',
-      );
+      return ambiguous('The body names no model, and there is no single default model.');
     case 'not-allowed': {
       const { allowed } = routed;
       const shown = allowed.slice(0, NAMES_MAX).join(', ');
       const more = allowed.length > NAMES_MAX ? ` and ${allowed.length - NAMES_MAX} more` : '';
-      const names = allowed.length === 0 ? 'none' : `${shown}${more}`;
-      return new ServiceFault(
-        'MODEL_NOT_FOUND',
-        `The model is not allowed here. Allowed: ${names}.`,
-      );
+      const message = `The model is not allowed here. Allowed: ${shown || 'none'}${more}.`;
+      return new ServiceFault('MODEL_NOT_FOUND', message);
     }
   }
 }
 
+function ambiguous(message: string): ServiceFault {
+  return new ServiceFault('MODEL_AMBIGUOUS', message);
+}
+
 function noProvider(): ServiceFault {
-  return new ServiceFault(
-    'PROVIDER_NOT_CONFIGURED',
-    'No provider is configured for this API style.',
-  );
+  const message = 'No provider is configured for this API style.';
+  return new ServiceFault('PROVIDER_NOT_CONFIGURED', message);
 }

@@ -62,22 +62,21 @@ async function openSecret(
   } catch (error) {
     if (!(error instanceof ServiceFault) && !(error instanceof MemoryError)) throw error;
   }
-  throw new ServiceFault(
-    'VAULT_UNAVAILABLE',
-    'The credential of the provider cannot be decrypted.',
-  );
+  const message = 'The credential of the provider cannot be decrypted.';
+  throw new ServiceFault('VAULT_UNAVAILABLE', message);
 }
 
 /** Matches keys of a service in a text. */
 const KEYS = /svc_live_[0-9A-Za-z_]+/g;
 
-type Needs = Pick<ServiceParts, 'store' | 'pepper'>;
-
 /**
  * Says whether a text contains a key of this service, of any tenant. A provider whose secret contains one is this
  * service, under whatever address, because only this service accepts the key.
  */
-export async function holdsOwnKey({ store, pepper }: Needs, text: string): Promise<boolean> {
+export async function holdsOwnKey(
+  { store, pepper }: Pick<ServiceParts, 'store' | 'pepper'>,
+  text: string,
+): Promise<boolean> {
   for (const [key] of text.matchAll(KEYS)) {
     const { publicId } = parseServiceKey(key) ?? {};
     if (publicId === undefined) continue;

@@ -24,16 +24,16 @@ import type { ProviderChoiceMade } from './provider-choice.ts';
 
 /** Makes the opening of the receipt of a request that its handler has read. */
 export function openingOf(call: ModelCall, facts: KnownFacts): ReceiptOpening {
-  const { place, isStreamed, modes } = facts;
+  const { place, isStreamed } = facts;
   const { provider, model = call.model } = call.chosen ?? {};
   return {
     ...headOf(call),
     streamed: isStreamed,
-    space: place === undefined || place.space === '' ? null : place.space,
-    sessionId: place === undefined || place.conversation === '' ? null : place.conversation,
+    space: place?.space || null,
+    sessionId: place?.conversation || null,
     model: model ?? null,
     provider: provider === undefined ? null : providerOf(provider),
-    decided: modes === undefined ? NOTHING_DECIDED : decisionsOf(call, facts),
+    decided: decisionsOf(call, facts),
   };
 }
 
