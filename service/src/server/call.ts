@@ -11,8 +11,8 @@ import { parseShape, type Shape } from '../../../src/core/memory-api/shape.ts';
 import type { AuditActor } from '../core/audit.ts';
 import { healthPath } from './routes.ts';
 import type { SpaceChoice, SpaceState, TenantStore } from '../ports/service-store.ts';
-import { ServiceFault } from './fault.ts';
-import type { ServingParts } from './parts.ts';
+import { invalid, ServiceFault } from './fault.ts';
+import type { ServiceLimits, ServingParts } from './parts.ts';
 
 export interface Call {
   readonly requestId: string;
@@ -42,11 +42,10 @@ export interface Reply {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-export type Operation = (call: Call, service: ServiceState) => Promise<Reply>;
+export type Operation = (call: Call, parts: OperationParts) => Promise<Reply>;
 
-/** The state that all operations share. */
-export interface ServiceState {
-  readonly parts: Pick<ServingParts, 'clock' | 'randomBytes' | 'signer' | 'settings'>;
+export interface OperationParts extends Pick<ServingParts, 'clock' | 'randomBytes' | 'signer'> {
+  readonly settings: Pick<ServiceLimits, 'requestsPerMinute'>;
 }
 
 /**
@@ -58,7 +57,10 @@ export class StateOfCall {
   #last: SpaceState | undefined;
   readonly #timer: NodeJS.Timeout;
 
-  constructor({ store, signal, now, deadlineAt }: StateCall, space: string) {
+  constructor(
+    { store, signal, now, deadlineAt }: Pick<Call, 'store' | 'signal' | 'now' | 'deadlineAt'>,
+    space: string,
+  ) {
     const ask = (): void => {
       if (this.#last !== undefined) return;
       store.spaceState(space, signal).then(
@@ -84,8 +86,6 @@ export class StateOfCall {
     clearTimeout(this.#timer);
   }
 }
-
-type StateCall = Pick<Call, 'store' | 'signal' | 'now' | 'deadlineAt'>;
 
 export function replyJson(value: unknown): Reply {
   return { body: JSON.stringify(value) };
@@ -131,7 +131,7 @@ export function readValue<Value>(value: unknown, shape: Shape<Value>): Value {
   if (parsed.problems === undefined) return parsed.value;
   // Problems name members, never their values.
   const message = `The call does not match the contract: ${parsed.problems.join('; ')}.`;
-  throw new ServiceFault('INVALID_REQUEST', message.slice(0, MESSAGE_CHARS_MAX));
+  throw invalid(message.slice(0, MESSAGE_CHARS_MAX));
 }
 
 /** Bound on an error message, from the memory contract. */
@@ -175,19 +175,12 @@ export function readHead(given: {
 }): CallHead {
   const { method, target, headers } = given;
   const problem = formProblem(given, indexHeaders(headers), CALL_ONCE);
-  if (problem !== undefined) {
-    const { message, header } = problem;
-    throw new ServiceFault(
-      'INVALID_REQUEST',
-      message,
-      header === undefined ? {} : { param: header },
-    );
-  }
+  if (problem !== undefined) throw invalid(problem.message, problem.header);
   const mark = target.indexOf('?');
   const path = mark === -1 ? target : target.slice(0, mark);
   // Health checks of load balancers use HTTP/1.0 and send no Host.
   if (headerOf(headers, 'host') === undefined && healthPath(path) === undefined) {
-    throw new ServiceFault('INVALID_REQUEST', 'The call has no Host header.', { param: 'host' });
+    throw invalid('The call has no Host header.', 'host');
   }
   return {
     method,
@@ -203,15 +196,14 @@ export function deadlineOf(headers: RawHeaders): number {
   if (stated === undefined) return DEADLINE_MS.fallback;
   const ms = /^\d{1,5}$/.test(stated) ? Number(stated) : 0;
   if (ms >= DEADLINE_MS.min && ms <= DEADLINE_MS.max) return ms;
-  const message = `x-svc-deadline-ms is not a whole number from ${DEADLINE_MS.min} to ${DEADLINE_MS.max}.`;
-  throw new ServiceFault('INVALID_REQUEST', message, { param: 'x-svc-deadline-ms' });
+  const range = `${DEADLINE_MS.min} to ${DEADLINE_MS.max}`;
+  throw invalid(`x-svc-deadline-ms is not a whole number from ${range}.`, 'x-svc-deadline-ms');
 }
 
 export function idempotencyKeyOf(headers: RawHeaders): string | undefined {
   const key = headerOf(headers, 'idempotency-key');
   if (key === undefined || /^[\x21-\x7e]{8,128}$/.test(key)) return key;
-  const message = 'Idempotency-Key is not 8 to 128 visible ASCII characters.';
-  throw new ServiceFault('INVALID_REQUEST', message, { param: 'Idempotency-Key' });
+  throw invalid('Idempotency-Key is not 8 to 128 visible ASCII characters.', 'Idempotency-Key');
 }
 
 /** Returns the version that a change may replace: the number in If-Match, which an earlier answer had as ETag. */
@@ -220,8 +212,7 @@ export function ifVersionOf(headers: RawHeaders): number | undefined {
   if (stated === undefined) return undefined;
   const [, version] = /^"?(\d{1,12})"?$/.exec(stated) ?? [];
   if (version !== undefined) return Number(version);
-  const message = 'If-Match is not the ETag of an answer.';
-  throw new ServiceFault('INVALID_REQUEST', message, { param: 'If-Match' });
+  throw invalid('If-Match is not the ETag of an answer.', 'If-Match');
 }
 
 /**
@@ -234,13 +225,13 @@ export function expectBody(
 ): ExpectedBody | undefined {
   const chunked = headerOf(headers, 'transfer-encoding');
   if (chunked !== undefined && chunked.toLowerCase() !== 'chunked') {
-    throw new ServiceFault('INVALID_REQUEST', 'The transfer encoding is not chunked.');
+    throw invalid('The transfer encoding is not chunked.');
   }
   const length =
     chunked === undefined ? Number(headerOf(headers, 'content-length') ?? 0) : undefined;
   if (bytesMax === undefined) {
     if (length === 0) return undefined;
-    throw new ServiceFault('INVALID_REQUEST', 'This call has no body.');
+    throw invalid('This call has no body.');
   }
   const encoding = headerOf(headers, 'content-encoding');
   const type = headerOf(headers, 'content-type') ?? '';

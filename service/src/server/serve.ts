@@ -24,12 +24,11 @@ import {
   parseBody,
   readHead,
   type Reply,
-  type ServiceState,
   tooLarge,
 } from './call.ts';
 import { admitRoute, CONSOLE_START, runConsole } from './console/console.ts';
 import type { ConsoleReply } from './console/operation.ts';
-import { ServiceFault } from './fault.ts';
+import { invalid, ServiceFault } from './fault.ts';
 import { HealthCheck } from './health.ts';
 import {
   isModelPath,
@@ -48,7 +47,7 @@ import { withVault } from './signer.ts';
  */
 
 /** A running call, with the facts for its row in the log. */
-interface Serving extends Omit<ModelExchange, 'credentials' | 'isStopping'> {
+interface Serving extends ModelExchange {
   /** Gives back the memory that is reserved for the call's body; called once the call is answered. */
   release?: () => void;
 }
@@ -62,7 +61,6 @@ export class CallServer {
   readonly #authenticator: Authenticator;
   readonly #health: HealthCheck;
   readonly #models: ModelServer;
-  readonly #state: ServiceState;
   readonly #bodies: RequestBodies;
   #isStopping = false;
 
@@ -73,7 +71,6 @@ export class CallServer {
     this.#authenticator = new Authenticator(parts);
     this.#health = new HealthCheck(parts);
     this.#models = new ModelServer(parts, this.#authenticator);
-    this.#state = { parts };
     this.#bodies = new RequestBodies(parts.models.decode, () => REQUEST_BYTES_MAX.capture, BODIES);
   }
 
@@ -114,10 +111,10 @@ export class CallServer {
 
   async #answer(serving: Serving): Promise<Ending> {
     const { incoming, outgoing, requestId } = serving;
-    if (incoming.rawHeaders.length > 2 * HEADERS_MAX) {
-      throw new ServiceFault('INVALID_REQUEST', `The call has more than ${HEADERS_MAX} headers.`);
-    }
     const { method = '', url: target = '', rawHeaders: headers } = incoming;
+    if (headers.length > 2 * HEADERS_MAX) {
+      throw invalid(`The call has more than ${HEADERS_MAX} headers.`);
+    }
     const head = readHead({ method, target, headers });
     const health = healthPath(head.path);
     // HEAD too, because some monitors send it.
@@ -140,11 +137,8 @@ export class CallServer {
   }
 
   async #serveModel(serving: Serving): Promise<Ending> {
-    const { incoming } = serving;
-    const { rawHeaders: headers } = incoming;
-    const credentials = (): Credentials => this.#credentialsOf(incoming, { headers });
-    const exchange = Object.assign(serving, { credentials, isStopping: this.#isStopping });
-    const ending = await this.#models.serve(exchange);
+    const credentials = this.#credentialsOf(serving.incoming);
+    const ending = await this.#models.serve(serving, credentials, this.#isStopping);
     return { ...ending, bytesOut: 0 };
   }
 
@@ -157,15 +151,15 @@ export class CallServer {
   /** Runs a call of the console. Undefined if the client disconnected before its body was complete. */
   async #runConsole(serving: Serving, head: CallHead): Promise<Reply | undefined> {
     const signal = AbortSignal.timeout(deadlineOf(head.headers));
-    const credentials = this.#credentialsOf(serving.incoming, head);
+    const credentials = this.#credentialsOf(serving.incoming);
     const actor = await this.#authenticator.admitAdmin(credentials, signal);
     serving.keyId = actor.id;
     const path = head.path.slice(CONSOLE_START.length);
     const { operation, bodyBytesMax } = admitRoute({ method: head.method, path }, actor);
     serving.operation = operation.name;
     const owner = actor.tenant ?? actor.id;
-    const body = await this.#receive(serving, { ...head, bodyBytesMax, owner });
-    if (body === 'gone' || serving.outgoing.destroyed) return undefined;
+    const body = await this.#receive(serving, head, bodyBytesMax, owner);
+    if (body === 'gone') return undefined;
     const { method, query, headers } = head;
     const parsed = body === undefined ? {} : parseBody(body);
     const tenant = headerOf(headers, 'x-svc-tenant');
@@ -178,12 +172,11 @@ export class CallServer {
 
   /** Runs a call. Undefined if the client disconnected before its body was complete. */
   async #run(serving: Serving, head: CallHead): Promise<Reply | undefined> {
-    const { incoming, outgoing, requestId } = serving;
+    const { incoming, requestId } = serving;
     const now = this.#parts.clock.now();
     const ms = deadlineOf(head.headers);
     const signal = AbortSignal.timeout(ms);
-    const credentials = this.#credentialsOf(incoming, head);
-    const presented = this.#authenticator.present(credentials);
+    const presented = this.#authenticator.present(this.#credentialsOf(incoming));
     const caller = await this.#authenticator.admit(presented, (id) =>
       this.#parts.store.findCaller(id, signal),
     );
@@ -201,38 +194,35 @@ export class CallServer {
     const { requestsPerMinute } = settings;
     const limited = { key, limits: tenant.limits, requestsPerMinute };
     await takeLimits(limiter, limitsOfCall(limited, path.startsWith(MEMORY_START)));
-    const body = await this.#receive(serving, { ...head, ...row, owner: key.tenant });
-    if (body === 'gone' || outgoing.destroyed) return undefined;
+    const body = await this.#receive(serving, head, row.bodyBytesMax, key.tenant);
+    if (body === 'gone') return undefined;
     const store = this.#parts.store.of(key.tenant);
-    const call = {
-      requestId,
-      key,
-      store,
-      head,
-      parameter,
-      body,
-      signal,
-      deadlineAt: now + ms,
-      now,
-    };
-    return row.run(call, this.#state);
+    const deadlineAt = now + ms;
+    const call = { requestId, key, store, head, parameter, body, signal, deadlineAt, now };
+    return row.run(call, this.#parts);
   }
 
-  #credentialsOf(incoming: IncomingMessage, { headers }: Pick<CallHead, 'headers'>): Credentials {
+  #credentialsOf(incoming: IncomingMessage): Credentials {
     return {
-      authorization: headerOf(headers, 'authorization'),
-      apiKey: headerOf(headers, 'x-api-key'),
+      authorization: headerOf(incoming.rawHeaders, 'authorization'),
+      apiKey: headerOf(incoming.rawHeaders, 'x-api-key'),
       address: this.#addressOf(incoming),
     };
   }
 
+  /**
+   * Receives the body of a call. `owner`: the tenant, or the admin without a tenant, to whom the budget for bodies
+   * counts the body. Returns 'gone' if the client has disconnected.
+   */
   async #receive(
     serving: Serving,
-    { headers, bodyBytesMax, owner }: Pick<CallHead, 'headers'> & ExpectedCall,
+    { headers }: CallHead,
+    bodyBytesMax: number | undefined,
+    owner: string,
   ): Promise<Buffer | undefined | 'gone'> {
     const { incoming, outgoing } = serving;
     const expected = expectBody(headers, bodyBytesMax);
-    if (expected === undefined) return undefined;
+    if (expected === undefined) return outgoing.destroyed ? 'gone' : undefined;
     if (headerOf(headers, 'expect') !== undefined) askForBody(outgoing);
     try {
       const sender = { gone: goneSignal(outgoing), owner };
@@ -240,10 +230,12 @@ export class CallServer {
       if (received === 'gone') return 'gone';
       serving.release = received.release;
       serving.bytesIn = received.body?.length ?? 0;
-      return received.body;
+      return outgoing.destroyed ? 'gone' : received.body;
     } catch (error) {
       if (!(error instanceof ProxyError)) throw error;
-      throw error.code === 'TOO_BUSY' ? tooBusy() : tooLarge(expected.wireBytesMax);
+      if (error.code !== 'TOO_BUSY') throw tooLarge(expected.wireBytesMax);
+      const message = 'Too many large calls are under way.';
+      throw new ServiceFault('STORE_UNAVAILABLE', message, { afterMs: 1000 });
     }
   }
 
@@ -278,13 +270,12 @@ export class CallServer {
 
   #note(serving: Serving, { status, code, bytesOut }: Ending): void {
     const { clock, onCall } = this.#parts;
+    const { method = '' } = serving.incoming;
     onCall({
       at: clock.now(),
       requestId: serving.requestId,
       operation: serving.operation,
-      method: LOGGED_METHODS.has(serving.incoming.method ?? '')
-        ? (serving.incoming.method ?? '')
-        : '?',
+      method: LOGGED_METHODS.has(method) ? method : '?',
       status,
       code,
       keyId: serving.keyId,
@@ -295,20 +286,8 @@ export class CallServer {
   }
 }
 
-interface ExpectedCall {
-  /** Bound on the body; undefined if the call has none. */
-  readonly bodyBytesMax: number | undefined;
-  /** The tenant, or the admin without a tenant, to whom the budget for bodies counts the body. */
-  readonly owner: string;
-}
-
 /** Bounds on all bodies in memory: 16 of the largest ones (8 MiB), of which one tenant may have 12 (see ByteBudget). */
 const BODIES = { bytesMax: 128 << 20, waitMs: 2_000, waitingMax: 64 };
-
-function tooBusy(): ServiceFault {
-  const message = 'Too many large calls are under way.';
-  return new ServiceFault('STORE_UNAVAILABLE', message, { afterMs: 1000 });
-}
 
 /** Answers `HEAD /`, which some clients send to open a connection early. */
 function answerRoot(outgoing: ServerResponse): Ending {

@@ -1,5 +1,10 @@
 import { Buffer } from 'node:buffer';
-import { asRecord, type Fields, parseJson } from '../../../../src/core/bytes/json-fields.ts';
+import {
+  asList,
+  asRecord,
+  type Fields,
+  parseJson,
+} from '../../../../src/core/bytes/json-fields.ts';
 import { isoDay } from '../../../../src/core/memory/times.ts';
 import type { Infer } from '../../../../src/core/memory-api/shape.ts';
 import {
@@ -13,14 +18,15 @@ import {
 import { USAGE_COUNTS } from '../../core/receipt-rows.ts';
 import { USAGE_GROUPS, type UsageGroup, type UsageSum } from '../../ports/receipt-store.ts';
 import { readValue } from '../call.ts';
-import { ServiceFault } from '../fault.ts';
+import { invalid } from '../fault.ts';
 import {
-  headPage,
-  oneReceipt,
+  getReceipt,
+  listReceiptHeads,
+  listReceipts,
   queryFields,
-  receiptPage,
   usageQuery,
 } from '../operations/receipts.ts';
+import { asKey } from './memory.ts';
 import {
   apply,
   type Column,
@@ -50,7 +56,7 @@ const MEMBERS = { day: 'day', key: 'api_key_id', provider: 'provider_id', model:
 export const accountOperations: readonly ConsoleOperation[] = [
   reads(
     { name: 'getSettings', route: 'GET settings', role: 'viewer', ofTenant: true },
-    getSettings,
+    async (call) => ({ status: 200, body: settingsWire(await storeOf(call).getSettings()) }),
     [
       command('settings show', 'Print the account defaults', {
         examples: ['settings show --json'],
@@ -153,10 +159,6 @@ async function withNames(
   });
 }
 
-async function getSettings(call: ConsoleCall): Promise<ConsoleReply> {
-  return { status: 200, body: settingsWire(await storeOf(call).getSettings()) };
-}
-
 /** Changes settings. If-Match states the version that the caller read, so that a newer change is not overwritten. */
 async function updateSettings(
   call: ConsoleCall,
@@ -164,8 +166,7 @@ async function updateSettings(
 ): Promise<ConsoleReply> {
   const { ifVersion } = call;
   if (ifVersion === undefined) {
-    const message = 'Send If-Match with the version of the settings that you read.';
-    throw new ServiceFault('INVALID_REQUEST', message, { param: 'If-Match' });
+    throw invalid('Send If-Match with the version of the settings that you read.', 'If-Match');
   }
   const store = storeOf(call);
   const settings = withUpdate(await store.getSettings(), change);
@@ -212,13 +213,10 @@ function groupsOf(text: string): readonly UsageGroup[] {
 }
 
 function cursorOf(text: string, groups: readonly UsageGroup[]): readonly string[] {
-  const values = parseJson(Buffer.from(text, 'base64url').toString('utf8'));
-  const isCursor = Array.isArray(values) && values.length === groups.length;
-  const texts = isCursor
-    ? values.filter((value): value is string => typeof value === 'string')
-    : [];
-  if (texts.length === groups.length) return texts;
-  throw new ServiceFault('INVALID_REQUEST', 'after is not a valid cursor.', { param: 'after' });
+  const values = asList(parseJson(Buffer.from(text, 'base64url').toString('utf8')));
+  const texts = values.filter((value) => typeof value === 'string');
+  if (values.length === groups.length && texts.length === values.length) return texts;
+  throw invalid('after is not a valid cursor.', 'after');
 }
 
 function sumWire({ values, ...sum }: UsageSum, groups: readonly UsageGroup[]): object {
@@ -229,11 +227,14 @@ function sumWire({ values, ...sum }: UsageSum, groups: readonly UsageGroup[]): o
   ]);
 }
 
+/** Deadline of a call for receipts, in milliseconds. */
+const ASK_MS = 10_000;
+
 /** Operations on the receipts of a tenant, which its keys can read too. */
 export const requestOperations: readonly ConsoleOperation[] = [
   reads(
     { name: 'listRequests', route: 'GET requests', role: 'viewer', ofTenant: true },
-    listRequests,
+    asKey(listReceipts, ASK_MS),
     [
       command('receipts list', 'List receipts, newest first', {
         options: [
@@ -263,23 +264,27 @@ export const requestOperations: readonly ConsoleOperation[] = [
       }),
     ],
   ),
-  reads({ name: 'getRequest', route: 'GET requests/*', role: 'viewer' }, getRequest, [
-    command('receipts get', 'Print one receipt as JSON', {
-      argument: {
-        flags: '<id>',
-        about: 'rcpt_…, from the header x-svc-receipt-id',
-        pattern: /^rcpt_[0-9a-z]{26}$/,
-        problem: [
-          'This is not the id of a receipt.',
-          'The id is in the header x-svc-receipt-id of the answer, and in the list.',
-        ],
-      },
-      examples: ['receipts get rcpt_06e8z6k2y8r7v0b4c9d1f5g3hj'],
-    }),
-  ]),
+  reads(
+    { name: 'getRequest', route: 'GET requests/*', role: 'viewer' },
+    asKey(getReceipt, ASK_MS),
+    [
+      command('receipts get', 'Print one receipt as JSON', {
+        argument: {
+          flags: '<id>',
+          about: 'rcpt_…, from the header x-svc-receipt-id',
+          pattern: /^rcpt_[0-9a-z]{26}$/,
+          problem: [
+            'This is not the id of a receipt.',
+            'The id is in the header x-svc-receipt-id of the answer, and in the list.',
+          ],
+        },
+        examples: ['receipts get rcpt_06e8z6k2y8r7v0b4c9d1f5g3hj'],
+      }),
+    ],
+  ),
   reads(
     { name: 'listRequestHeads', route: 'GET requests/heads', role: 'viewer', ofTenant: true },
-    listRequestHeads,
+    asKey(listReceiptHeads, ASK_MS),
     [
       command('receipts export', 'Write receipts, heads and public keys to a new folder', {
         argument: { flags: '<folder>', about: 'the target folder' },
@@ -289,24 +294,3 @@ export const requestOperations: readonly ConsoleOperation[] = [
     ],
   ),
 ];
-
-/** Deadline of a query in milliseconds. */
-const ASK_MS = 10_000;
-
-async function listRequests(call: ConsoleCall): Promise<ConsoleReply> {
-  const signal = AbortSignal.timeout(ASK_MS);
-  const asked = { store: storeOf(call), query: call.query, signal };
-  return { status: 200, body: await receiptPage(asked) };
-}
-
-async function getRequest(call: ConsoleCall): Promise<ConsoleReply> {
-  const { parameter: receiptId, now } = call;
-  const signal = AbortSignal.timeout(ASK_MS);
-  return { status: 200, body: await oneReceipt({ store: storeOf(call), receiptId, signal, now }) };
-}
-
-async function listRequestHeads(call: ConsoleCall): Promise<ConsoleReply> {
-  const { tenantId: tenant, query, now, parts } = call;
-  const asked = { tenant, store: storeOf(call), query, signer: parts.signer, now };
-  return { status: 200, body: await headPage(asked) };
-}

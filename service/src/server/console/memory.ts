@@ -8,7 +8,6 @@ import {
   command,
   type ConsoleCall,
   type ConsoleOperation,
-  type ConsoleReply,
   type Given,
   limitOption,
   option,
@@ -22,6 +21,9 @@ import {
 } from './operation.ts';
 
 /** Operations on the memory of a tenant, for its admins: those of a key that may use every space of the tenant. */
+
+/** Deadline of a call, in milliseconds. A longer purge continues in the background. */
+const CALL_MS = 60_000;
 
 const SESSION: OptionRow = option('--session <id>', 'only this session', 'session_id');
 const SOURCE: OptionRow = option(
@@ -172,22 +174,17 @@ function checkScope({ all, session, source, before, digest }: Given): Problem | 
   return ['Say what to purge with exactly one option.', hint];
 }
 
-/** Deadline of a call, in milliseconds. A longer purge continues in the background. */
-const CALL_MS = 60_000;
-
-/** Turns an operation for keys into one of the console. */
-function asKey(operation: Operation): (call: ConsoleCall) => Promise<ConsoleReply> {
+/** Turns an operation for keys into one of the console. `ms`: the deadline of a call. */
+export function asKey(operation: Operation, ms = CALL_MS): ConsoleOperation['run'] {
   return async (call) => {
-    const { parts } = call;
-    const settings = { ...parts.settings, requestsPerMinute: null, isBehindProxy: false };
-    const state = { parts: { ...parts, settings } };
-    const { status, body } = await operation(memoryCall(call), state);
-    return { status: status === 204 ? 204 : 200, body: parseJson(body) };
+    const parts = { ...call.parts, settings: { requestsPerMinute: null } };
+    const { body } = await operation(keyCall(call, ms), parts);
+    return { status: 200, body: parseJson(body) };
   };
 }
 
 /** Makes the call of a key that has all rights in the actor's tenant. */
-function memoryCall(call: ConsoleCall): Call {
+function keyCall(call: ConsoleCall, ms: number): Call {
   const { actor, tenantId, query, parameter, body, now, method, path } = call;
   return {
     requestId: '',
@@ -204,8 +201,8 @@ function memoryCall(call: ConsoleCall): Call {
     head: { method, path, query, headers: [] },
     parameter,
     body: Buffer.from(JSON.stringify(body ?? {}), 'utf8'),
-    signal: AbortSignal.timeout(CALL_MS),
-    deadlineAt: now + CALL_MS,
+    signal: AbortSignal.timeout(ms),
+    deadlineAt: now + ms,
     now,
   };
 }

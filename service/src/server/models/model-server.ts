@@ -2,10 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { apiOf } from '../../../../src/core/dialects/apis.ts';
 import { MemoryError, ProxyError } from '../../../../src/core/errors.ts';
 import { pathOf } from '../../../../src/core/http/gate.ts';
-import { withoutHeader, type RawHeaders } from '../../../../src/core/http/header-rules.ts';
+import { withoutHeader } from '../../../../src/core/http/header-rules.ts';
 import {
-  type BodyForm,
-  type BodyPolicy,
   checkBody,
   checkForm,
   indexHeaders,
@@ -18,7 +16,6 @@ import {
   findPath,
   MODELS,
   type PathEntry,
-  type Route,
 } from '../../../../src/core/http/routes.ts';
 import { relayedEvidence, unreadEvidence } from '../../../../src/core/plan/evidence.ts';
 import { requestHead } from '../../../../src/http/bounded-server.ts';
@@ -32,7 +29,6 @@ import {
   MODEL_BODY_BYTES,
 } from '../../core/account-settings.ts';
 import { newReceiptId } from '../../core/ids.ts';
-import type { ReceiptKind } from '../../core/receipts.ts';
 import { listedModels, modelListBody } from '../../core/routing.ts';
 import type { Caller, ChangedFact } from '../../ports/control-store.ts';
 import { JournalFullError } from '../../ports/receipt-store.ts';
@@ -65,8 +61,6 @@ import { ProviderChoice } from './provider-choice.ts';
 export interface ModelExchange {
   readonly incoming: IncomingMessage;
   readonly outgoing: ServerResponse;
-  readonly credentials: () => Credentials;
-  readonly isStopping: boolean;
   /** The start by the monotonic clock, in milliseconds. */
   readonly startedAt: number;
   /** '' until the key is checked, then the id of the receipt. An error before the check gets a new id. */
@@ -126,35 +120,40 @@ export class ModelServer {
   }
 
   /** Answers a request. Never rejects. */
-  async serve(exchange: ModelExchange): Promise<ModelEnding> {
-    const { incoming, outgoing } = exchange;
-    const head = requestHead(incoming);
-    const stage: Stage = { exchange, head, call: undefined };
+  async serve(
+    exchange: ModelExchange,
+    credentials: Credentials,
+    isStopping: boolean,
+  ): Promise<ModelEnding> {
+    const head = requestHead(exchange.incoming);
+    const stage: Stage = { exchange, head, isStopping, call: undefined };
     try {
-      await this.#answer(stage);
-      return { status: outgoing.statusCode };
+      await this.#answer(stage, credentials);
+      return { status: exchange.outgoing.statusCode };
     } catch (error) {
       return this.#fail(stage, error);
     }
   }
 
-  async #answer(stage: Stage): Promise<void> {
+  async #answer(stage: Stage, credentials: Credentials): Promise<void> {
     const { exchange, head } = stage;
     const { outgoing } = exchange;
-    const present = (): Presented => this.#authenticator.present(exchange.credentials());
-    const read = readModelHead(head, BODIES, present);
-    const call = await this.#admit(stage, read);
-    const { body: expected, awaitsContinue } = read.form();
+    const index = indexHeaders(head.headers);
+    checkForm(head, index);
+    const presented = this.#authenticator.present(credentials);
+    const isAnthropic = index.has('anthropic-version');
+    const call = await this.#admit(stage, presented, isAnthropic);
+    if (call.route.kind === 'model') requestedModes(head.headers);
+    const { body: expected, awaitsContinue } = checkBody(head.method, index, BODIES);
     if (awaitsContinue && expected !== undefined) askForBody(outgoing);
-    if (call.kind === 'models') return this.#listModels(stage, call, read);
+    if (call.kind === 'models') return this.#listModels(stage, call, isAnthropic);
     const sender = { gone: goneSignal(outgoing), owner: call.caller.key.tenant };
-    const { headers } = read;
     const received = await this.#bodies.receive(exchange.incoming, expected, sender);
     if (received === 'gone')
       throw new ProxyError('REQUEST_TIMEOUT', 'The client closed the connection.');
     exchange.bytesIn = received.body?.length ?? 0;
     try {
-      await this.#handle(stage, call, { headers, body: received.body });
+      await this.#handle(stage, call, received.body);
     } finally {
       received.release();
     }
@@ -163,7 +162,7 @@ export class ModelServer {
   async #handle(
     { exchange, head }: Stage,
     call: ModelCall,
-    { headers, body }: { readonly headers: RawHeaders; readonly body: Buffer | undefined },
+    body: Buffer | undefined,
   ): Promise<void> {
     const { outgoing, startedAt } = exchange;
     const { socket } = exchange.incoming;
@@ -173,8 +172,10 @@ export class ModelServer {
     outgoing.once('close', () => {
       if (!socket.destroyed) socket.setTimeout(silence);
     });
-    const { method, target } = head;
-    const request = { id: call.receiptId, route: call.route, method, target, headers, body };
+    const { receiptId: id, route } = call;
+    // The decoded body has another length than the one that the client sent.
+    const headers = withoutHeader(head.headers, 'content-length');
+    const request = { ...head, id, route, headers, body, startedAt };
     const { key } = call.caller;
     const { tenant } = key;
     const handler = this.#handlers.of(key);
@@ -184,7 +185,7 @@ export class ModelServer {
         this.#parts.store.of(tenant).getSettings(),
       );
       call.isHandled = true;
-      await handler.handle(call, { ...request, startedAt }, { outgoing, account });
+      await handler.handle(call, request, { outgoing, account });
     } finally {
       release();
     }
@@ -205,9 +206,13 @@ export class ModelServer {
   }
 
   /** Checks the key, and only then the route, so that a caller without a key learns nothing about paths. */
-  async #admit(stage: Stage, { presented, entry, route, kind }: ModelHead): Promise<ModelCall> {
-    const { exchange, head } = stage;
+  async #admit(stage: Stage, presented: Presented, isAnthropic: boolean): Promise<ModelCall> {
+    const { exchange, head, isStopping } = stage;
     const { clock, admission } = this.#parts;
+    const path = pathOf(head.target);
+    const entry = findPath({ path, isAnthropic, relayPaths: [] });
+    const route = entry?.route ?? ({ kind: 'relay', dialect: errorDialectOf(head) } as const);
+    const kind = receiptKind(route, path);
     const began = clock.monotonic();
     const caller = await this.#authenticator.admit(presented, (id) =>
       this.#callers.ask(id, () => this.#parts.store.findCaller(id, AbortSignal.timeout(KEY_MS))),
@@ -229,7 +234,7 @@ export class ModelServer {
     exchange.operation = kind;
     // The tenant is known now, so every refusal from here on has a receipt.
     refuseSuspended(caller);
-    if (exchange.isStopping) throw new ProxyError('SHUTTING_DOWN', 'The service is stopping.');
+    if (isStopping) throw new ProxyError('SHUTTING_DOWN', 'The service is stopping.');
     // Count the call before its route is checked, because a call of an unknown path counts too.
     const entering = clock.monotonic();
     await admission.enter(caller);
@@ -238,7 +243,7 @@ export class ModelServer {
     return stage.call;
   }
 
-  async #listModels({ exchange, head }: Stage, call: ModelCall, { isAnthropic }: ModelHead) {
+  async #listModels({ exchange, head }: Stage, call: ModelCall, isAnthropic: boolean) {
     const { outgoing, requestId, startedAt } = exchange;
     const { tenant, allowedModels } = call.caller.key;
     const providers = await this.#choice.providers(tenant);
@@ -260,9 +265,9 @@ export class ModelServer {
     answerReply(outgoing, { body: text, ...more }, requestId);
   }
 
-  #fail({ exchange, head, call }: Stage, thrown: unknown): ModelEnding {
+  #fail({ exchange, head, isStopping, call }: Stage, thrown: unknown): ModelEnding {
     if (exchange.requestId === '') exchange.requestId = this.#parts.newRequestId();
-    const { incoming, outgoing, requestId, isStopping, startedAt } = exchange;
+    const { incoming, outgoing, requestId, startedAt } = exchange;
     const isGone = outgoing.destroyed || incoming.socket.destroyed;
     const error = asKnown(thrown);
     const failure = refusalOf(error);
@@ -304,6 +309,8 @@ function concernsCaller({ kind, id }: ChangedFact, keyId: string, caller: Caller
 interface Stage {
   readonly exchange: ModelExchange;
   readonly head: RequestHead;
+  /** True if the service no longer accepts requests. */
+  readonly isStopping: boolean;
   /** Set once the key is known. */
   call: ModelCall | undefined;
 }
@@ -350,44 +357,4 @@ function evidenceOf({ headers }: RequestHead, call: ModelCall): readonly string[
   const modes = modesToTell(headers, { memoryMode: 'read-write', compressionMode, supports });
   const facts = { issuer: { kind: 'service' }, requestId: call.receiptId, modes } as const;
   return call.kind === 'model' ? unreadEvidence(facts) : relayedEvidence(facts);
-}
-
-export interface ModelHead {
-  readonly presented: Presented;
-  readonly isAnthropic: boolean;
-  /** The entry of the path; undefined if the path is not served. */
-  readonly entry: PathEntry | undefined;
-  readonly route: Route;
-  readonly kind: ReceiptKind;
-  /** The headers as received, without Content-Length, because the body has its own length. */
-  readonly headers: RawHeaders;
-  /** Checks the modes and the body's headers; call it once the caller is known. Throws ProxyError. */
-  form(): BodyForm;
-}
-
-/** Reads the head of a model request, before the caller is known. Throws ProxyError, and what `present` throws. */
-export function readModelHead(
-  head: RequestHead,
-  bodies: BodyPolicy,
-  present: () => Presented,
-): ModelHead {
-  const index = indexHeaders(head.headers);
-  checkForm(head, index);
-  const presented = present();
-  const path = pathOf(head.target);
-  const isAnthropic = index.has('anthropic-version');
-  const entry = findPath({ path, isAnthropic, relayPaths: [] });
-  const route = entry?.route ?? ({ kind: 'relay', dialect: errorDialectOf(head) } as const);
-  return {
-    presented,
-    isAnthropic,
-    entry,
-    route,
-    kind: receiptKind(route, path),
-    headers: withoutHeader(head.headers, 'content-length'),
-    form: () => {
-      if (route.kind === 'model') requestedModes(head.headers);
-      return checkBody(head.method, index, bodies);
-    },
-  };
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { batchesOf } from '../../../../src/core/bytes/batches.ts';
 import { MemoryError } from '../../../../src/core/errors.ts';
 import {
@@ -10,7 +10,7 @@ import {
 } from '../../../../src/core/memory-api/contract.ts';
 import { NEW_GENERATION } from '../../../../src/core/memory-api/words.ts';
 import { newId } from '../../core/ids.ts';
-import { objectOfItem, type Refusal } from '../../core/objects.ts';
+import { objectOfItem } from '../../core/objects.ts';
 import type {
   AnswerKey,
   AnswerState,
@@ -25,10 +25,10 @@ import {
   checkSpaces,
   idempotencyKeyOf,
   type Operation,
+  type OperationParts,
   readBody,
   type Reply,
   replyJson,
-  type ServiceState,
   StateOfCall,
 } from '../call.ts';
 import { ServiceFault } from '../fault.ts';
@@ -50,29 +50,27 @@ const BATCHES = {
 } as const;
 const PRIORITY_FALLBACK = 5;
 
-export const capture: Operation = async (call, service) => {
+export const capture: Operation = async (call, parts) => {
   const asked = readBody(call, captureRequest);
   checkSpaces(call.key, [asked.space]);
   const idempotencyKey = idempotencyKeyOf(call.head.headers);
-  if (idempotencyKey === undefined) {
-    return replyJson(await take(call, asked));
-  }
-  return once({ call, service, idempotencyKey }, () => take(call, asked));
+  if (idempotencyKey === undefined) return replyJson(await take(call, asked));
+  return once(call, parts, idempotencyKey, () => take(call, asked));
 };
 
 /**
  * Runs `work` for a call with an Idempotency-Key, or repeats the answer to an earlier call with the same key and body.
  */
 async function once(
-  { call, service, idempotencyKey }: { call: Call; service: ServiceState; idempotencyKey: string },
+  { key, body, store, signal }: Call,
+  { clock, randomBytes }: OperationParts,
+  idempotencyKey: string,
   work: () => Promise<CaptureAnswer>,
 ): Promise<Reply> {
-  const { clock, randomBytes } = service.parts;
-  const { key, body = '', signal } = call;
-  const requestHash = createHash('sha256').update(body).digest('base64url');
+  const requestHash = hash('sha256', body ?? '', 'base64url');
   const holder = newId('call', randomBytes);
   const answerKey = { keyId: key.keyId, idempotencyKey };
-  const asked = { store: call.store, key: answerKey, requestHash, holder, signal };
+  const asked = { store, key: answerKey, requestHash, holder, signal };
   const done = await answeredOnce(asked, async () => {
     const answer = await work();
     const reply = replyJson(answer);
@@ -94,8 +92,8 @@ async function take(call: Call, asked: CaptureRequest): Promise<CaptureAnswer> {
   const taken: Taken[] = [];
   for (const [place, item] of asked.items.entries()) {
     const object = objectOfItem(item, asked.session_id ?? '');
-    if (typeof object === 'string') results[place] = refused(item, object);
-    else taken.push({ item, place, object });
+    if (typeof object !== 'string') taken.push({ item, place, object });
+    else results[place] = { digest: item.digest, state: 'rejected', reason: object };
   }
   const during = new StateOfCall(call, asked.space);
   const stored = storeAll({ call, asked, during }, taken, results);
@@ -165,10 +163,6 @@ function leaveOut(
   }
 }
 
-function refused({ digest }: CaptureItem, reason: Refusal): CaptureResult {
-  return { digest, state: 'rejected', reason };
-}
-
 function resultOf({ digest }: CaptureItem, object: NewObject, state: ObjectState): CaptureResult {
   switch (state) {
     case 'durable':
@@ -227,7 +221,10 @@ export async function answeredOnce<Result>(
   const found = await begin(asked, begun);
   if (found.state !== 'begun') {
     const known = found.state === 'kept' ? found.answer : found;
-    if (known.requestHash !== requestHash) throw conflict();
+    if (known.requestHash !== requestHash) {
+      const message = 'This Idempotency-Key was used for another call before.';
+      throw new ServiceFault('IDEMPOTENCY_CONFLICT', message);
+    }
     if (found.state === 'kept') return { keptBody: found.answer.body };
     const message = 'A call with this Idempotency-Key is still running.';
     throw new ServiceFault('IDEMPOTENCY_IN_PROGRESS', message, { afterMs: IN_PROGRESS_MS });
@@ -260,9 +257,4 @@ async function begin(
   if (found !== 'late') return found;
   asked.then(() => store.leaveAnswer(key, holder)).catch(() => undefined);
   throw new MemoryError('timeout', 'The store did not answer in time.');
-}
-
-function conflict(): ServiceFault {
-  const message = 'This Idempotency-Key was used for another call before.';
-  return new ServiceFault('IDEMPOTENCY_CONFLICT', message);
 }

@@ -12,19 +12,19 @@ import {
   type Call,
   checkSpaces,
   type Operation,
+  type OperationParts,
   readValue,
   type Reply,
   replyJson,
-  type ServiceState,
 } from '../call.ts';
 import { isoTime } from '../../../../src/core/memory/times.ts';
-
 import { type Route, routeOf, RouteTable, type RouteText } from '../routes.ts';
 import { capture } from './capture.ts';
 import { getObject, listItems, listPurges, listSources, retrieve } from './reading.ts';
 import { createPurge, deleteItem, getPurge } from './purges.ts';
 import { recall } from './recall.ts';
 import { getReceipt, listReceiptHeads, listReceipts } from './receipts.ts';
+
 export interface KeyOperation extends Route {
   readonly name: string;
   /** The scope that a key needs; undefined means any valid key. */
@@ -71,7 +71,7 @@ function row(
 /** The features that a client may use: see docs/memory-api.yaml. */
 const FEATURES = [PROOF_FEATURE, 'capture.deadline.v1', 'retrieve.lines.v1', 'purge.signed.v1'];
 
-async function whoami(call: Call, { parts }: ServiceState): Promise<Reply> {
+async function whoami(call: Call, { settings }: OperationParts): Promise<Reply> {
   const { key, now } = call;
   const named = call.head.query.get('space');
   const space = named === null ? undefined : readValue(named, spaceShape);
@@ -93,7 +93,7 @@ async function whoami(call: Call, { parts }: ServiceState): Promise<Reply> {
       max_capture_items: CAPTURE_ITEMS_MAX,
       max_record_bytes: RECORD_BYTES_MAX,
       max_body_bytes: REQUEST_BYTES_MAX.capture,
-      requests_per_minute: parts.settings.requestsPerMinute,
+      requests_per_minute: settings.requestsPerMinute,
     },
     features: FEATURES,
     api_version: '1.0',

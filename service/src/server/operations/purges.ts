@@ -1,9 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  type PurgeReceipt,
-  purgeRequest,
-  type PurgeScope,
-} from '../../../../src/core/memory-api/contract.ts';
+import { purgeRequest, type PurgeScope } from '../../../../src/core/memory-api/contract.ts';
 import { space as spaceShape } from '../../../../src/core/memory-api/words.ts';
 import { mayUse } from '../../../../src/core/memory-api/keys.ts';
 import { newId } from '../../core/ids.ts';
@@ -12,10 +8,11 @@ import {
   type Call,
   checkSpaces,
   type Operation,
+  type OperationParts,
   readBody,
   readValue,
+  type Reply,
   replyJson,
-  type ServiceState,
 } from '../call.ts';
 import { ServiceFault } from '../fault.ts';
 import { erase } from '../jobs.ts';
@@ -25,36 +22,28 @@ const RETRY_MS = 100;
 /** How long a call waits for its purge. A purge that takes longer continues in the background. */
 const ANSWER_MS = 5000;
 
-export const createPurge: Operation = async (call, service) => {
+export const createPurge: Operation = async (call, parts) => {
   const { space, scope, dry_run: isDryRun = false } = readBody(call, purgeRequest);
   checkSpaces(call.key, [space]);
-  const done = await purge(call, service, {
-    kind: 'memory.purge_requested',
-    space,
-    scope,
-    isDryRun,
-  });
-  return replyJson(await service.parts.signer.sign(done));
+  return purge(call, parts, { kind: 'memory.purge_requested', space, scope, isDryRun });
 };
 
-export const deleteItem: Operation = async (call, service) => {
+export const deleteItem: Operation = async (call, parts) => {
   const space = readValue(call.head.query.get('space'), spaceShape);
   checkSpaces(call.key, [space]);
   const asked = { space, itemId: call.parameter };
   const digest = await call.store.findItem(asked, call.signal);
   if (digest === undefined) throw new ServiceFault('NOT_FOUND', 'There is no such item.');
   const scope = { digests: [digest] };
-  const order = { kind: 'memory.item_deleted', space, scope, isDryRun: false } as const;
-  const done = await purge(call, service, order);
-  return replyJson(await service.parts.signer.sign(done));
+  return purge(call, parts, { kind: 'memory.item_deleted', space, scope, isDryRun: false });
 };
 
-export const getPurge: Operation = async (call, { parts }) => {
+export const getPurge: Operation = async (call, { signer }) => {
   const found = await call.store.findPurge(call.parameter, call.signal);
   if (found === undefined || !mayUse(call.key, found.space)) {
     throw new ServiceFault('NOT_FOUND', 'There is no such purge.');
   }
-  return replyJson(await parts.signer.sign(found));
+  return replyJson(await signer.sign(found));
 };
 
 interface Order {
@@ -64,7 +53,8 @@ interface Order {
   readonly isDryRun: boolean;
 }
 
-async function purge(call: Call, { parts }: ServiceState, order: Order): Promise<PurgeReceipt> {
+/** Erases the records of an order, or counts them, and answers with the signed receipt. */
+async function purge(call: Call, parts: OperationParts, order: Order): Promise<Reply> {
   const { kind, ...given } = order;
   const purgeId = newId('prg', parts.randomBytes);
   const begun = await call.store.beginPurge({
@@ -81,14 +71,14 @@ async function purge(call: Call, { parts }: ServiceState, order: Order): Promise
       details: { space: order.space, scope: Object.keys(order.scope).join(' ') },
     },
   });
-  if (order.isDryRun) return begun;
-  await waitUntilErased(call, parts, purgeId);
-  return (await call.store.findPurge(purgeId, call.signal)) ?? begun;
+  if (!order.isDryRun) await waitUntilErased(call, parts, purgeId);
+  const done = order.isDryRun ? begun : await call.store.findPurge(purgeId, call.signal);
+  return replyJson(await parts.signer.sign(done ?? begun));
 }
 
 async function waitUntilErased(
   { store }: Call,
-  { clock, randomBytes }: ServiceState['parts'],
+  { clock, randomBytes }: OperationParts,
   purgeId: string,
 ): Promise<void> {
   const until = clock.monotonic() + ANSWER_MS;

@@ -23,7 +23,7 @@ import {
   type Reply,
   replyJson,
 } from '../call.ts';
-import { ServiceFault } from '../fault.ts';
+import { invalid, ServiceFault } from '../fault.ts';
 
 /** The operations that read: whole records, one record as text, and pages of items, sources and purges. */
 
@@ -91,8 +91,7 @@ function linesIn(query: URLSearchParams): { readonly first: number; readonly cou
   if (from !== '' && first >= 1 && last >= first) {
     return { first, count: Math.min(last - first + 1, LINES_MAX) };
   }
-  const message = 'lines is not a range of whole numbers such as 1-200.';
-  throw new ServiceFault('INVALID_REQUEST', message, { param: 'lines' });
+  throw invalid('lines is not a range of whole numbers such as 1-200.', 'lines');
 }
 
 function plainText(record: ContentRecord): string {
@@ -146,10 +145,10 @@ export const listSources: Operation = async (call) => {
   return pageReply(sources, page, (source) => source.source_id);
 };
 
-export const listPurges: Operation = async (call, { parts }) => {
+export const listPurges: Operation = async (call, { signer }) => {
   const page = pageOf(call, undefined);
   const purges = await call.store.listPurges({ ...page, limit: page.limit + 1 }, call.signal);
-  const signed = await Promise.all(purges.map((purge) => parts.signer.sign(purge)));
+  const signed = await Promise.all(purges.map((purge) => signer.sign(purge)));
   return pageReply(signed, page, (purge) => purge.purge_id);
 };
 
@@ -179,9 +178,7 @@ function pageOf(call: Call, space: string | undefined): PageFilter {
   const { query } = call.head;
   const limit = numberIn(query, 'limit', { min: 1, max: PAGE_MAX, or: LIMIT_FALLBACK });
   const after = query.get('after') ?? '0';
-  if (!/^\d{1,12}$/.test(after)) {
-    throw new ServiceFault('INVALID_REQUEST', 'after is not a valid cursor.', { param: 'after' });
-  }
+  if (!/^\d{1,12}$/.test(after)) throw invalid('after is not a valid cursor.', 'after');
   return { spaces: chooseSpaces(call.key, space), limit, offset: Number(after) };
 }
 

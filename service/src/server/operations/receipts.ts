@@ -13,49 +13,28 @@ import { headOf, RECEIPT_STATUSES, totalOf } from '../../core/receipts.ts';
 import type { ReceiptFilter } from '../../ports/receipt-store.ts';
 import type { TenantStore } from '../../ports/service-store.ts';
 import { listBody, type Operation, readValue, replyJson } from '../call.ts';
-import { ServiceFault } from '../fault.ts';
-import type { Signer } from '../signer.ts';
-
-export const listReceipts: Operation = async ({ store, head, signal }) =>
-  replyJson(await receiptPage({ store, query: head.query, signal }));
-
-export const getReceipt: Operation = async ({ store, parameter, signal, now }) =>
-  replyJson(await oneReceipt({ store, receiptId: parameter, signal, now }));
-
-export const listReceiptHeads: Operation = async ({ key, store, head, now }, { parts }) =>
-  replyJson(
-    await headPage({ tenant: key.tenant, store, query: head.query, signer: parts.signer, now }),
-  );
-
-interface Asked {
-  readonly store: TenantStore;
-  readonly query: URLSearchParams;
-}
+import { invalid, ServiceFault } from '../fault.ts';
 
 const PAGE = 20;
 
-export async function receiptPage(asked: Asked & { readonly signal: AbortSignal }) {
-  const query = readValue(queryFields(asked.query), receiptsQuery);
+export const listReceipts: Operation = async ({ store, head, signal }) => {
+  const query = readValue(queryFields(head.query), receiptsQuery);
   if (query.after !== undefined && query.before !== undefined) {
-    throw new ServiceFault('INVALID_REQUEST', 'Give after or before, not both.', {
-      param: 'before',
-    });
+    throw invalid('Give after or before, not both.', 'before');
   }
   const limit = query.limit ?? PAGE;
   // One receipt more than asked for shows whether there is another page.
-  const found = await asked.store.listReceipts(filterOf(query, limit + 1), asked.signal);
+  const found = await store.listReceipts(filterOf(query, limit + 1), signal);
   const hasMore = found.length > limit;
   // For a page before a receipt, the row that is too many comes first.
   const shown = query.before === undefined ? found.slice(0, limit) : found.slice(-limit);
-  return listBody({
-    data: shown.map(({ body }) => parseJson(body)),
-    ids: shown.map(({ receiptId: id }) => id),
-    hasMore,
-    ...(query.before === undefined ? {} : { cursor: null }),
-  });
-}
+  const data = shown.map(({ body }) => parseJson(body));
+  const ids = shown.map(({ receiptId: id }) => id);
+  const cursor = query.before === undefined ? {} : { cursor: null };
+  return replyJson(listBody({ data, ids, hasMore, ...cursor }));
+};
 
-function filterOf(query: ReceiptsQuery, limit: number): ReceiptFilter {
+function filterOf(query: Infer<typeof receiptsQuery>, limit: number): ReceiptFilter {
   const { after, before, order = 'desc', from, to, status, model } = query;
   return {
     limit,
@@ -71,38 +50,25 @@ function filterOf(query: ReceiptsQuery, limit: number): ReceiptFilter {
   };
 }
 
-export interface OneAsked {
-  readonly store: TenantStore;
-  readonly receiptId: string;
-  readonly signal: AbortSignal;
-  readonly now: number;
-}
-
 /** The age in milliseconds below which a receipt that is not found may still be in the journal of its node. */
 const YOUNG_MS = 600_000;
 const RETRY_MS = 1000;
 
-export async function oneReceipt({ store, receiptId, signal, now }: OneAsked): Promise<unknown> {
+export const getReceipt: Operation = async ({ store, parameter: receiptId, signal, now }) => {
   const at = timeOfReceiptId(receiptId);
   const found = at === undefined ? undefined : await store.findReceipt(receiptId, signal);
-  if (found !== undefined) return parseJson(found.body);
+  if (found !== undefined) return replyJson(parseJson(found.body));
   const isYoung = at !== undefined && Math.abs(now - at) < YOUNG_MS;
   const more = isYoung ? { afterMs: RETRY_MS } : {};
   throw new ServiceFault('NOT_FOUND', 'There is no such receipt.', more);
-}
-
-export interface HeadsAsked extends Asked {
-  readonly tenant: string;
-  readonly signer: Signer;
-  readonly now: number;
-}
+};
 
 /**
  * Returns a page of a tenant's heads and its total (both defined in service/src/core/receipts.ts). Closed heads are
  * stored with their signature; the others are signed now.
  */
-export async function headPage({ tenant, store, query, signer, now }: HeadsAsked) {
-  const { limit = 100, after } = readValue(queryFields(query), headsQuery);
+export const listReceiptHeads: Operation = async ({ key, store, head: call, now }, { signer }) => {
+  const { limit = 100, after } = readValue(queryFields(call.query), headsQuery);
   // Count before the heads are read: a receipt that is stored in between is then in a head and not in the total. The
   // other way round, an audit would report it as missing.
   const receipts = await countReceipts(store);
@@ -110,11 +76,11 @@ export async function headPage({ tenant, store, query, signer, now }: HeadsAsked
   const shown = found.slice(0, limit);
   const at = isoTime(now);
   const open = await signer.signAll(shown.map((head) => headOf(head, { at, isClosed: false })));
-  const [total] = await signer.signAll([totalOf({ tenant, receipts, at })]);
+  const [total] = await signer.signAll([totalOf({ tenant: key.tenant, receipts, at })]);
   const data = shown.map(({ body }, place) => (body === undefined ? open[place] : parseJson(body)));
   const ids = shown.map(({ node }) => node);
-  return { ...listBody({ data, ids, hasMore: found.length > limit }), total };
-}
+  return replyJson({ ...listBody({ data, ids, hasMore: found.length > limit }), total });
+};
 
 /** Bound on days of a query: 270 years. */
 const DAYS_MAX = 100_000;
@@ -147,7 +113,6 @@ export const receiptsQuery = closed(
     provider_id: text({ max: 64 }),
   },
 );
-export type ReceiptsQuery = Infer<typeof receiptsQuery>;
 
 export const headsQuery = closed(
   {},
