@@ -51,8 +51,8 @@ export const TENANTS = [
   {
     name: 'a live key opens the console',
     file: 'service/src/server/authenticator.ts',
-    from: "this.#read(credentials, 'svc_admin');",
-    to: "this.#read(credentials, 'svc_live');",
+    from: "this.present(credentials, 'svc_admin');",
+    to: "this.present(credentials, 'svc_live');",
     test: 'service/test/server/console.test.ts',
   },
   {

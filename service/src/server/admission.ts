@@ -60,25 +60,17 @@ function withKnown(
   return Promise.all(known);
 }
 
+/** Asks the limiter. If it fails before the deadline, asks it once more at once. */
 async function askLimiter(limiter: Limiter, asks: readonly LimitAsk[]): Promise<LimitAnswer> {
   try {
-    return await withinDeadline(LIMITER_MS, (signal) => askTwice(limiter, asks, signal));
+    return await withinDeadline(LIMITER_MS, (signal) =>
+      limiter.take(asks, signal).catch((error: unknown) => {
+        if (signal.aborted) throw error;
+        return limiter.take(asks, signal);
+      }),
+    );
   } catch {
     throw limiterUnavailable();
-  }
-}
-
-/** Asks the limiter. If it fails before the deadline, asks it once more at once. */
-async function askTwice(
-  limiter: Limiter,
-  asks: readonly LimitAsk[],
-  signal: AbortSignal,
-): Promise<LimitAnswer> {
-  try {
-    return await limiter.take(asks, signal);
-  } catch (error) {
-    if (signal.aborted) throw error;
-    return limiter.take(asks, signal);
   }
 }
 
@@ -149,33 +141,25 @@ export class ModelAdmission {
     const limits = this.#limitsOf(caller);
     const asks: LimitAsk[] = [];
     if (limits.tokens !== undefined) asks.push({ ...limits.tokens, cost: inputTokens });
-    const { places } = limits;
-    const lease = places === undefined ? undefined : { ...places, leaseId: callId };
-    if (lease !== undefined) asks.push(lease);
+    if (limits.places !== undefined) asks.push({ ...limits.places, leaseId: callId });
     for (const budget of limits.budgets) asks.push({ ...budget, cost: inputTokens });
     await takeLimits(this.#parts.limiter, asks, (bucket) => {
       return this.#knownOf(caller.key.tenant, limits.budgets, bucket);
     });
     this.#run(asks, 1);
-    if (lease !== undefined) this.#leases.add(lease);
     this.#beatSoon();
     let isSettled = false;
     return {
       settle: (spent) => {
-        if (!isSettled) this.#settle(asks, lease, spent);
+        if (!isSettled) this.#settle(asks, spent);
         isSettled = true;
       },
     };
   }
 
-  #settle(
-    asks: readonly LimitAsk[],
-    lease: LeaseAsk | undefined,
-    spent: SpentTokens | 'unused' | undefined,
-  ): void {
+  #settle(asks: readonly LimitAsk[], spent: SpentTokens | 'unused' | undefined): void {
     this.#run(asks, -1);
-    if (lease !== undefined) this.#leases.delete(lease);
-    const leases = lease === undefined ? [] : [lease];
+    const leases = asks.filter((ask) => ask.kind === 'lease');
     const changes = spent === undefined ? [] : changesOf(asks, spent);
     if (leases.length + changes.length === 0) return;
     this.#tell((signal) => this.#parts.limiter.settle({ leases, changes }, signal));
@@ -198,9 +182,11 @@ export class ModelAdmission {
     }, HEARTBEAT_MS).unref();
   }
 
-  /** Adds a call's estimated tokens to those of running calls, or subtracts them. */
+  /** Adds a call's lease and its estimated tokens to those of running calls, or takes them away. */
   #run(asks: readonly LimitAsk[], sign: 1 | -1): void {
     for (const ask of asks) {
+      if (ask.kind === 'lease' && sign === 1) this.#leases.add(ask);
+      if (ask.kind === 'lease' && sign === -1) this.#leases.delete(ask);
       if (ask.kind !== 'budget') continue;
       const running = (this.#running.get(ask.bucket) ?? 0) + sign * ask.cost;
       if (running > 0) this.#running.set(ask.bucket, running);
@@ -227,14 +213,11 @@ export class ModelAdmission {
     }
   }
 
-  async #ask(tenant: string, { from, to, keyId }: TokenBudget): Promise<number> {
-    const signal = AbortSignal.timeout(STORE_MS);
-    return this.#parts.store
-      .of(tenant)
-      .tokensSpent({ from, to, keyId }, signal)
-      .catch(() => {
-        throw limiterUnavailable();
-      });
+  #ask(tenant: string, { from, to, keyId }: TokenBudget): Promise<number> {
+    const store = this.#parts.store.of(tenant);
+    return store
+      .tokensSpent({ from, to, keyId }, AbortSignal.timeout(STORE_MS))
+      .catch(() => Promise.reject(limiterUnavailable()));
   }
 }
 

@@ -123,21 +123,20 @@ export function modelErrorBody(
 }
 
 function modelErrorType(provider: DialectApi['provider'], status: number): string {
+  if (status === 429) return 'rate_limit_error';
   if (provider === 'anthropic') {
-    if (status === 413) return 'invalid_request_error';
-    return status === 429 ? 'rate_limit_error' : errorTypeOf(provider, status);
+    return status === 413 ? 'invalid_request_error' : errorTypeOf(provider, status);
   }
   if (status === 409) return 'conflict_error';
-  if (status === 429) return 'rate_limit_error';
   return status >= 500 ? 'api_error' : errorTypeOf(provider, status);
 }
 
-/** Answers a model request with an error in the shape of its dialect. Returns the number of bytes of the body. */
+/** Answers a model request with an error in the shape of its dialect. */
 export function answerModelError(
   outgoing: ServerResponse,
   thrown: unknown,
   context: ErrorContext,
-): number {
+): void {
   const { code, status, retry: action, hint } = refusalOf(thrown);
   const { dialect, requestId, hasReceipt } = context;
   const isFault = thrown instanceof ServiceFault;
@@ -180,5 +179,4 @@ export function answerModelError(
   if (!hasReceipt) outgoing.removeHeader('x-svc-receipt-id');
   outgoing.setHeader('content-length', Buffer.byteLength(body));
   outgoing.end(body);
-  return Buffer.byteLength(body);
 }

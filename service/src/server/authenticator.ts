@@ -50,11 +50,6 @@ export class Authenticator {
     this.#parts = parts;
   }
 
-  /** Reads the presented key. Throws ServiceFault AUTH_MISSING, AUTH_INVALID or RATE_LIMIT_EXCEEDED. */
-  present(credentials: Credentials): Presented {
-    return this.#read(credentials, 'svc_live');
-  }
-
   /** Finds the caller with `find` and checks the key. The tenant may be suspended. Throws ServiceFault AUTH_*. */
   async admit(presented: Presented, find: FindCaller): Promise<Caller> {
     const { clock, store } = this.#parts;
@@ -81,7 +76,7 @@ export class Authenticator {
   /** Finds the admin of a token. Throws ServiceFault AUTH_* or RATE_LIMIT_EXCEEDED. */
   async admitAdmin(credentials: Credentials, signal: AbortSignal): Promise<ConsoleActor> {
     const { clock, pepper, store } = this.#parts;
-    const presented = this.#read(credentials, 'svc_admin');
+    const presented = this.present(credentials, 'svc_admin');
     const admin = await store.findAdmin(presented.publicId, signal);
     const now = clock.now();
     this.#judge(presented, refuseAdmin(admin, presented.hash, now));
@@ -95,28 +90,23 @@ export class Authenticator {
     return { type: 'admin', id, role, tenant, ipHash: hashAddress(pepper, credentials.address) };
   }
 
-  #read(credentials: Credentials, prefix: TokenPrefix): Presented {
-    const { clock } = this.#parts;
+  /** Reads the presented key. Throws ServiceFault AUTH_MISSING, AUTH_INVALID or RATE_LIMIT_EXCEEDED. */
+  present(credentials: Credentials, prefix: TokenPrefix = 'svc_live'): Presented {
+    const { clock, pepper } = this.#parts;
     const { address } = credentials;
     const text = presentedKey(credentials);
-    const parsed = text === undefined ? undefined : this.#parse(text, prefix);
-    const wait = this.#failures.waitMs(address, parsed?.hash, clock.monotonic());
+    const publicId = parseServiceKey(text ?? '', prefix)?.publicId;
+    const hash = publicId && hashKey(pepper, text ?? '');
+    const wait = this.#failures.waitMs(address, hash, clock.monotonic());
     if (wait > 0) {
       const message = 'Too many wrong keys came from this address.';
       throw new ServiceFault('RATE_LIMIT_EXCEEDED', message, { afterMs: wait });
     }
-    if (parsed === undefined) {
+    if (publicId === undefined || hash === undefined) {
       this.#failures.failed(address, undefined, clock.monotonic());
       throw refusal(text === undefined ? 'AUTH_MISSING' : 'AUTH_INVALID', prefix);
     }
-    return { ...parsed, address };
-  }
-
-  /** Parses and hashes a key; undefined for a text that is no key. */
-  #parse(text: string, prefix: TokenPrefix): Omit<Presented, 'address'> | undefined {
-    const publicId = parseServiceKey(text, prefix)?.publicId;
-    if (publicId === undefined) return undefined;
-    return { publicId, hash: hashKey(this.#parts.pepper, text) };
+    return { publicId, hash, address };
   }
 
   #judge({ address, hash: presented }: Presented, code: FaultCode | undefined): void {

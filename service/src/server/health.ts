@@ -53,30 +53,23 @@ export class HealthCheck {
   }
 
   async #check(): Promise<Health> {
-    const { vault, signer, receipts, limiter } = this.#parts;
+    const { store, vault, signer, receipts, limiter } = this.#parts;
     const works: Readonly<Record<string, Check>> = {
-      store: () => this.#askStore(),
+      store: async (signal) => void (await store.of(DEFAULT_TENANT).spaceState('default', signal)),
       vault: () => vault.problem(),
       signer: () => signer.problem(),
       journal: async () => receipts.problem(),
       limiter: () => limiter.ping().then(() => undefined),
     };
     const results = await Promise.all(
-      Object.entries(works).map(async ([name, work]) => [name, await this.#timed(work)] as const),
+      Object.entries(works).map(async ([name, work]) => ({ name, ...(await this.#timed(work)) })),
     );
-    const failed = results.flatMap(([name, { problem }]) =>
-      problem === undefined ? [] : [[name, problem]],
-    );
-    this.#log(Object.fromEntries(failed));
-    return {
-      status: failed.length === 0 ? 'ok' : 'fail',
-      checks: Object.fromEntries(
-        results.map(([name, { problem, ms }]) => [
-          name,
-          { status: problem === undefined ? 'ok' : 'fail', ms },
-        ]),
-      ),
-    };
+    const failed = results.filter(({ problem }) => problem !== undefined);
+    this.#log(Object.fromEntries(failed.map(({ name, problem = '' }) => [name, problem])));
+    const checks = results.map(({ name, problem, ms }) => {
+      return [name, { status: problem === undefined ? 'ok' : 'fail', ms }] as const;
+    });
+    return { status: failed.length === 0 ? 'ok' : 'fail', checks: Object.fromEntries(checks) };
   }
 
   /** Logs why the service is not ready, or that it is ready, if other checks fail than last time. */
@@ -85,12 +78,6 @@ export class HealthCheck {
     if (failed === this.#failed) return;
     this.#failed = failed;
     this.#parts.report(failed === '' ? { code: 'READY' } : { code: 'NOT_READY', fields: problems });
-  }
-
-  async #askStore(): Promise<undefined> {
-    const patience = AbortSignal.timeout(CHECK_MS);
-    await this.#parts.store.of(DEFAULT_TENANT).spaceState('default', patience);
-    return undefined;
   }
 
   /** Runs a check within the deadline. `problem` is for the log only, because anyone may read the answer. */
@@ -105,4 +92,4 @@ export class HealthCheck {
 }
 
 /** A part of the service that is asked whether it works. Resolves to what is wrong, or undefined. */
-type Check = () => Promise<string | undefined>;
+type Check = (signal: AbortSignal) => Promise<string | undefined>;

@@ -88,13 +88,6 @@ const LISTENER_BOUNDS: ListenerBounds = {
   connectionsMax: 64,
 };
 
-const TYPE = 'text/plain; version=0.0.4; charset=utf-8';
-
-export interface MetricsServer {
-  readonly port: number;
-  readonly stop: () => Promise<void>;
-}
-
 /**
  * Serves the metrics without a key, on an address of their own that a firewall can hide. Rejects with Node's own error
  * (`code` EADDRINUSE, EACCES, …) if it cannot listen.
@@ -102,7 +95,7 @@ export interface MetricsServer {
 export async function startMetrics(
   metrics: Metrics,
   address: { readonly host: string; readonly port: number },
-): Promise<MetricsServer> {
+) {
   const connections = new Connections();
   const server = createServer(serverOptions(LISTENER_BOUNDS));
   server.on('connection', (socket: Socket) => connections.add(socket));
@@ -120,7 +113,7 @@ function answer(metrics: Metrics, { method, url }: IncomingMessage, outgoing: Se
   const isAllowed = isKnown && method === 'GET';
   const text = isAllowed ? metrics.text() : '';
   outgoing.writeHead(isAllowed ? 200 : isKnown ? 405 : 404, {
-    'content-type': TYPE,
+    'content-type': 'text/plain; version=0.0.4; charset=utf-8',
     'content-length': Buffer.byteLength(text),
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',

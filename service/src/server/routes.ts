@@ -59,13 +59,12 @@ export class RouteTable<Row extends Route> {
   }
 }
 
-export type HealthPath = '/livez' | '/readyz' | '/health';
+const HEALTH_PATHS = ['/livez', '/readyz', '/health'] as const;
+export type HealthPath = (typeof HEALTH_PATHS)[number];
 
 export function healthPath(path: string): HealthPath | undefined {
   return HEALTH_PATHS.find((known) => known === path);
 }
-
-const HEALTH_PATHS: readonly HealthPath[] = ['/livez', '/readyz', '/health'];
 
 /** Path of the public keys for receipts. */
 export const KEYS_PATH = '/.well-known/svc/receipt-keys.json';

@@ -17,22 +17,19 @@ import { Vault, type VaultParts } from './vault.ts';
 /** How long the list of keys is cached: not longer, because another process may rotate them. */
 const FRESH_MS = 1000;
 
-interface Keys {
-  readonly at: number;
-  readonly rows: Promise<readonly SigningKeyRow[]>;
+interface SignerParts {
+  readonly store: ServiceStore;
+  readonly vault: Vault;
+  readonly clock: Clock;
 }
 
 export class Signer {
-  readonly #store: ServiceStore;
-  readonly #vault: Vault;
-  readonly #clock: Clock;
-  #keys: Keys | undefined;
+  readonly #parts: SignerParts;
+  #keys: { readonly at: number; readonly rows: Promise<readonly SigningKeyRow[]> } | undefined;
   #opened: { readonly kid: string; readonly signer: Promise<ObjectSigner> } | undefined;
 
-  constructor({ store, vault, clock }: { store: ServiceStore; vault: Vault; clock: Clock }) {
-    this.#store = store;
-    this.#vault = vault;
-    this.#clock = clock;
+  constructor(parts: SignerParts) {
+    this.#parts = parts;
   }
 
   /** Signs a value if the service has a signing key. Throws ServiceFault VAULT_UNAVAILABLE. */
@@ -77,9 +74,10 @@ export class Signer {
   }
 
   #rows(): Promise<readonly SigningKeyRow[]> {
-    const at = this.#clock.monotonic();
+    const { store, clock } = this.#parts;
+    const at = clock.monotonic();
     if (this.#keys === undefined || at - this.#keys.at > FRESH_MS) {
-      const rows = this.#store.listSigningKeys();
+      const rows = store.listSigningKeys();
       this.#keys = { at, rows };
       // An error is not cached: the next call reads the keys again.
       rows.catch(() => (this.#keys = undefined));
@@ -96,11 +94,12 @@ export class Signer {
   }
 
   async #read(kid: string): Promise<ObjectSigner> {
-    const sealed = await this.#store.of(SERVICE_TENANT).findSecret(kid);
+    const { store, vault } = this.#parts;
+    const sealed = await store.of(SERVICE_TENANT).findSecret(kid);
     if (sealed === undefined) {
       throw new ServiceFault('VAULT_UNAVAILABLE', 'The signing key is not in the vault.');
     }
-    return objectSigner({ kid, privateKey: (await this.#vault.open(sealed)).reveal() });
+    return objectSigner({ kid, privateKey: (await vault.open(sealed)).reveal() });
   }
 }
 
@@ -108,7 +107,6 @@ export class Signer {
 export function withVault<Parts extends VaultParts & { readonly clock: Clock }>(
   parts: Parts,
 ): Parts & { readonly vault: Vault; readonly signer: Signer } {
-  const { store, clock } = parts;
   const vault = new Vault(parts);
-  return { ...parts, vault, signer: new Signer({ store, vault, clock }) };
+  return { ...parts, vault, signer: new Signer({ ...parts, vault }) };
 }

@@ -107,9 +107,9 @@ export class Vault {
 
   /** Opens every secret, to check that it can be opened. */
   async verify(): Promise<VaultCheck> {
-    const open = (batch: readonly SealedSecret[]): Promise<readonly boolean[]> =>
-      Promise.all(batch.map((sealed) => this.#opens(sealed)));
-    const { readable, unreadable } = await this.#pass(open);
+    const opens = async (sealed: SealedSecret): Promise<boolean> =>
+      (await this.open(sealed).catch(() => undefined)) !== undefined;
+    const { readable, unreadable } = await this.#pass((batch) => Promise.all(batch.map(opens)));
     return { secrets: readable + unreadable.length, unreadable };
   }
 
@@ -118,7 +118,7 @@ export class Vault {
     work: (batch: readonly SealedSecret[]) => Promise<readonly boolean[]>,
     notUnder?: string,
   ): Promise<{ readonly readable: number; readonly unreadable: readonly string[] }> {
-    const asked = { limit: REWRAP_BATCH, ...(notUnder === undefined ? {} : { notUnder }) };
+    const asked = { limit: REWRAP_BATCH, ...(notUnder && { notUnder }) };
     const unreadable: string[] = [];
     let readable = 0;
     let batch = await this.#parts.store.listSecrets(asked);
@@ -132,13 +132,6 @@ export class Vault {
       /* oxlint-enable no-await-in-loop */
     }
     return { readable, unreadable };
-  }
-
-  #opens(sealed: SealedSecret): Promise<boolean> {
-    return this.open(sealed).then(
-      () => true,
-      () => false,
-    );
   }
 
   async #rewrap(sealed: SealedSecret, to: MasterKey): Promise<RewrappedSecret | undefined> {
