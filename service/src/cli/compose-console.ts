@@ -6,11 +6,10 @@ import {
   type ServiceAddress,
 } from '../adapters/network/console-client.ts';
 import { serviceMasterKeys } from '../adapters/vault/master-keys.ts';
-import type { Environment } from '../../../src/core/settings/config-values.ts';
 import { withVault } from '../server/signer.ts';
 import { readPepper } from '../adapters/service-store/service-files.ts';
 import { egressOf } from '../core/settings.ts';
-import { openStoreOfService, serviceSettings } from './compose-store.ts';
+import { openStoreOfService, type ServicePlace, serviceSettings } from './compose-store.ts';
 import { asRecord, asText, type Fields, parseJson } from '../../../src/core/bytes/json-fields.ts';
 import { isOwnMachineUrl } from '../../../src/core/settings/own-machine.ts';
 import { CONSOLE_START, runConsole } from '../server/console/console.ts';
@@ -23,13 +22,6 @@ import { openLinks } from './compose-models.ts';
 
 /** Opens the console for a command: its operations run in this process, or over HTTP in a running service. */
 
-export interface ConsolePlace {
-  readonly tenant: string | undefined;
-  readonly place:
-    | { readonly folder: string; readonly environment: Environment }
-    | { readonly url: string; readonly token: string | undefined };
-}
-
 /** The actor of commands on this machine. A user who can open the folder may do everything. */
 const PERSON: ConsoleActor = {
   type: 'cli',
@@ -39,12 +31,9 @@ const PERSON: ConsoleActor = {
   ipHash: null,
 };
 
-export async function openConsole({ tenant, place }: ConsolePlace): Promise<ConsoleAccess> {
-  return 'folder' in place ? openLocal(place, tenant) : openRemote(place, tenant);
-}
-
-async function openLocal(
-  { folder, environment }: { readonly folder: string; readonly environment: Environment },
+/** Opens the console of the service in a folder. */
+export async function openLocalConsole(
+  { folder, environment }: ServicePlace,
   tenant: string | undefined,
 ): Promise<ConsoleAccess> {
   const pepper = await readPepper(folder);
@@ -54,10 +43,9 @@ async function openLocal(
   const listCatalog = async () =>
     (await openCatalog({ folder, environment, now: Date.now })).providers();
   const sealing = withVault({ store, pepper, masterKeys, clock: systemClock, randomBytes });
-  const settings = { egress: egressOf(await serviceSettings(folder, {})) };
+  const settings = { egress: egressOf(await serviceSettings(folder)) };
   const links = openLinks(settings.egress);
-  const own = { receipts: undefined };
-  const parts = { ...sealing, ...own, listCatalog, settings, links };
+  const parts = { ...sealing, receipts: undefined, listCatalog, settings, links };
   return {
     call: async ({ method, path, query = {}, body = {}, ifVersion }) => {
       const search = new URLSearchParams(query);
@@ -74,6 +62,7 @@ async function openLocal(
   };
 }
 
+/** Opens the console of a running service on this machine. */
 export function openConsoleAt(
   address: ServiceAddress,
   { token, tenant }: { readonly token: string; readonly tenant: string | undefined },
@@ -82,9 +71,10 @@ export function openConsoleAt(
   return { call: (ask) => callRemote(endpoint, ask, tenant) };
 }
 
-function openRemote(
-  { url, token }: { readonly url: string; readonly token: string | undefined },
-  tenant: string | undefined,
+/** Opens the console of any service, for `--url`. Throws CliError for an address or a token that cannot be used. */
+export function openRemoteConsole(
+  url: string,
+  { token, tenant }: { readonly token: string | undefined; readonly tenant: string | undefined },
 ): ConsoleAccess {
   if (!URL.canParse(url) || (new URL(url).protocol !== 'https:' && !isOwnMachineUrl(url))) {
     const hint = 'Write it as https://host; plain http is only for this machine.';
@@ -140,12 +130,8 @@ export const TOKEN_VARIABLE = 'SVC_ADMIN_TOKEN';
 
 /** Makes the error for an operation that the console refused. */
 function refusalError(code: string, message: string): CliError {
-  const isUsage = code === 'INVALID_REQUEST';
-  return new CliError(
-    `${message} (${code})`,
-    HINTS[code] ?? 'See the same command with --help.',
-    isUsage ? 2 : 1,
-  );
+  const hint = HINTS[code] ?? 'See the same command with --help.';
+  return new CliError(`${message} (${code})`, hint, code === 'INVALID_REQUEST' ? 2 : 1);
 }
 
 const HINTS: Readonly<Record<string, string>> = {

@@ -8,7 +8,7 @@ import {
   TABLES_BEHIND,
 } from '../adapters/service-store/move-source.ts';
 import { asRecord, parseJson } from '../../../src/core/bytes/json-fields.ts';
-import { type PublicJwk, verifyObject } from '../core/jws.ts';
+import { verifyObject } from '../core/jws.ts';
 import { CliError } from '../../../src/cli/cli-error.ts';
 
 export interface MoveFacts {
@@ -107,9 +107,8 @@ async function checkRecords(source: MoveSource, target: MoveTarget): Promise<num
 }
 
 async function checkReceipts(source: MoveSource, target: MoveTarget) {
-  const keys = [...source.rowsOf('signing_keys')].flat().map(({ kid, x }): Key => {
-    return { kid: String(kid), x: String(x) };
-  });
+  const rowsOfKeys = [...source.rowsOf('signing_keys')].flat();
+  const keys = rowsOfKeys.map(({ kid, x }) => ({ kid: String(kid), x: String(x) }));
   let [receipts, unsigned] = [0, 0];
   for (const rows of source.rowsOf('receipts')) {
     const held = await target.receipts(rows);
@@ -122,8 +121,6 @@ async function checkReceipts(source: MoveSource, target: MoveTarget) {
   }
   return { receipts, unsigned };
 }
-
-type Key = Pick<PublicJwk, 'kid' | 'x'>;
 
 async function checkCounts(source: MoveSource, target: MoveTarget): Promise<void> {
   for (const table of MOVED_TABLES) {

@@ -71,7 +71,7 @@ function optionsOf({ folder, store, signer, report }: ReceiptNeeds) {
 
 const REDIS_PORT = 6379;
 
-export interface OpenedLimiter {
+interface OpenedLimiter {
   readonly limiter: Limiter;
   /** The place where limits are counted, without a password: see `placeOf`. Undefined means in this process. */
   readonly place: string | undefined;
@@ -106,10 +106,7 @@ function placeOf(text: string): string {
 }
 
 /** Returns where limits are counted, and whether the limiter answers. */
-export async function lookAtLimiter(place: ServicePlace): Promise<{
-  readonly where: 'Redis' | 'its own process';
-  readonly isThere: boolean;
-}> {
+export async function lookAtLimiter(place: ServicePlace) {
   const limits = await openLimiter(place, () => undefined);
   const isThere = await limits.limiter.ping().then(
     () => true,

@@ -94,14 +94,14 @@ function wrongAddress({ kind, hint }: Server, origin: string): CliError {
   return new CliError(`${origin} is not an address of ${kind}.`, hint);
 }
 
-export interface ServerStoreOptions {
-  readonly spaceBytesMax?: number;
+interface ServerStoreOptions {
+  readonly spaceBytesMax?: number | undefined;
   readonly report?: (line: string) => void;
 }
 
 export async function openServerStore(
   { address, trustsFailover, migrates }: DatabaseServer,
-  options: ServerStoreOptions = {},
+  options: { readonly spaceBytesMax?: number; readonly report?: (line: string) => void } = {},
 ): Promise<ServiceStore> {
   const { openPostgresStore } =
     await import('../adapters/postgres-store/postgres-service-store.ts');
@@ -143,10 +143,7 @@ export async function openStoreOfService(
 /** Opens the store for a process that serves. The process holds the folder's lock until the store is closed. */
 export async function openServingStore(
   place: ServicePlace,
-  {
-    spaceBytesMax,
-    report = () => undefined,
-  }: { readonly spaceBytesMax?: number | undefined; readonly report?: (line: string) => void } = {},
+  { spaceBytesMax, report = () => undefined }: ServerStoreOptions = {},
 ): Promise<ServiceStore> {
   const bounds = spaceBytesMax === undefined ? {} : { spaceBytesMax };
   const { folder } = place;

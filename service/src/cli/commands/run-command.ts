@@ -44,12 +44,12 @@ export async function runCommand(call: CommandCall, context: CommandContext): Pr
   if (problem !== undefined) throw usage(problem);
   const values = await valuesOf(row, options, context);
   if (row.nothing !== undefined && Object.keys(values).length === 0) throw usage(row.nothing);
-  const sent = { ...namedIn(row, argument), ...(row.ask?.(values) ?? values) };
+  const named = row.argument?.to === undefined ? {} : { [row.argument.to]: argument };
+  const sent = { ...named, ...(row.ask?.(values) ?? values) };
   const access = row.byService === true ? withRunningConsole : withConsole;
-  const { answer, rows } = await access(options, context, (console) => ask(console, call, sent));
-  const asJson = options.json === true;
-  if (row.list !== undefined) printList(rows, { list: row.list, answer, asJson }, context);
-  return printAnswer(answer, { row, sent, argument, asJson }, context);
+  const answered = await access(options, context, (console) => ask(console, call, sent));
+  if (row.list !== undefined) printList(answered, row.list, options, context);
+  return printAnswer(answered.answer, call, sent, context);
 }
 
 function argumentProblem({ argument: row }: CommandRow, argument: string): Problem | undefined {
@@ -58,10 +58,6 @@ function argumentProblem({ argument: row }: CommandRow, argument: string): Probl
 
 function usage([problem, hint]: Problem): CliError {
   return new CliError(problem, hint, 2);
-}
-
-function namedIn({ argument }: CommandRow, text: string): Fields {
-  return argument?.to === undefined ? {} : { [argument.to]: text };
 }
 
 /** Returns the options' values by their members in the call. Throws CliError. */
@@ -140,13 +136,10 @@ function matching(
   words: string,
 ): readonly Fields[] {
   const wanted = words.toLowerCase();
-  return rows.filter((row) =>
-    members
-      .map((member) => asText(row[member]))
-      .join(' ')
-      .toLowerCase()
-      .includes(wanted),
-  );
+  return rows.filter((row) => {
+    const text = members.map((member) => asText(row[member])).join(' ');
+    return text.toLowerCase().includes(wanted);
+  });
 }
 
 async function findProvider(console: Calls, name: string): Promise<Fields> {
@@ -201,20 +194,15 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : typeof value === 'number' ? String(value) : '';
 }
 
-interface ListPrinted {
-  readonly list: ListRow;
-  readonly answer: Fields;
-  readonly asJson: boolean;
-}
-
 const LINE_CHARS_MAX = 160;
 
 function printList(
-  rows: readonly Fields[],
-  { list, answer, asJson }: ListPrinted,
+  { answer, rows }: Answered,
+  list: ListRow,
+  { json }: ConsoleOptions,
   { terminal }: CommandContext,
 ): void {
-  if (asJson) {
+  if (json === true) {
     terminal.json(list.member === undefined ? rows : answer);
     return;
   }
@@ -244,16 +232,10 @@ function cellOf(column: Column, row: Fields): string | undefined {
   return SAY.line(row[member], charsMax === undefined ? CELL_CHARS_MAX : Number(charsMax));
 }
 
-interface AnswerPrinted {
-  readonly row: CommandRow;
-  readonly sent: Fields;
-  readonly argument: string;
-  readonly asJson: boolean;
-}
-
 function printAnswer(
   answer: Fields,
-  { row, sent, argument, asJson }: AnswerPrinted,
+  { row, argument, options }: CommandCall,
+  sent: Fields,
   { terminal }: CommandContext,
 ): ExitCode {
   const { list, prints, note: own = [] } = row;
@@ -261,7 +243,7 @@ function printAnswer(
   const { lines = [], note = own, warnings = [], isFailure = false, problem } = shown;
   const all = prints === undefined ? lines : [asText(answer[prints]), ...lines];
   const isWords = all.length > 0 || note.length > 0 || row.shows !== undefined;
-  const isJson = list === undefined && (asJson || !isWords);
+  const isJson = list === undefined && (options.json === true || !isWords);
   if (isJson && Object.keys(answer).length > 0) terminal.json(answer);
   if (!isJson) for (const line of all) terminal.out(line);
   for (const line of typeof note === 'string' ? [note] : note) terminal.note(line);

@@ -4,16 +4,23 @@ import { asList, asRecord, type Fields } from '../../../../src/core/bytes/json-f
 import { MemoryError } from '../../../../src/core/errors.ts';
 import { serviceFolder } from '../../adapters/service-store/service-files.ts';
 import type { ServiceStore } from '../../ports/service-store.ts';
-import { type ConsoleAccess, openConsole, TOKEN_VARIABLE } from '../compose-console.ts';
+import {
+  type ConsoleAccess,
+  openLocalConsole,
+  openRemoteConsole,
+  TOKEN_VARIABLE,
+} from '../compose-console.ts';
 import { openStoreOfService, type ServicePlace } from '../compose-store.ts';
 
 /** Helpers that the commands of `svc-service` share. */
 
-export interface FolderOption {
+/** The options that most commands have. */
+export interface CommonOptions {
   readonly folder?: string;
+  readonly json?: boolean;
 }
 
-export function folderOf({ folder }: FolderOption, { environment }: CommandContext): string {
+export function folderOf({ folder }: CommonOptions, { environment }: CommandContext): string {
   return serviceFolder(environment, folder);
 }
 
@@ -42,10 +49,9 @@ export function storeError(error: unknown): unknown {
 
 export type { ConsoleAccess } from '../compose-console.ts';
 
-export interface ConsoleOptions extends FolderOption {
+export interface ConsoleOptions extends CommonOptions {
   readonly url?: string;
   readonly tenant?: string;
-  readonly json?: boolean;
 }
 
 /** Opens the console for one command: of the service in the folder, or with `--url` of a service over HTTP. */
@@ -55,13 +61,11 @@ export async function withConsole<Result>(
   work: (console: ConsoleAccess) => Promise<Result>,
 ): Promise<Result> {
   const { tenant, url } = options;
-  const access = await openConsole({
-    tenant,
-    place:
-      url === undefined
-        ? { folder: folderOf(options, context), environment: context.environment }
-        : { url, token: context.environment[TOKEN_VARIABLE] },
-  });
+  const { environment } = context;
+  const access =
+    url === undefined
+      ? await openLocalConsole({ folder: folderOf(options, context), environment }, tenant)
+      : openRemoteConsole(url, { token: environment[TOKEN_VARIABLE], tenant });
   try {
     return await work(access);
   } catch (error) {

@@ -15,23 +15,15 @@ import {
   serviceSettings,
   writeSettings,
 } from '../compose-store.ts';
-import { folderOf, type FolderOption, storeError } from './service-context.ts';
+import { type CommonOptions, folderOf, storeError } from './service-context.ts';
 
 /** Runs `svc-service backup`, `restore`, `migrate` and `move`, for a service's whole database. */
-
-interface BackupOptions extends FolderOption {
-  readonly json?: boolean;
-}
-
-interface RestoreOptions extends BackupOptions {
-  readonly yes?: boolean;
-}
 
 export async function backUp({
   args: [file = ''],
   options,
   context,
-}: Call<BackupOptions>): Promise<void> {
+}: Call<CommonOptions>): Promise<void> {
   const { terminal, environment } = context;
   const folder = folderOf(options, context);
   const dump =
@@ -48,19 +40,16 @@ export async function restore({
   args: [file = ''],
   options,
   context,
-}: Call<RestoreOptions>): Promise<void> {
+}: Call<CommonOptions & { readonly yes?: boolean }>): Promise<void> {
   const { terminal, environment } = context;
   const folder = folderOf(options, context);
   const hint =
     'Use pg_restore with the file of pg_dump; a new epoch begins by itself. After a raw copy, run: svc-service migrate --new-epoch';
   await refuseForServer({ folder, environment }, hint);
   if (options.yes !== true) {
+    const message = `The backup replaces the database in ${folder}, which svc keeps under another name.`;
     const yes = `To restore, run: svc-service restore ${resolve(file)} --yes`;
-    throw new CliError(
-      `The backup replaces the database in ${folder}, which svc keeps under another name.`,
-      yes,
-      2,
-    );
+    throw new CliError(message, yes, 2);
   }
   await prepareServiceFolder(folder);
   const facts = await restoreService(folder, file, Date.now());
@@ -80,10 +69,9 @@ export async function restore({
   }
 }
 
-interface ServiceMigrateOptions extends FolderOption {
+interface ServiceMigrateOptions extends CommonOptions {
   readonly plan?: boolean;
   readonly newEpoch?: boolean;
-  readonly json?: boolean;
 }
 
 /** Runs `svc-service migrate`: updates the tables of a service on PostgreSQL to this version. */
@@ -122,9 +110,8 @@ function sentenceOf(numbers: readonly number[], isPlan: boolean): string {
   return isPlan ? `Migrations to apply: ${list}.` : `Applied migrations: ${list}.`;
 }
 
-export interface MoveOptions extends FolderOption {
+export interface MoveOptions extends CommonOptions {
   readonly to: string;
-  readonly json?: boolean;
 }
 
 /** Runs `svc-service move`: copies a service from a file to PostgreSQL, and verifies the copy. */

@@ -6,7 +6,7 @@ import { CliError, type ExitCode } from '../../../../src/cli/cli-error.ts';
 import type { Call, CommandContext } from '../../../../src/cli/context.ts';
 import { reportChecks, type Check } from '../../../../src/cli/doctor/checks.ts';
 import { count } from '../../../../src/cli/listing.ts';
-import { asRecord, asText } from '../../../../src/core/bytes/json-fields.ts';
+import { asList, asRecord, asText } from '../../../../src/core/bytes/json-fields.ts';
 import { MemoryError } from '../../../../src/core/errors.ts';
 import { shellQuote } from '../../../../src/core/foreign/shell-quote.ts';
 import { isoTime } from '../../../../src/core/memory/times.ts';
@@ -35,19 +35,15 @@ import {
   serviceSettings,
 } from '../compose-store.ts';
 import {
+  type CommonOptions,
   DOCTOR_HINT,
   folderOf,
-  type FolderOption,
   withConsole,
   withServiceStore,
 } from './service-context.ts';
 import { findService } from './service-status.ts';
 
 /** Runs `svc-service doctor`: checks a service, and prints a fix for each problem. */
-
-interface ServiceDoctorOptions extends FolderOption {
-  readonly json?: boolean;
-}
 
 const DAY_MS = 24 * 3600 * 1000;
 /** Doctor warns about a certificate that expires within this many days: time to renew it by hand. */
@@ -57,10 +53,7 @@ const FREE_BYTES_MIN = 1024 ** 3;
 /** How far in the future the newest record may be. The clocks of two machines differ a little. */
 const CLOCK_SLACK_MS = 60_000;
 
-export async function serviceDoctor({
-  options,
-  context,
-}: Call<ServiceDoctorOptions>): Promise<ExitCode> {
+export async function serviceDoctor({ options, context }: Call<CommonOptions>): Promise<ExitCode> {
   const folder = folderOf(options, context);
   const checks = await runChecks(folder, context);
   const facts = { folder, version: VERSION };
@@ -138,9 +131,9 @@ async function checkVault(folder: string, context: CommandContext): Promise<Chec
       const fix = 'Restore the key to the place that "vault" in service.json names.';
       return { level: 'problem', subject, found: problem, fix };
     }
-    const active = (Array.isArray(keys) ? keys.map(asRecord) : []).find(
-      ({ state }) => state === 'active',
-    );
+    const active = asList(keys)
+      .map(asRecord)
+      .find(({ state }) => state === 'active');
     if (active !== undefined) {
       const secrets = count(Number(active['secrets']), 'secret');
       const found = `${asText(active['key_id'])} fits and encrypts ${secrets}`;
@@ -164,34 +157,18 @@ function checkReceipts(folder: string, running: object | undefined): Check {
     const fix = 'Check the messages of svc-service start about the store and the signing key.';
     return { level: 'problem', subject, found, fix };
   }
-  if (running === undefined && nodes > 0) {
-    const found =
-      nodes === 1
-        ? 'receipts of a dead process are waiting'
-        : `receipts of ${nodes} dead processes are waiting`;
-    return {
-      level: 'warning',
-      subject,
-      found,
-      fix: 'svc-service receipts recover, or svc-service start',
-    };
-  }
-  return {
-    level: 'ok',
-    subject,
-    found: running === undefined ? 'none are waiting' : 'all are stored',
-  };
+  if (running !== undefined) return { level: 'ok', subject, found: 'all are stored' };
+  if (nodes === 0) return { level: 'ok', subject, found: 'none are waiting' };
+  const found = `receipts of ${nodes === 1 ? 'a dead process' : `${nodes} dead processes`} are waiting`;
+  const fix = 'svc-service receipts recover, or svc-service start';
+  return { level: 'warning', subject, found, fix };
 }
 
 function checkKeys(keys: number): Check {
-  if (keys > 0) return { level: 'ok', subject: 'Keys', found: `${keys} not revoked` };
-  const fix = 'svc-service keys create --name NAME';
-  return {
-    level: 'warning',
-    subject: 'Keys',
-    found: 'there is no key, so nobody can use the service',
-    fix,
-  };
+  const subject = 'Keys';
+  if (keys > 0) return { level: 'ok', subject, found: `${keys} not revoked` };
+  const found = 'there is no key, so nobody can use the service';
+  return { level: 'warning', subject, found, fix: 'svc-service keys create --name NAME' };
 }
 
 function checkClock(newestAt: number): Check {

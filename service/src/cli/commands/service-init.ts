@@ -20,9 +20,9 @@ import {
 import { makeMasterKeyFile, newMasterKeyId } from '../../adapters/vault/master-keys.ts';
 import { openStoreOfService, serviceSettings, writeSettings } from '../compose-store.ts';
 import {
+  type CommonOptions,
   type ConsoleOptions,
   folderOf,
-  type FolderOption,
   storeError,
   withConsole,
 } from './service-context.ts';
@@ -32,9 +32,7 @@ import {
  * to the settings.
  */
 
-interface ServiceInitOptions extends FolderOption, RawServiceFlags {
-  readonly json?: boolean;
-}
+type ServiceInitOptions = CommonOptions & RawServiceFlags;
 
 export async function initService({ options, context }: Call<ServiceInitOptions>): Promise<void> {
   const { terminal } = context;

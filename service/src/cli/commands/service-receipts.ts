@@ -14,20 +14,20 @@ import {
   type Fields,
   parseJson,
 } from '../../../../src/core/bytes/json-fields.ts';
-import { isoDay } from '../../../../src/core/memory/times.ts';
+import { isoDay, isoTime } from '../../../../src/core/memory/times.ts';
 import { publicJwk } from '../../core/jws.ts';
 import { type AuditResult, ReceiptAudit } from '../../core/receipt-audit.ts';
 import { DEFAULT_TENANT, SERVICE_TENANT } from '../../core/tenants.ts';
-import type { ServiceStore } from '../../ports/service-store.ts';
+import type { TenantStore } from '../../ports/service-store.ts';
 import { timeOptions } from '../../server/console/operation.ts';
 import { underLease } from '../../server/leases.ts';
 import { dropOld, RECEIPTS_LEASE } from '../../server/jobs.ts';
 import { recoverIn } from '../compose-parts.ts';
 import {
+  type CommonOptions,
   type ConsoleAccess,
   type ConsoleOptions,
   folderOf,
-  type FolderOption,
   listAll,
   pagesOf,
   storeError,
@@ -219,11 +219,7 @@ function unreadable(file: string): CliError {
   return new CliError(`${file} cannot be read.`, hint, 2);
 }
 
-interface RecoverOptions extends FolderOption {
-  readonly json?: boolean;
-}
-
-export async function recoverCommand({ options, context }: Call<RecoverOptions>): Promise<void> {
+export async function recoverCommand({ options, context }: Call<CommonOptions>): Promise<void> {
   const { terminal, environment } = context;
   const found = await recoverIn(folderOf(options, context), environment).catch((error: unknown) => {
     throw storeError(error);
@@ -258,22 +254,22 @@ export async function archiveReceipts({
   const before = firstKeptDay(options.olderThan);
   const tenant = options.tenant ?? DEFAULT_TENANT;
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const days = await withConsole(options, context, async (console) => {
+  const place = { folder: folderOf(options, context), environment: context.environment };
+  const done = await withConsole(options, context, async (console) => {
     const query = { to: before, group_by: 'day', from: '2000-01-01' };
     const usage = await console.call({ method: 'GET', path: 'usage', query });
-    const all = asList(usage['data']).map((row) => asText(asRecord(row)['day']));
-    return all.filter((day) => day < before);
-  });
-  const place = { folder: folderOf(options, context), environment: context.environment };
-  const done = await withServiceStore(place, (store) => {
-    const needs = { store: store.of(SERVICE_TENANT), randomBytes };
-    return underLease(needs, RECEIPTS_LEASE, async () => {
-      let receipts = 0;
-      for (const day of days) {
-        // oxlint-disable-next-line no-await-in-loop -- One day after the other.
-        receipts += await archiveDay(folder, { day, tenant, store }, { options, context });
-      }
-      return receipts;
+    const days = asList(usage['data']).map((row) => asText(asRecord(row)['day']));
+    return withServiceStore(place, (store) => {
+      const needs = { store: store.of(SERVICE_TENANT), randomBytes };
+      return underLease(needs, RECEIPTS_LEASE, async () => {
+        let receipts = 0;
+        for (const day of days.filter((one) => one < before)) {
+          const path = join(folder, `receipts-${tenant}-${day}.ndjson.gz`);
+          // oxlint-disable-next-line no-await-in-loop -- One day after the other.
+          receipts += await archiveDay(console, day, path, store.of(tenant));
+        }
+        return receipts;
+      });
     });
   });
   if (done === undefined) {
@@ -285,29 +281,21 @@ export async function archiveReceipts({
   context.terminal.note(`${count(archived, 'receipt')} archived in ${folder}.`);
 }
 
-interface OneDay {
-  readonly day: string;
-  readonly tenant: string;
-  readonly store: ServiceStore;
-}
-
+/** Writes the receipts of a day to a file, and deletes them from the store. Returns how many it deleted. */
 async function archiveDay(
-  folder: string,
-  { day, tenant, store }: OneDay,
-  { options, context }: Pick<Call<ArchiveOptions>, 'options' | 'context'>,
+  console: ConsoleAccess,
+  day: string,
+  path: string,
+  store: TenantStore,
 ): Promise<number> {
   const from = Date.parse(day);
   const to = from + DAY_MS;
-  const filter = { from: new Date(from).toISOString(), to: new Date(to).toISOString() };
-  const path = join(folder, `receipts-${tenant}-${day}.ndjson.gz`);
-  const lines = await withConsole(options, context, async (console) => {
-    const parts: string[] = [];
-    for await (const page of receiptPages(console, filter)) parts.push(linesOf(page));
-    return parts.join('');
-  });
+  const filter = { from: isoTime(from), to: isoTime(to) };
+  let lines = '';
+  for await (const page of receiptPages(console, filter)) lines += linesOf(page);
   if (lines === '') return 0;
   await writeWhole(path, lines);
-  return dropOld(store.of(tenant), to);
+  return dropOld(store, to);
 }
 
 /** Writes and syncs a compressed file. If the file exists with the same text, an earlier run wrote it. */

@@ -18,10 +18,10 @@ import type { CallRow } from '../../server/parts.ts';
 import type { TlsMaterial } from '../../server/server.ts';
 import { urlOf, lineForm, clockText } from '../../../../src/cli/listing.ts';
 import { CliError, type ExitCode, reportError } from '../../../../src/cli/cli-error.ts';
-import type { RunningService, startService } from '../compose-service.ts';
-import type { CommandContext } from '../../../../src/cli/context.ts';
-import { listenError, type SignalSource, waitForStop } from '../../../../src/cli/proxy/listener.ts';
-import { folderOf, type FolderOption, storeError } from './service-context.ts';
+import { type RunningService, startService } from '../compose-service.ts';
+import type { Call } from '../../../../src/cli/context.ts';
+import { listenError, waitForStop } from '../../../../src/cli/proxy/listener.ts';
+import { type CommonOptions, folderOf, storeError } from './service-context.ts';
 import { serviceSettings } from '../compose-store.ts';
 import { heldText } from './service-status.ts';
 import { type RawServiceFlags, serviceFlags, withMigrations } from './service-init.ts';
@@ -29,18 +29,10 @@ import type { Terminal } from '../../../../src/cli/terminal.ts';
 
 /** Runs `svc-service start`: reads the settings and serves until it is stopped. */
 
-export interface ServiceStartOptions extends FolderOption, RawServiceFlags {
-  readonly json?: boolean;
+export interface ServiceStartOptions extends CommonOptions, RawServiceFlags {
   readonly quiet?: boolean;
   /** 'text', 'json' or 'off'; 'text' is the default. */
   readonly log?: string;
-}
-
-export interface ServiceStartParts {
-  readonly startService: typeof startService;
-  readonly signals: SignalSource;
-  /** Registers a listener that is called when the certificate should be read again. */
-  readonly onReload: (listener: () => void) => void;
 }
 
 const ADDRESS_WORDS = {
@@ -49,11 +41,10 @@ const ADDRESS_WORDS = {
   usualPort: SERVICE_PORT,
 } as const;
 
-export async function startServiceCommand(
-  options: ServiceStartOptions,
-  context: CommandContext,
-  parts: ServiceStartParts,
-): Promise<ExitCode> {
+export async function startServiceCommand({
+  options,
+  context,
+}: Call<ServiceStartOptions>): Promise<ExitCode> {
   const { terminal, environment } = context;
   const folder = folderOf(options, context);
   const given = await serviceSettings(folder, serviceFlags(options));
@@ -61,15 +52,14 @@ export async function startServiceCommand(
   const onCall = callPrinter(options, terminal);
   const pepper = await readPepper(folder);
   const tls = await tlsOf(settings, terminal);
-  const service = await parts
-    .startService({ settings, folder, pepper, tls, terminal, environment, onCall })
-    .catch((error: unknown) => {
-      const { host, port } = settings;
-      throw listenError(error, { host, port, ...ADDRESS_WORDS }) ?? storeError(error);
-    });
-  parts.onReload(() => void reload(service, settings, terminal));
+  const starting = { settings, folder, pepper, tls, terminal, environment, onCall };
+  const service = await startService(starting).catch((error: unknown) => {
+    const { host, port } = settings;
+    throw listenError(error, { host, port, ...ADDRESS_WORDS }) ?? storeError(error);
+  });
+  process.on('SIGHUP', () => void reload(service, settings, terminal));
   // Listen for signals before printing the address: a program that reads it may stop the service at once.
-  const stopped = waitForStop(service, parts.signals, terminal);
+  const stopped = waitForStop(service, process, terminal);
   const { host, port } = service;
   const url = urlOf({ host, port }, tls === undefined ? 'http' : 'https');
   try {

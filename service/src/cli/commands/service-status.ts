@@ -12,14 +12,15 @@ import { probeService } from '../../adapters/network/console-client.ts';
 import { DRAIN_MS } from '../../core/settings.ts';
 import type { ServerFacts, ServiceStoreHealth } from '../../ports/service-store.ts';
 import { inspectDatabase, lockServiceFolder, serverOf, serviceSettings } from '../compose-store.ts';
-import { folderOf, type FolderOption, withConsole, withServiceStore } from './service-context.ts';
+import {
+  type CommonOptions,
+  type ConsoleOptions,
+  folderOf,
+  withConsole,
+  withServiceStore,
+} from './service-context.ts';
 
 /** Runs `svc-service status`, which shows whether the service is ready and what it stores, and `svc-service stop`. */
-
-interface ServiceStatusOptions extends FolderOption {
-  readonly json?: boolean;
-  readonly url?: string;
-}
 
 export interface RunningServiceFacts {
   readonly pid: number;
@@ -32,10 +33,7 @@ export interface RunningServiceFacts {
 }
 
 /** Shows the service's state. Returns exit code 0 if it runs and is ready, else 1. */
-export async function serviceStatus({
-  options,
-  context,
-}: Call<ServiceStatusOptions>): Promise<ExitCode> {
+export async function serviceStatus({ options, context }: Call<ConsoleOptions>): Promise<ExitCode> {
   const { terminal, environment } = context;
   if (options.url !== undefined) return statusElsewhere(options, context);
   const folder = folderOf(options, context);
@@ -57,7 +55,7 @@ export async function serviceStatus({
 
 /** Shows the status of a service on another machine. Returns exit code 0 if all its parts work, else 1. */
 async function statusElsewhere(
-  options: ServiceStatusOptions,
+  options: ConsoleOptions,
   context: CommandContext,
 ): Promise<ExitCode> {
   const { terminal } = context;
@@ -72,16 +70,7 @@ async function statusElsewhere(
     const state = problems.length === 0 ? 'ready' : 'not ready';
     terminal.out(`${options.url ?? ''}  ${state}, svc ${asText(status['version'])}`);
     for (const problem of problems) terminal.out(oneLine(problem, 160));
-    const held = (name: string): number => Number(status[name]);
-    terminal.out(
-      heldText({
-        tenants: held('tenants'),
-        providers: held('providers'),
-        spaces: held('spaces'),
-        records: held('records'),
-        keys: held('keys'),
-      }),
-    );
+    terminal.out(heldText(status));
   }
   return problems.length === 0 ? 0 : 1;
 }
@@ -129,17 +118,16 @@ function serverLine({ version, host, standbys }: ServerFacts): string {
   return `PostgreSQL ${version} on ${host}, ${behind}`;
 }
 
+/** The counts of a store, each with the number from which it is shown. */
+const SHOWN_FROM = { tenant: 2, provider: 1, space: 0, record: 0, key: 0 };
+
 /** Writes the counts of a service's store in words. */
-export function heldText(
-  held: Pick<ServiceStoreHealth, 'tenants' | 'providers' | 'spaces' | 'records' | 'keys'>,
-): string {
-  return [
-    ...(held.tenants > 1 ? [count(held.tenants, 'tenant')] : []),
-    ...(held.providers > 0 ? [count(held.providers, 'provider')] : []),
-    count(held.spaces, 'space'),
-    count(held.records, 'record'),
-    count(held.keys, 'key'),
-  ].join(', ');
+export function heldText(held: object): string {
+  const counts = asRecord(held);
+  const shown = Object.entries(SHOWN_FROM).filter(
+    ([of, least]) => Number(counts[`${of}s`]) >= least,
+  );
+  return shown.map(([of]) => count(Number(counts[`${of}s`]), of)).join(', ');
 }
 
 /**
@@ -152,7 +140,7 @@ const POLL_MS = 25;
  * Runs `svc-service stop`: ends the service on this folder once its open calls have finished. A process gets a
  * signal only while the folder is locked and the address in the run file answers.
  */
-export async function stopService({ options, context }: Call<FolderOption>): Promise<ExitCode> {
+export async function stopService({ options, context }: Call<CommonOptions>): Promise<ExitCode> {
   const { terminal } = context;
   const folder = folderOf(options, context);
   const { drainMs = DRAIN_MS } = await serviceSettings(folder);

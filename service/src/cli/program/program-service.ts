@@ -69,17 +69,9 @@ const START: CliCommand = {
   examples: ['svc-service start', 'svc-service start --port 9443 --log json'],
   more: `Flags apply to this run; service.json in the folder holds the permanent settings. SIGHUP makes the
 service read the certificate again, and SIGTERM lets open calls finish. The log never contains texts or keys.`,
-  async run({ options, context }: Call<ServiceStartOptions>) {
-    const { startServiceCommand } = await import('../commands/service-start.ts');
-    const { startService } = await import('../compose-service.ts');
-    const parts = { startService, signals: process, onReload: onHangUp };
-    return startServiceCommand(options, context, parts);
-  },
+  run: async (call: Call<ServiceStartOptions>) =>
+    (await import('../commands/service-start.ts')).startServiceCommand(call),
 };
-
-function onHangUp(listener: () => void): void {
-  process.on('SIGHUP', listener);
-}
 
 const STATUS: CliCommand = {
   name: 'status',
