@@ -26,18 +26,23 @@ async function open(): Promise<Opened> {
   return { home, folder, run };
 }
 
-/** What a process leaves that is killed while a request runs: three receipts of which one is open. */
-function leaveReceipts(folder: string, node: string, at = Date.now()): readonly string[] {
+/** What a process leaves that is killed while requests run: receipts, of which all but the first and third are open. */
+function leaveReceipts(
+  folder: string,
+  node: string,
+  at = Date.now(),
+  { receipts = 3, apartMs = 1 } = {},
+): readonly string[] {
   const store = rememberingStore();
   store.isAway = true;
   const { sign } = testSigner();
   const report = (): void => undefined;
   const options = { folder, node, version: '0.1.2', store, sign, now: Date.now, report };
   const journal = new ReceiptJournal(options);
-  const openings = [0, 1, 2].map((number) => openingOf({ at: at + number }));
-  const [first, second, third] = openings.map((opening) => journal.open(opening));
+  const times = Array.from({ length: receipts }, (_, number) => at + number * apartMs);
+  const openings = times.map((time) => openingOf({ at: time }));
+  const [first, , third] = openings.map((opening) => journal.open(opening));
   first?.close(closingOf());
-  void second;
   third?.close(closingOf({ status: 'upstream_error', httpStatus: 529 }));
   return openings.map(({ receiptId }) => receiptId);
 }
@@ -130,6 +135,16 @@ test('old receipts move to files, one a day, and a killed run goes on', async ()
   const again = await run('receipts', 'archive', into, '--older-than', '2d', '--json');
   expect(JSON.parse(again.stdout)).toMatchObject({ receipts: 0 });
   expect((await run('receipts', 'archive', into, '--older-than', 'soon')).code).toBe(2);
+}, 240_000);
+
+test('an archive has the receipts of all old days, also of more than a page of usage has', async () => {
+  const { home, folder, run } = await open();
+  leaveReceipts(folder, 'node_0e', Date.now() - 110 * DAY, { receipts: 104, apartMs: DAY });
+  await run('receipts', 'recover');
+  const into = join(home, 'archive');
+  const archived = await run('receipts', 'archive', into, '--older-than', '2d', '--json');
+  expect(JSON.parse(archived.stdout)).toMatchObject({ receipts: 104 });
+  expect(readdirSync(into)).toHaveLength(104);
 }, 240_000);
 
 test('usage, account defaults, sources and purges of a tenant', async () => {

@@ -257,8 +257,7 @@ export async function archiveReceipts({
   const place = { folder: folderOf(options, context), environment: context.environment };
   const done = await withConsole(options, context, async (console) => {
     const query = { to: before, group_by: 'day', from: '2000-01-01' };
-    const usage = await console.call({ method: 'GET', path: 'usage', query });
-    const days = asList(usage['data']).map((row) => asText(asRecord(row)['day']));
+    const days = (await listAll(console, 'usage', query)).map(({ day }) => asText(day));
     return withServiceStore(place, (store) => {
       const needs = { store: store.of(SERVICE_TENANT), randomBytes };
       return underLease(needs, RECEIPTS_LEASE, async () => {
