@@ -368,34 +368,33 @@ const CHANGES_KEPT_MAX = 10_000;
 
 /** Returns the fact that nodes must drop from their caches; undefined if no node caches it. */
 function factOf(tenant: string, change: Change): ChangedFact | undefined {
+  const fact = (kind: ChangedFact['kind'], id: string, owner = tenant) => {
+    return { tenant: owner, kind, id };
+  };
   switch (change.what) {
     case 'key.add':
-      return { tenant, kind: 'key', id: change.key.keyId };
+      return fact('key', change.key.keyId);
     case 'key.rotate':
     case 'key.revoke':
-      return { tenant, kind: 'key', id: change.keyId };
+      return fact('key', change.keyId);
     case 'provider.put':
-      return { tenant, kind: 'provider', id: change.provider.providerId };
+      return fact('provider', change.provider.providerId);
     case 'provider.remove':
-      return { tenant, kind: 'provider', id: change.providerId };
+      return fact('provider', change.providerId);
     case 'settings.put':
-      return { tenant, kind: 'settings', id: tenant };
+      return fact('settings', tenant);
     case 'tenant.add':
-      return { tenant: change.tenant.tenantId, kind: 'tenant', id: change.tenant.tenantId };
+      return fact('tenant', change.tenant.tenantId, change.tenant.tenantId);
     case 'tenant.set':
-      return { tenant: change.tenantId, kind: 'tenant', id: change.tenantId };
+      return fact('tenant', change.tenantId, change.tenantId);
     case 'plan.put':
-      return { tenant, kind: 'plan', id: change.plan.name };
+      return fact('plan', change.plan.name);
     case 'admin.add':
-      return {
-        tenant: change.admin.tenant ?? SERVICE_TENANT,
-        kind: 'admin',
-        id: change.admin.adminId,
-      };
+      return fact('admin', change.admin.adminId, change.admin.tenant ?? SERVICE_TENANT);
     case 'admin.revoke':
-      return { tenant: change.tenant ?? SERVICE_TENANT, kind: 'admin', id: change.adminId };
+      return fact('admin', change.adminId, change.tenant ?? SERVICE_TENANT);
     case 'signing.add':
-      return { tenant, kind: 'signing', id: '' };
+      return fact('signing', '');
     // Nodes cache secrets in plain form, which another master key does not change.
     case 'event':
     case 'master.add':

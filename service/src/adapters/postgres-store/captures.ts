@@ -63,7 +63,7 @@ export async function capture(
     seq: space.seq,
     bytesLeft: place.bytesMax - space.bytes,
   });
-  await Promise.all(new BatchWriter(rows, place, { space, plan, held }).write(batch.now));
+  await Promise.all(writeBatch(rows, place, { space, plan, held }, batch.now));
   const added = plan.records.length;
   const after = { ...state, commit_seq: state.commit_seq + added, records: state.records + added };
   return { state: after, results: plan.results };
@@ -145,153 +145,122 @@ interface Planned {
   readonly held: readonly HeldRow[];
 }
 
-class BatchWriter {
-  readonly #rows: Rows;
-  readonly #place: CapturePlace;
-  readonly #space: LockedSpace;
-  readonly #plan: CapturePlan;
-  readonly #conversations: Map<string, number>;
-  readonly #newConversations: { id: number; key: string }[] = [];
+type Run = (statement: string, ...values: SqlValue[]) => Promise<number>;
 
-  constructor(rows: Rows, place: CapturePlace, { space, plan, held }: Planned) {
-    this.#rows = rows;
-    this.#place = place;
-    this.#space = space;
-    this.#plan = plan;
-    const known = held.filter(({ what }) => what === 'conversation');
-    this.#conversations = new Map(known.map(({ name, id }) => [name, id]));
-  }
+/** Sends the statements of a batch. Each statement sees the rows that earlier ones added. */
+function writeBatch(
+  rows: Rows,
+  place: CapturePlace,
+  planned: Planned,
+  now: number,
+): Promise<number>[] {
+  const { space, plan } = planned;
+  const run: Run = (statement, ...values) => rows.run(statement, place.tenant, space.id, ...values);
+  const added =
+    plan.records.length === 0
+      ? []
+      : [addSources(run, plan), addRecords(run, plan, now), ...addTexts(run, place.keys, planned)];
+  return [...added, ...sayAgain(run, plan)];
+}
 
-  /** Sends the statements. Each statement sees the rows that earlier ones added. */
-  write(now: number): Promise<number>[] {
-    const added =
-      this.#plan.records.length === 0
-        ? []
-        : [this.#addSources(), this.#addRecords(now), ...this.#addTexts()];
-    return [...added, ...this.#sayAgain()];
-  }
+/** Adds the batch's sums to its sources. A source is a session together with the client program. */
+function addSources(run: Run, { records }: CapturePlan): Promise<number> {
+  const sums = sourcesOf(records.map(({ object }) => object));
+  const names = ['session', 'client', 'firstSeen', 'lastSeen', 'records', 'bytes'] as const;
+  return run(INDEX.addSources, ...columnsOf(sums, names));
+}
 
-  #conversationOf(key: string): number {
-    const known = this.#conversations.get(key);
-    if (known !== undefined) return known;
-    const id = this.#space.next_conversation + this.#newConversations.length;
-    this.#conversations.set(key, id);
-    this.#newConversations.push({ id, key });
-    return id;
-  }
+function addRecords(run: Run, { records }: CapturePlan, now: number): Promise<number> {
+  const of = <T>(read: (object: NewObject) => T): T[] => records.map(({ object }) => read(object));
+  return run(
+    INDEX.addRecords,
+    now,
+    of(({ digest }) => digest),
+    of(({ ref }) => ref),
+    of(({ kind }) => kind),
+    of(({ textDigest }) => textDigest ?? null),
+    of(({ textDigest }) => (textDigest === undefined ? null : referenceOf(textDigest))),
+    of(({ session }) => session),
+    of(({ client }) => client),
+    of(({ observedAt }) => observedAt),
+    of(({ position }) => position),
+    of(({ fingerprint }) => fingerprint),
+    of(({ branch }) => branch ?? null),
+    of(({ dialect }) => dialect ?? null),
+    of(({ toolName }) => toolName ?? null),
+    of(({ redactions }) => redactions),
+    records.map(({ seq }) => seq),
+    bytesArray(of(({ bytes }) => bytes)),
+  );
+}
 
-  /** Adds the batch's sums to its sources. A source is a session together with the client program. */
-  #addSources(): Promise<number> {
-    const sums = sourcesOf(this.#plan.records.map(({ object }) => object));
-    const names = ['session', 'client', 'firstSeen', 'lastSeen', 'records', 'bytes'] as const;
-    return this.#run(INDEX.addSources, ...columnsOf(sums, names));
-  }
+function addTexts(run: Run, keys: TenantTermKeys, { space, plan, held }: Planned) {
+  const spoken = plan.records.filter((record) => record.texts.length > 0);
+  const known = held.filter(({ what }) => what === 'conversation');
+  const ids = new Map(known.map(({ name, id }) => [name, id]));
+  const fresh = new Set(
+    spoken.map(({ object }) => threadOf(object)).filter((key) => !ids.has(key)),
+  );
+  const conversations = [...fresh].map((key, at) => ({ id: space.next_conversation + at, key }));
+  for (const { id, key } of conversations) ids.set(key, id);
+  const texts = spoken.flatMap(({ object, texts: own }) => {
+    const conversation = ids.get(threadOf(object)) ?? 0;
+    return own.map((text) => ({ ...text, object, conversation }));
+  });
+  const passages = texts
+    .flatMap((text, at) => passagesOf(text, space.next_text + at))
+    .map((one, at) => ({ ...one, n: space.next_passage + at, words: one.terms.length }));
+  const terms = passages.map((passage) => passage.terms);
+  const grown = run(
+    INDEX.growSpace,
+    plan.records.length,
+    plan.bytes,
+    passages.length,
+    passages.reduce((sum, { words }) => sum + words, 0),
+    texts.length,
+    conversations.length,
+  );
+  if (texts.length === 0) return [grown];
+  return [
+    grown,
+    run(INDEX.addConversations, ...columnsOf(conversations, ['id', 'key'])),
+    run(
+      INDEX.addTexts,
+      texts.map((_, at) => space.next_text + at),
+      texts.map(({ object }) => object.digest),
+      ...columnsOf(texts, ['message', 'digest', 'ref', 'role']),
+      texts.map(({ object }) => object.session),
+      texts.map(({ conversation }) => conversation),
+      texts.map(({ object }) => object.observedAt),
+      texts.map(({ object }) => object.branch ?? null),
+      texts.map(({ object }) => object.source ?? null),
+      texts.map(({ object }) => object.lastFrom ?? null),
+    ),
+    run(INDEX.addPassages, ...columnsOf(passages, PASSAGE_COLUMNS), keys.arrayOf(space.id, terms)),
+  ];
+}
 
-  #addRecords(now: number): Promise<number> {
-    const of = <T>(read: (object: NewObject) => T): T[] =>
-      this.#plan.records.map(({ object }) => read(object));
-    return this.#run(
-      INDEX.addRecords,
-      now,
-      of(({ digest }) => digest),
-      of(({ ref }) => ref),
-      of(({ kind }) => kind),
-      of(({ textDigest }) => textDigest ?? null),
-      of(({ textDigest }) => (textDigest === undefined ? null : referenceOf(textDigest))),
-      of(({ session }) => session),
-      of(({ client }) => client),
-      of(({ observedAt }) => observedAt),
-      of(({ position }) => position),
-      of(({ fingerprint }) => fingerprint),
-      of(({ branch }) => branch ?? null),
-      of(({ dialect }) => dialect ?? null),
-      of(({ toolName }) => toolName ?? null),
-      of(({ redactions }) => redactions),
-      this.#plan.records.map(({ seq }) => seq),
-      bytesArray(of(({ bytes }) => bytes)),
+/**
+ * Updates records that the space had before the batch: sets a newer time, and marks a text as verified if it is
+ * verified in the batch. On SQLite, sayAgain() of src/adapters/store/records.ts does the same.
+ */
+function sayAgain(run: Run, { again }: CapturePlan): Promise<number>[] {
+  const timed = again.filter(({ isTimed }) => isTimed === true);
+  const verified = again.filter(({ source }) => source === undefined);
+  const said: Promise<number>[] = [];
+  if (timed.length > 0) {
+    const texts = newest(timed, ({ textDigest = '' }) => textDigest);
+    const records = newest(timed, ({ digest }) => digest);
+    said.push(
+      run(INDEX.renewTexts, [...texts.keys()], [...texts.values()]),
+      run(INDEX.renewRecords, [...records.keys()], [...records.values()]),
     );
   }
-
-  #addTexts(): Promise<number>[] {
-    const texts = this.#plan.records.flatMap(({ object, texts: own }) =>
-      own.map((text) => ({
-        ...text,
-        object,
-        conversation: this.#conversationOf(threadOf(object)),
-      })),
-    );
-    const { next_text: first, next_passage: firstPassage } = this.#space;
-    const passages = texts
-      .flatMap((text, at) => passagesOf(text, first + at))
-      .map((passage, at) => ({ ...passage, n: firstPassage + at, words: passage.terms.length }));
-    const terms = passages.map((passage) => passage.terms);
-    const keys = this.#place.keys.arrayOf(this.#space.id, terms);
-    const conversations = this.#newConversations;
-    const grown = this.#run(
-      INDEX.growSpace,
-      this.#plan.records.length,
-      this.#plan.bytes,
-      passages.length,
-      passages.reduce((sum, { words }) => sum + words, 0),
-      texts.length,
-      conversations.length,
-    );
-    if (texts.length === 0) return [grown];
-    return [
-      grown,
-      this.#run(INDEX.addConversations, ...columnsOf(conversations, ['id', 'key'])),
-      this.#run(
-        INDEX.addTexts,
-        texts.map((_, at) => first + at),
-        texts.map(({ object }) => object.digest),
-        texts.map(({ message }) => message),
-        texts.map(({ digest }) => digest),
-        texts.map(({ ref }) => ref),
-        texts.map(({ role }) => role),
-        texts.map(({ object }) => object.session),
-        texts.map(({ conversation }) => conversation),
-        texts.map(({ object }) => object.observedAt),
-        texts.map(({ object }) => object.branch ?? null),
-        texts.map(({ object }) => object.source ?? null),
-        texts.map(({ object }) => object.lastFrom ?? null),
-      ),
-      this.#run(INDEX.addPassages, ...columnsOf(passages, PASSAGE_COLUMNS), keys),
-    ];
+  if (verified.length > 0) {
+    const digests = verified.flatMap(({ textDigest }) => textDigest ?? []);
+    said.push(run(INDEX.verifyTexts, digests));
   }
-
-  /**
-   * Updates records that the space had before the batch: sets a newer time, and marks a text as verified if it is
-   * verified in the batch. On SQLite, sayAgain() of src/adapters/store/records.ts does the same.
-   */
-  #sayAgain(): Promise<number>[] {
-    const { again } = this.#plan;
-    const timed = again.filter(({ isTimed }) => isTimed === true);
-    const said: Promise<number>[] = [];
-    if (timed.length > 0) {
-      const times = timed.map(({ observedAt }) => observedAt);
-      const texts = newest(
-        timed.map(({ textDigest = '' }) => textDigest),
-        times,
-      );
-      const records = newest(
-        timed.map(({ digest }) => digest),
-        times,
-      );
-      said.push(
-        this.#run(INDEX.renewTexts, texts.digests, texts.times),
-        this.#run(INDEX.renewRecords, records.digests, records.times),
-      );
-    }
-    const verified = again.flatMap(({ source, textDigest }) =>
-      source === undefined ? (textDigest ?? []) : [],
-    );
-    if (verified.length > 0) said.push(this.#run(INDEX.verifyTexts, verified));
-    return said;
-  }
-
-  #run(statement: string, ...values: SqlValue[]): Promise<number> {
-    return this.#rows.run(statement, this.#place.tenant, this.#space.id, ...values);
-  }
+  return said;
 }
 
 interface PlacedText {
@@ -308,13 +277,14 @@ function passagesOf({ object, role, conversation, passages }: PlacedText, n: num
   return passages.map((one, at) => ({ ...one, text: n, conversation, position: first + at }));
 }
 
-/** Returns each digest once, with its latest time. */
-function newest(digests: readonly string[], times: readonly number[]) {
+/** Returns the latest time of each digest. */
+function newest(objects: readonly NewObject[], digestOf: (object: NewObject) => string) {
   const latest = new Map<string, number>();
-  for (const [at, digest] of digests.entries()) {
-    latest.set(digest, Math.max(latest.get(digest) ?? -Infinity, times[at] ?? -Infinity));
+  for (const object of objects) {
+    const digest = digestOf(object);
+    latest.set(digest, Math.max(latest.get(digest) ?? -Infinity, object.observedAt));
   }
-  return { digests: [...latest.keys()], times: [...latest.values()] };
+  return latest;
 }
 
 /** Sums over the records of a batch that came from one session and client. */
