@@ -26,13 +26,9 @@ export const CLIENT_COMMANDS: readonly CliCommand[] = [
       'svc print-config claude --service https://svc.example.com:8766',
     ],
     async run({ options, context }: Call<ClaudeOptions>) {
-      if (options.service !== undefined) {
-        const { printServiceClaude } = await import('../clients/print-config.ts');
-        printServiceClaude(options.service, options, context);
-        return;
-      }
-      const { printClaudeConfig } = await import('../clients/print-config.ts');
-      await printClaudeConfig(options, context);
+      const { printClaudeConfig, printServiceClaude } = await import('../clients/print-config.ts');
+      if (options.service === undefined) await printClaudeConfig(options, context);
+      else printServiceClaude(options.service, options, context);
     },
   },
   {
@@ -49,14 +45,14 @@ export const CLIENT_COMMANDS: readonly CliCommand[] = [
       'svc print-config codex --service https://svc.example.com:8766',
     ],
     async run({ options, context }: Call<CodexOptions>) {
-      if (options.service !== undefined) {
-        const { printServiceCodex, refuseLocalFlags } = await import('../clients/print-config.ts');
-        refuseLocalFlags(options, ['authCommand', 'openaiName']);
-        printServiceCodex(options.service, options, context);
+      const { printCodexConfig, printServiceCodex, refuseLocalFlags } =
+        await import('../clients/print-config.ts');
+      if (options.service === undefined) {
+        await printCodexConfig(options, context);
         return;
       }
-      const { printCodexConfig } = await import('../clients/print-config.ts');
-      await printCodexConfig(options, context);
+      refuseLocalFlags(options, ['authCommand', 'openaiName']);
+      printServiceCodex(options.service, options, context);
     },
   },
   { name: 'config', description: 'Read the configuration' },

@@ -2,7 +2,8 @@ import { readConfigFile } from '../../adapters/files/config-file.ts';
 import { configFolder } from '../../adapters/files/own-folders.ts';
 import { namesOf } from '../memory/named.ts';
 import { readLog } from '../store.ts';
-import { asList, asRecord, asText } from '../../core/bytes/json-fields.ts';
+import { asText } from '../../core/bytes/json-fields.ts';
+import { upstreamEntries } from '../../core/settings/config-draft.ts';
 import { WELL_KNOWN_NAMES } from '../../core/settings/catalog.ts';
 import type { CommandContext } from '../context.ts';
 import { OTHER_CLIENTS } from '../clients/other-clients.ts';
@@ -166,8 +167,6 @@ async function spaces(context: CommandContext): Promise<readonly string[]> {
 
 async function upstreams({ environment }: CommandContext): Promise<readonly string[]> {
   const file = await readConfigFile(configFolder(environment));
-  const configured = asList(asRecord(file?.value)['upstreams']).map((it) =>
-    asText(asRecord(it)['name']),
-  );
+  const configured = upstreamEntries(file?.value).map((one) => asText(one['name']));
   return [...new Set([...configured.filter((name) => name !== ''), ...WELL_KNOWN_NAMES])];
 }
