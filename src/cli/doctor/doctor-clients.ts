@@ -13,7 +13,7 @@ import type { Draft } from '../../core/settings/config-draft.ts';
 import { LOGIN_STYLES } from '../../core/settings/config-upstreams.ts';
 import type { Access } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
-import { asList, asRecord, parseJson } from '../../core/bytes/json-fields.ts';
+import { asList, asRecord, asText, parseJson } from '../../core/bytes/json-fields.ts';
 import { urlOf } from '../listing.ts';
 import { isAt, proxyVariables, sparesLoopback, TOOL_SEARCH } from '../clients/client-variables.ts';
 import { takesLogin } from '../clients/launch.ts';
@@ -78,20 +78,14 @@ const CLAUDE_FIX = 'eval "$(svc print-config claude)", or start it with: svc run
 const CLAUDE_WRITE = 'svc connect claude';
 const CODEX_WRITE = 'svc connect codex';
 
-function checkClaude({
-  environment,
-  access,
-  upstreams,
-  isRunning,
-  hooked,
-}: ClientsQuestion): readonly Check[] {
+function checkClaude(question: ClientsQuestion): readonly Check[] {
+  const { environment, access, upstreams, isRunning, hooked } = question;
   const subject = 'Claude Code';
   const stated = environment['ANTHROPIC_BASE_URL'] ?? '';
   const text = readClientFile(environment, CLAUDE_FOLDER, 'settings.json');
   const settings = asRecord(parseJson(text));
   const variables = asRecord(settings['env']);
-  const inFile = variables['ANTHROPIC_BASE_URL'];
-  const kept = typeof inFile === 'string' ? inFile : '';
+  const kept = asText(variables['ANTHROPIC_BASE_URL']);
   const checks: Check[] = [...checkSettingsText(text, environment)];
   for (const [place, base, fix] of [
     ['ANTHROPIC_BASE_URL', stated, CLAUDE_FIX],
@@ -131,13 +125,8 @@ function checkClaude({
   return [{ level: 'ok', subject, found }];
 }
 
-function checkCodex({
-  environment,
-  access,
-  upstreams,
-  isRunning,
-  hooked,
-}: ClientsQuestion): readonly Check[] {
+function checkCodex(question: ClientsQuestion): readonly Check[] {
+  const { environment, access, upstreams, isRunning, hooked } = question;
   const subject = 'Codex';
   const toml = parseToml(readClientFile(environment, CODEX_FOLDER, 'config.toml'));
   if (toml === undefined) {
@@ -156,8 +145,7 @@ function checkCodex({
   }
   const { svc } = asRecord(toml['model_providers']);
   const provider = asRecord(svc);
-  const { base_url: url } = provider;
-  const base = typeof url === 'string' ? url : '';
+  const base = asText(provider['base_url']);
   if (svc !== undefined && !pointsHere(base, access)) {
     const found = '[model_providers.svc] in its config.toml has another address than svc';
     checks.push({ level: 'warning', subject, found, fix: CODEX_WRITE });

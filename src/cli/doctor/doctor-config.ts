@@ -7,7 +7,7 @@ import {
 } from '../../adapters/files/config-file.ts';
 import { findLeftovers, removeLeftovers } from '../../adapters/files/config-writer.ts';
 import { FileError, folderHint } from '../../adapters/files/file-error.ts';
-import { upstreamEntries } from '../../core/settings/config-draft.ts';
+import { type Draft, upstreamEntries } from '../../core/settings/config-draft.ts';
 import { flagNameOf, PROXY_FLAG_NAMES, STATED_DEFAULTS } from '../../core/settings/config-proxy.ts';
 import {
   type Access,
@@ -23,7 +23,7 @@ import {
   problemText,
   variableText,
 } from '../../core/settings/config-values.ts';
-import { asList, asRecord, isRecord } from '../../core/bytes/json-fields.ts';
+import { asList, asRecord, asText, isRecord } from '../../core/bytes/json-fields.ts';
 import { type Check, FIX, looseCheck } from './checks.ts';
 import {
   findUnwritable,
@@ -112,7 +112,7 @@ function checkContents(
       found: problemText(warning),
       fix: warning.path === 'upstreams' ? 'svc setup' : `Edit ${path}`,
     })),
-    ...upstreamEntries(value).map(checkUpstream(environment)),
+    ...upstreamEntries(value).map((one) => checkUpstream(one, environment)),
   ];
 }
 
@@ -151,21 +151,19 @@ function upstreamAt(value: unknown, path: string): string | undefined {
 }
 
 /**
- * Returns a function that describes an upstream. A user may have written a key to the wrong place, so only texts that
- * look like a name, a style or a host are shown.
+ * Describes an upstream. A user may have written a key to the wrong place, so only texts that look like a name, a style
+ * or a host are shown.
  */
-function checkUpstream(environment: Environment): (upstream: Record<string, unknown>) => Check {
-  return (upstream) => {
-    const name = wordOf(upstream['name']);
-    const style = wordOf(upstream['apiStyle']);
-    const base = typeof upstream['baseUrl'] === 'string' ? upstream['baseUrl'] : '';
-    const host = URL.canParse(base) ? new URL(base).host : '?';
-    const pays =
-      upstream['auth'] === 'client'
-        ? 'the login of its client'
-        : `key: ${keyText(upstream['providerKey'], environment)}`;
-    return { level: 'ok', subject: 'Upstream', found: `${name}, ${style}, ${host}, ${pays}` };
-  };
+function checkUpstream(upstream: Draft, environment: Environment): Check {
+  const name = wordOf(upstream['name']);
+  const style = wordOf(upstream['apiStyle']);
+  const base = asText(upstream['baseUrl']);
+  const host = URL.canParse(base) ? new URL(base).host : '?';
+  const pays =
+    upstream['auth'] === 'client'
+      ? 'the login of its client'
+      : `key: ${keyText(upstream['providerKey'], environment)}`;
+  return { level: 'ok', subject: 'Upstream', found: `${name}, ${style}, ${host}, ${pays}` };
 }
 
 function wordOf(value: unknown): string {

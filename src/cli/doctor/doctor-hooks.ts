@@ -40,12 +40,8 @@ export function checkHooks(environment: Environment, folder: string): readonly C
     ];
     if (hasPlugin && commands.length > 0) {
       const found = `svc's hooks are in ${path} and in its plugin, so each event starts svc twice`;
-      checks.push({
-        level: 'warning',
-        subject,
-        found,
-        fix: `to keep the plugin: svc disconnect ${name}`,
-      });
+      const fix = `to keep the plugin: svc disconnect ${name}`;
+      checks.push({ level: 'warning', subject, found, fix });
     }
     if (checks.some((check) => check.subject === subject)) return checks;
     return [{ level: 'ok', subject, found: 'gets memory through its hooks' }, ...checks];
@@ -58,7 +54,7 @@ function installedHooks(environment: Environment): readonly Installed[] {
     const { name, title } = client;
     const { path } = client.form(environment, []);
     const commands = commandsIn(readSmall(path));
-    const hasPlugin = name in PLUGIN_FILES && isPluginOn(PLUGIN_FILES[name]?.(path) ?? {});
+    const hasPlugin = isPluginOn(PLUGIN_FILES[name]?.(path));
     return commands.length > 0 || hasPlugin ? [{ name, title, path, commands, hasPlugin }] : [];
   });
 }
@@ -165,18 +161,15 @@ function untrusted({ title, path, hasPlugin }: Installed): readonly Check[] {
   const isPluginSkipped = hasPlugin && ![...trusted].some((key) => key.startsWith(PLUGIN));
   const fix = 'start codex, and choose "Trust all" where it asks, or trust them in /hooks';
   const finding = (found: string): Check => ({ level: 'warning', subject: title, found, fix });
-  return [
-    ...(skipped.length === 0
-      ? []
-      : [
-          finding(
-            `it skips svc's hooks in ${path} that it does not trust yet: ${skipped.map(({ event }) => event).join(', ')}`,
-          ),
-        ]),
-    ...(isPluginSkipped
-      ? [finding('it skips the hooks of its plugin of svc, which it does not trust yet')]
-      : []),
-  ];
+  const checks: Check[] = [];
+  if (skipped.length > 0) {
+    const events = skipped.map(({ event }) => event).join(', ');
+    checks.push(finding(`it skips svc's hooks in ${path} that it does not trust yet: ${events}`));
+  }
+  if (isPluginSkipped) {
+    checks.push(finding('it skips the hooks of its plugin of svc, which it does not trust yet'));
+  }
+  return checks;
 }
 
 /** Returns the keys of the trusted hooks in the configuration files of Codex; undefined if one cannot be read. */

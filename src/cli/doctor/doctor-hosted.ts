@@ -10,6 +10,7 @@ import { PROOF_FEATURE } from '../../core/memory-api/words.ts';
 import { OUTPUT_PLACE, textDigest } from '../../core/memory/reference.ts';
 import { textProof } from '../../core/shortening/proofs.ts';
 import type { MemoryMode } from '../../core/http/modes.ts';
+import { deadline, WAIT_MS } from '../store.ts';
 import type { Check } from './checks.ts';
 import { MemoryError, type MemoryFailure } from '../../core/errors.ts';
 
@@ -18,15 +19,13 @@ import { MemoryError, type MemoryFailure } from '../../core/errors.ts';
 const SUBJECT = 'Memory service';
 /** The space of test records. A service keeps a mark of each forgotten record, which no project's space should get. */
 const PROBE_SPACE = 'svc/doctor';
-/** Deadline of each call, in milliseconds. */
-const ANSWER_MS = 10_000;
 
 /** Checks the memory service; returns nothing if memories are on this machine. */
 export async function checkHosted(environment: Environment): Promise<readonly Check[]> {
   const { memory: settings, mode } = await memoryIn(environment);
   if (settings?.kind !== 'hosted') return [];
   const { openHostedMemory } = await import('../../adapters/memory-client/open-hosted-memory.ts');
-  const service = openHostedMemory({ settings, recallMs: ANSWER_MS, report: () => undefined });
+  const service = openHostedMemory({ settings, recallMs: WAIT_MS, report: () => undefined });
   try {
     return await checksOf(service, { mode, host: new URL(settings.baseUrl).host });
   } finally {
@@ -112,11 +111,8 @@ async function probe(memory: OpenHostedMemory['memory'], identity: WhoAmI): Prom
   };
   const wrong = await step();
   if (wrong === undefined) {
-    return {
-      level: 'ok',
-      subject: SUBJECT,
-      found: 'a record was written, read, proven and forgotten',
-    };
+    const found = 'a record was written, read, proven and forgotten';
+    return { level: 'ok', subject: SUBJECT, found };
   }
   const fix = 'Ask the operator of the service. Requests continue without it.';
   return { level: 'problem', subject: SUBJECT, found: wrong, fix };
@@ -137,8 +133,4 @@ function failureCheck(error: unknown, host: string): Check {
   const found = `${host}: ${error.message} Requests continue without memory.`;
   const fix = error.message === SERVICE_FULL ? ROOM_FIX : FIXES[error.reason];
   return { level: 'problem', subject: SUBJECT, found, fix };
-}
-
-function deadline(): AbortSignal {
-  return AbortSignal.timeout(ANSWER_MS);
 }

@@ -66,12 +66,10 @@ export async function checkRunning(
 
 /**
  * Checks each provider with calls that cost nothing: the connection, its key, and whether it serves its dialect. Also
- * compares the providers' clocks with this machine's.
+ * compares the providers' clocks with this machine's. `unreachable` of the result has the names of the providers that
+ * could not be reached; `checks` has the reason once for each host.
  */
-export async function checkProviders(
-  environment: Environment,
-  open: OpenUpstream,
-): Promise<AskedProviders> {
+export async function checkProviders(environment: Environment, open: OpenUpstream) {
   const upstreams = await readableUpstreams(environment);
   const [{ checks: network, reached }, all] = await Promise.all([
     checkNetwork(upstreams, Date.now()),
@@ -81,12 +79,6 @@ export async function checkProviders(
   const checks = [...network, ...asked.flatMap((one) => one.checks), ...checkClock(asked)];
   const dead = asked.filter(({ isUnreachable }) => isUnreachable);
   return { checks, unreachable: new Set(dead.map(({ name }) => name)) };
-}
-
-interface AskedProviders {
-  readonly checks: readonly Check[];
-  /** The names of the providers that could not be reached. `checks` has the reason, once for each host. */
-  readonly unreachable: ReadonlySet<string>;
 }
 
 /** Keeps one report of each unreachable host, and none where checkNetwork() reports the host already. */
@@ -125,30 +117,45 @@ interface Asked {
 async function ask(upstream: UpstreamSettings, open: OpenUpstream): Promise<Asked> {
   const { name, baseUrl } = upstream;
   const key = await checkKey(upstream, open);
-  const first = checkOf(upstream, key);
   const clock = key.clockAheadMs === undefined ? {} : { clockAheadMs: key.clockAheadMs };
   const isUnreachable = key.state === 'unreachable' || key.state === 'not_allowed';
-  if (isUnreachable || key.state === 'refused') {
-    return { name, baseUrl, checks: [first], isUnreachable, ...clock };
-  }
-  const dialect = await checkDialect(upstream, open);
-  const checks = [first, dialectOf(upstream, dialect)];
+  const checks = [checkOf(upstream, key)];
+  if (!isUnreachable && key.state !== 'refused') checks.push(await checkDialect(upstream, open));
   return { name, baseUrl, checks, isUnreachable, ...clock };
 }
 
-function dialectOf(
-  { name, apiStyle }: UpstreamSettings,
-  { state, found: text }: DialectCheck,
-): Check {
+/**
+ * Sends an empty object to the path of model calls. Every provider refuses it before a model runs, so it costs nothing.
+ * The refusal shows whether the provider serves the path.
+ */
+async function checkDialect(settings: UpstreamSettings, open: OpenUpstream): Promise<Check> {
+  const { name, apiStyle } = settings;
   const subject = 'Dialect';
-  const found = `${name}: ${text}`;
-  if (state === 'speaks') return { level: 'ok', subject, found };
-  if (state === 'unknown') {
-    return { level: 'warning', subject, found, fix: 'Try again in a while: svc doctor' };
+  const later = { level: 'warning', subject, fix: 'Try again in a while: svc doctor' } as const;
+  const target = apiOf(apiStyle).modelPath;
+  try {
+    const { status, body } = await exchange({ settings, method: 'POST', target, body: '{}' }, open);
+    // Some providers answer 404 because the request names no model.
+    const isAboutModel = status === 404 && /"error"/.test(body) && /\bmodel\b/i.test(body);
+    if (status < 300 || status === 400 || status === 422 || isAboutModel) {
+      return { level: 'ok', subject, found: `${name}: it serves ${apiStyle}` };
+    }
+    if (status !== 404 && status !== 405) {
+      return {
+        ...later,
+        found: `${name}: svc cannot tell whether it serves ${apiStyle} (${status})`,
+      };
+    }
+    const other = DIALECTS.find((style) => style !== apiStyle) ?? apiStyle;
+    return {
+      level: 'problem',
+      subject,
+      found: `${name}: it does not serve ${apiStyle} at this address (${status})`,
+      fix: `Set the right URL (svc setup --yes --upstream ${name} --base-url https://…), or its API style: svc setup --yes --remove ${name}, then svc setup --yes --upstream ${name} --api-style ${other} --base-url https://…`,
+    };
+  } catch (error) {
+    return { ...later, found: `${name}: ${failureOf(error).found}` };
   }
-  const other = DIALECTS.find((style) => style !== apiStyle) ?? apiStyle;
-  const fix = `Set the right URL (svc setup --yes --upstream ${name} --base-url https://…), or its API style: svc setup --yes --remove ${name}, then svc setup --yes --upstream ${name} --api-style ${other} --base-url https://…`;
-  return { level: 'problem', subject, found, fix };
 }
 
 /** Largest difference between clocks without a warning, in milliseconds. The delay of an answer adds some seconds. */
@@ -191,45 +198,6 @@ function checkOf({ name, apiStyle }: UpstreamSettings, { state, found: text }: K
   };
   const fix = fixes[state];
   return fix === undefined ? check : { ...check, fix };
-}
-
-/** Whether a provider serves its dialect, as checkDialect() finds it. */
-interface DialectCheck {
-  /** 'foreign': the provider does not serve the path. */
-  readonly state: 'speaks' | 'foreign' | 'unknown';
-  /** The result in words for users, without a full stop. */
-  readonly found: string;
-}
-
-/**
- * Sends an empty object to the path of model calls. Every provider refuses it before a model runs, so it costs nothing.
- * The refusal shows whether the provider serves the path.
- */
-async function checkDialect(settings: UpstreamSettings, open: OpenUpstream): Promise<DialectCheck> {
-  const { apiStyle } = settings;
-  const question = {
-    settings,
-    method: 'POST',
-    target: apiOf(apiStyle).modelPath,
-    body: '{}',
-  } as const;
-  try {
-    const { status, body } = await exchange(question, open);
-    // Some providers answer 404 because the request names no model.
-    const isAboutModel = status === 404 && /"error"/.test(body) && /\bmodel\b/i.test(body);
-    if (status < 300 || status === 400 || status === 422 || isAboutModel) {
-      return { state: 'speaks', found: `it serves ${apiStyle}` };
-    }
-    if (status === 404 || status === 405) {
-      return {
-        state: 'foreign',
-        found: `it does not serve ${apiStyle} at this address (${status})`,
-      };
-    }
-    return { state: 'unknown', found: `svc cannot tell whether it serves ${apiStyle} (${status})` };
-  } catch (error) {
-    return { state: 'unknown', found: failureOf(error).found };
-  }
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -339,7 +307,7 @@ function failed(
       ? `; the network proxy ${proxy.origin} seems to intercept TLS`
       : '';
   const found = `${host}: ${meaningOf(code)}${interception}`;
-  const look = step === 'name' ? `getent hosts ${hostname}` : `curl -sI ${baseUrl}`;
+  const probe = step === 'name' ? `getent hosts ${hostname}` : `curl -sI ${baseUrl}`;
   // With a client's login the address is fixed: svc forwards a login only to the provider to which it belongs.
   const right =
     auth === 'client'
@@ -347,7 +315,7 @@ function failed(
       : `; set the right address with: svc setup --yes --upstream ${name} --base-url https://…`;
   const fix = isTrust
     ? 'in the environment of svc start: export NODE_EXTRA_CA_CERTS=/path/to/ca.pem, if you trust its issuer'
-    : `Check with: ${look}${right}`;
+    : `Check with: ${probe}${right}`;
   return { level, subject, found, fix };
 }
 

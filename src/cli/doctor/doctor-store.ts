@@ -4,6 +4,7 @@ import { FileError, folderHint } from '../../adapters/files/file-error.ts';
 import { checkFolder, folderMode, isPrivate } from '../../adapters/files/private-folder.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { count } from '../listing.ts';
+import { deadline } from '../store.ts';
 import { blockedText, replacedText } from '../proxy/recent-trouble.ts';
 import { type Check, looseCheck } from './checks.ts';
 import { memoryIn } from './doctor-hosted.ts';
@@ -226,7 +227,7 @@ const QUESTION_CHARS_MAX = 200;
 const RECALLS = 3;
 
 async function timeRecall(memory: Memory): Promise<RecallTime | undefined> {
-  const signal = AbortSignal.timeout(10_000);
+  const signal = deadline();
   const [newest] = await memory.list({ limit: 1 }, signal);
   if (newest === undefined) return undefined;
   const humanText = newest.text.slice(0, QUESTION_CHARS_MAX);
@@ -244,22 +245,17 @@ async function timeRecall(memory: Memory): Promise<RecallTime | undefined> {
   return quickest;
 }
 
+type ProbeStep = 'write' | 'read back' | 'recall' | 'forget';
+
 /** The result of probeMemory(). */
 type MemoryProbe =
   | { readonly state: 'ok'; readonly ms: number }
-  | {
-      readonly state: 'failed';
-      readonly step: 'write' | 'read back' | 'recall' | 'forget';
-      readonly message: string;
-    };
-
-/** Deadline of a step of the test, in milliseconds. A slower memory is useless to requests. */
-const STEP_MS = 10_000;
+  | { readonly state: 'failed'; readonly step: ProbeStep; readonly message: string };
 
 /** Tests whether the memory writes, reads, recalls and forgets a sentence, in a space of its own. */
 async function probeMemory(memory: Memory, now: number): Promise<MemoryProbe> {
   const record = recordAt(now);
-  let step: Exclude<MemoryProbe, { state: 'ok' }>['step'] = 'write';
+  let step: ProbeStep = 'write';
   const from = performance.now();
   try {
     const [state] = await memory.capture([record], deadline());
@@ -284,7 +280,7 @@ async function probeMemory(memory: Memory, now: number): Promise<MemoryProbe> {
   }
 }
 
-function failed(step: Exclude<MemoryProbe, { state: 'ok' }>['step'], message: string): MemoryProbe {
+function failed(step: ProbeStep, message: string): MemoryProbe {
   return { state: 'failed', step, message };
 }
 
@@ -301,8 +297,4 @@ function recordAt(now: number): MemoryRecord {
     client: 'svc',
     at: now,
   };
-}
-
-function deadline(): AbortSignal {
-  return AbortSignal.timeout(STEP_MS);
 }

@@ -117,14 +117,11 @@ function checkRecent(environment: Environment, isRunning: boolean): readonly Che
   try {
     const folder = dataFolder(environment);
     const now = Date.now();
+    const level = 'warning' as const;
     const late = lateCaptures(folder, { now, isRunning });
     return [
-      ...late.map((one): Check => ({ level: 'warning', subject: 'Captures', ...one })),
-      ...recentMemoryTrouble(folder, now).map((one): Check => ({
-        level: 'warning',
-        subject: 'Requests',
-        ...one,
-      })),
+      ...late.map((one) => ({ level, subject: 'Captures', ...one })),
+      ...recentMemoryTrouble(folder, now).map((one) => ({ level, subject: 'Requests', ...one })),
     ];
   } catch (error) {
     // checkStore() reports a data folder that cannot be found.

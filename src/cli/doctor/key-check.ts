@@ -2,7 +2,7 @@ import { proxyFaultText } from '../../adapters/network/pinned-connector.ts';
 import { wholeBody } from '../../adapters/network/whole-answer.ts';
 import { asRecord, asText, parseJson } from '../../core/bytes/json-fields.ts';
 import { apiOf } from '../../core/dialects/apis.ts';
-import { forwardHeaders, headerOf, type RawHeaders } from '../../core/http/header-rules.ts';
+import { forwardHeaders, headerOf } from '../../core/http/header-rules.ts';
 import type { UpstreamSettings } from '../../core/settings/settings.ts';
 import { ProxyError } from '../../core/errors.ts';
 import type { Upstream } from '../../ports/upstream.ts';
@@ -38,10 +38,8 @@ const BODY_BYTES_MAX = 8 * 1024 * 1024;
 export async function checkKey(settings: UpstreamSettings, open: OpenUpstream): Promise<KeyCheck> {
   // Only the client has the login, so svc cannot test it.
   if (settings.auth === 'client') {
-    return {
-      state: 'accepted',
-      found: 'it uses the login of your client, which svc does not have',
-    };
+    const found = 'it uses the login of your client, which svc does not have';
+    return { state: 'accepted', found };
   }
   try {
     const answer = await exchange({ settings, method: 'GET', target: '/v1/models' }, open);
@@ -76,18 +74,11 @@ export interface Question {
   readonly body?: string;
 }
 
-export interface WholeAnswer {
-  readonly status: number;
-  readonly headers: RawHeaders;
-  /** The body; '' if it was cut, late or too long. */
-  readonly body: string;
-}
-
-/** Sends a request to the provider with its key, as the proxy does. Throws the errors of Upstream.send(). */
-export async function exchange(
-  { settings, method, target, body }: Question,
-  open: OpenUpstream,
-): Promise<WholeAnswer> {
+/**
+ * Sends a request to the provider with its key, as the proxy does. Returns the body as a text, '' if it was cut, late or
+ * too long. Throws the errors of Upstream.send().
+ */
+export async function exchange({ settings, method, target, body }: Question, open: OpenUpstream) {
   const upstream = open(settings, { headersMs: ANSWER_MS });
   try {
     const signal = AbortSignal.timeout(ANSWER_MS);
@@ -149,17 +140,13 @@ const LATE: KeyCheck = { state: 'unreachable', found: 'the provider does not ans
 
 /** Returns why the provider did not answer, in words for users. */
 export function failureOf(error: unknown): KeyCheck {
-  if (!(error instanceof ProxyError)) {
-    return LATE;
-  }
+  if (!(error instanceof ProxyError)) return LATE;
   if (error.code === 'UPSTREAM_ADDRESS_REFUSED') {
     const found = 'its address is private, which svc uses only if you allow it';
     return { state: 'not_allowed', found };
   }
   const code = /\(([A-Z][A-Z0-9_]+)\)/.exec(error.message)?.[1];
-  if (error.code === 'UPSTREAM_TIMEOUT' && code === undefined) {
-    return LATE;
-  }
+  if (error.code === 'UPSTREAM_TIMEOUT' && code === undefined) return LATE;
   return { state: 'unreachable', found: code === undefined ? error.message : meaningOf(code) };
 }
 
