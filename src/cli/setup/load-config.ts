@@ -11,7 +11,6 @@ import {
   namedVariable,
   variableText,
 } from '../../core/settings/config-values.ts';
-import type { Settings } from '../../core/settings/settings.ts';
 import { CliError } from '../cli-error.ts';
 import type { Terminal } from '../terminal.ts';
 import { type Draft, upstreamEntries } from '../../core/settings/config-draft.ts';
@@ -19,11 +18,6 @@ import type { Dialect } from '../../core/conversation/view.ts';
 import { apiOf } from '../../core/dialects/apis.ts';
 
 /** Reads the configuration for a command, and reports all its problems in one CliError. */
-
-interface LoadedSettings {
-  readonly settings: Settings;
-  readonly warnings: readonly Problem[];
-}
 
 /** Returns the configuration file. If there is none, throws a CliError that says how to make one. */
 export async function requireConfigFile(environment: Environment): Promise<ConfigFile> {
@@ -50,11 +44,7 @@ export async function loadAccess(environment: Environment): Promise<Access> {
 }
 
 /** Returns the settings: a flag comes before an environment variable, and this before the file. */
-export function settingsOf(
-  file: ConfigFile,
-  environment: Environment,
-  flags: ProxyFlags,
-): LoadedSettings {
+export function settingsOf(file: ConfigFile, environment: Environment, flags: ProxyFlags) {
   const { settings, problems, warnings } = parseConfig(file.value, environment, flags);
   if (settings === undefined) throw configError(file.path, problems);
   return { settings, warnings };
@@ -76,14 +66,15 @@ function hintFor(path: string, problems: readonly Problem[]): string {
   if (!problems.every(isOfEnvironment)) return `Correct ${path}, then check it with: svc doctor`;
   const overrides = unique(problems.flatMap(({ origin }) => origin ?? []));
   const variables = unique(problems.flatMap(({ variable }) => variable ?? []));
-  return [
-    ...(overrides.length === 0 ? [] : [`Correct it, or: unset ${overrides.join(' ')}`]),
-    ...(variables.length === 0
-      ? []
-      : [
-          `Set ${variables.join(' and ')} in svc's environment, or store the key in the file: ${keyCommand(problems)}`,
-        ]),
-  ].join('; ');
+  const steps: string[] = [];
+  if (overrides.length > 0) steps.push(`Correct it, or: unset ${overrides.join(' ')}`);
+  if (variables.length > 0) {
+    const names = variables.join(' and ');
+    steps.push(
+      `Set ${names} in svc's environment, or store the key in the file: ${keyCommand(problems)}`,
+    );
+  }
+  return steps.join('; ');
 }
 
 function isOfFlag({ origin }: Problem): boolean {
@@ -117,7 +108,7 @@ export async function storedUpstreams(environment: Environment): Promise<readonl
 /** Returns the variables with the providers' keys that the configuration names, as a shell writes them. */
 export async function keyVariables(environment: Environment): Promise<readonly string[]> {
   const keys = (await storedUpstreams(environment)).map((one) => namedVariable(one['providerKey']));
-  return [...new Set(keys.filter((name) => name !== undefined).map(variableText))];
+  return unique(keys.filter((name) => name !== undefined).map(variableText));
 }
 
 export async function storedUpstream(

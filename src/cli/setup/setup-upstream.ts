@@ -51,12 +51,11 @@ export async function chooseUpstreams(
   }
   const apiStyle = choice('--api-style', flags.apiStyle, DIALECTS);
   const auth = choice('--auth', flags.auth, AUTHS);
-  const isInFile = DIALECTS.some((style) => existingUpstream(draft, name, style) !== undefined);
+  const existing = DIALECTS.filter((style) => existingUpstream(draft, name, style) !== undefined);
+  const isInFile = existing.length > 0;
   const known = wellKnown(name) ?? (isInFile ? undefined : await listed(name, listProviders));
-  const places = placesOf({ name, apiStyle, known, flags, draft });
-  const isNew = places.every(
-    (place) => existingUpstream(draft, name, place.apiStyle) === undefined,
-  );
+  const places = placesOf({ name, apiStyle, existing, known, hasUrl: flags.baseUrl !== undefined });
+  const isNew = !places.some((place) => existing.includes(place.apiStyle));
   const key = await keyOf({ flags, auth, known, isNew, context });
   const changes = {
     ...(flags.baseUrl === undefined ? {} : { baseUrl: flags.baseUrl }),
@@ -79,13 +78,14 @@ async function listed(
 interface Wanted {
   readonly name: string;
   readonly apiStyle: Dialect | undefined;
+  /** The API styles for which the file has an upstream of this name. */
+  readonly existing: readonly Dialect[];
   readonly known: WellKnown | undefined;
-  readonly flags: UpstreamFlags;
-  readonly draft: Draft;
+  readonly hasUrl: boolean;
 }
 
-function placesOf({ name, apiStyle, known, flags, draft }: Wanted): readonly UpstreamDraft[] {
-  const existing = DIALECTS.filter((style) => existingUpstream(draft, name, style) !== undefined);
+/** Returns the name and API style of each upstream to write, and for a new one what svc knows of its provider. */
+function placesOf({ name, apiStyle, existing, known, hasUrl }: Wanted): readonly UpstreamDraft[] {
   if (apiStyle === undefined && existing.length > 0) {
     return existing.map((style) => ({ name, apiStyle: style }));
   }
@@ -98,20 +98,17 @@ function placesOf({ name, apiStyle, known, flags, draft }: Wanted): readonly Ups
         `One of: ${DIALECTS.join(', ')}.`,
       );
     }
-    const auth = apiStyle === undefined ? known.auth : authFor(known, apiStyle);
+    const { auth: own } = known;
+    const auth = apiStyle === undefined || own === 'none' ? own : defaultAuth(apiStyle);
     return draftsOf(name, { ...known, apiStyles: styles, auth }, {});
   }
-  if (apiStyle !== undefined && flags.baseUrl !== undefined) {
+  if (apiStyle !== undefined && hasUrl) {
     return [{ name, apiStyle, auth: defaultAuth(apiStyle) }];
   }
   throw usage(
     'svc does not know a provider of this name: give --base-url and --api-style.',
     `Known names: ${WELL_KNOWN_NAMES.join(', ')}, and those of the catalog, which svc setup shows. API styles: ${DIALECTS.join(', ')}.`,
   );
-}
-
-function authFor(known: WellKnown, apiStyle: Dialect): UpstreamAuth {
-  return known.auth === 'none' ? 'none' : defaultAuth(apiStyle);
 }
 
 interface KeySource {
@@ -122,13 +119,7 @@ interface KeySource {
   readonly context: CommandContext;
 }
 
-async function keyOf({
-  flags,
-  auth,
-  known,
-  isNew,
-  context,
-}: KeySource): Promise<Credential | undefined> {
+async function keyOf({ flags, auth, known, isNew, context }: KeySource) {
   const { keyEnv, keyStdin } = flags;
   const given = await keyGiven('--key', keyEnv, keyStdin, context);
   if (given !== undefined) return given;

@@ -168,8 +168,7 @@ async function remove(
   if (proxies.own.length > 0) await stopProxies({}, context);
   const failed: string[] = [];
   for (const form of clientFiles) {
-    const isRestored = await restore(form, context);
-    if (!isRestored) failed.push(form.path);
+    if (!(await restore(form, context))) failed.push(form.path);
   }
   const data = dataFolder(environment);
   for (const contents of folders) {

@@ -10,7 +10,7 @@ export interface PromptStreams {
   readonly output?: NodeJS.WritableStream & { readonly columns?: number };
 }
 
-interface Choice<Value> {
+export interface Choice<Value> {
   readonly value: Value;
   readonly name: string;
   readonly description?: string;

@@ -15,12 +15,12 @@ import {
 } from './wizard-answers.ts';
 import { dataFolder } from '../../adapters/files/own-folders.ts';
 import { parseServiceUrl } from '../../core/settings/config-upstreams.ts';
-import { Findings, namedVariable } from '../../core/settings/config-values.ts';
+import { type Environment, Findings, namedVariable } from '../../core/settings/config-values.ts';
 import { readNetworkProxy } from '../../core/settings/network-proxy.ts';
 import { isOwnMachineUrl } from '../../core/settings/own-machine.ts';
 import type { HostedSettings } from '../../adapters/memory-client/open-hosted-memory.ts';
 import { type KeyCheck, meaningOf } from '../doctor/key-check.ts';
-import { MemoryError } from '../../core/errors.ts';
+import { MemoryError, type MemoryFailure } from '../../core/errors.ts';
 
 /** The wizard's questions about proxy and memory. Each function returns the settings that its answers change. */
 
@@ -240,10 +240,7 @@ async function judge(
   return askNext({ who: 'memory service', ...checked, leave }, answers);
 }
 
-function resolved(
-  credential: unknown,
-  environment: Answers['context']['environment'],
-): string | undefined {
+function resolved(credential: unknown, environment: Environment): string | undefined {
   if (typeof credential === 'string') return credential;
   const name = namedVariable(credential);
   return name === undefined ? undefined : environment[name] || undefined;
@@ -271,21 +268,18 @@ async function checkService(settings: HostedSettings): Promise<KeyCheck> {
   }
 }
 
+const FAILURES: Readonly<Record<Exclude<MemoryFailure, 'unavailable'>, KeyCheck>> = {
+  denied: { state: 'refused', found: `${WHO} refuses the service key, or blocks it` },
+  invalid: {
+    state: 'unknown',
+    found: 'the program at this address is not a memory service: is the URL right?',
+  },
+  rate_limited: { state: 'unknown', found: `${WHO} answers, but limits this key now` },
+  timeout: { state: 'unreachable', found: `${WHO} does not answer in time` },
+};
+
 function checkOf({ reason, message }: MemoryError): KeyCheck {
-  switch (reason) {
-    case 'denied':
-      return { state: 'refused', found: `${WHO} refuses the service key, or blocks it` };
-    case 'invalid':
-      return {
-        state: 'unknown',
-        found: 'the program at this address is not a memory service: is the URL right?',
-      };
-    case 'rate_limited':
-      return { state: 'unknown', found: `${WHO} answers, but limits this key now` };
-    case 'timeout':
-      return { state: 'unreachable', found: `${WHO} does not answer in time` };
-    case 'unavailable':
-  }
+  if (reason !== 'unavailable') return FAILURES[reason];
   // A word in capitals in parentheses is an error code of the connection.
   const code = /\(([A-Z][A-Z0-9_]+)\)/.exec(message)?.[1];
   const isRefused = code === 'SVC_ADDRESS_REFUSED' || message.includes('is not allowed');

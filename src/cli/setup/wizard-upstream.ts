@@ -17,11 +17,11 @@ import { DIALECTS } from '../../core/dialects/apis.ts';
 import { DIALECT_DESCRIPTORS } from '../../core/dialects/dialects.ts';
 import { type Login, type LoginFacts, LOGINS } from '../../core/http/logins.ts';
 import { LOGIN_RISK, loginQuestion, loginUpstream } from './setup.ts';
+import type { Choice } from './wizard-prompts.ts';
 import { type Answers, askNext, askSecret, type Next, noteUnset } from './wizard-answers.ts';
 import { parseUpstream } from '../../core/settings/config-schema.ts';
 import { problemText } from '../../core/settings/config-values.ts';
-import type { UpstreamSettings } from '../../core/settings/settings.ts';
-import { checkKey, type KeyCheck } from '../doctor/key-check.ts';
+import { checkKey } from '../doctor/key-check.ts';
 import {
   type Found,
   isRoutable,
@@ -176,8 +176,10 @@ async function askKey(
 ): Promise<readonly UpstreamDraft[]> {
   for (;;) {
     const keyed = await withKey(upstreams, answers);
-    if (keyed.length === 0) return [];
-    const next = await judge(keyed, answers);
+    // The other upstreams of a provider have the same key and host.
+    const [first] = keyed;
+    if (first === undefined) return [];
+    const next = await judge(first, answers);
     if (next === 'keep') return keyed;
     if (next === 'leave') return [];
   }
@@ -209,42 +211,26 @@ function authOf({ name, apiStyle, auth }: UpstreamDraft, { draft }: Answers): un
   return auth ?? existingUpstream(draft, name, apiStyle)?.['auth'];
 }
 
-async function judge(upstreams: readonly UpstreamDraft[], answers: Answers): Promise<Next> {
-  const checked = await check(upstreams, answers);
-  if (checked === undefined) return 'keep';
-  const who = upstreams[0]?.name ?? '';
-  return askNext({ who, ...checked, leave: 'Skip this provider' }, answers);
-}
-
-/** Tests the key of the upstreams. Returns undefined if the key's variable is not set in this shell. */
-async function check(
-  upstreams: readonly UpstreamDraft[],
-  answers: Answers,
-): Promise<KeyCheck | undefined> {
-  const { terminal } = answers.context;
-  const settings = settingsFor(upstreams, answers);
-  if ('unset' in settings) {
-    noteUnset(answers);
-    return undefined;
-  }
-  if ('wrong' in settings) return { state: 'unknown', found: settings.wrong };
-  terminal.note(`Testing the key: asking ${new URL(settings.baseUrl).host} for its models …`);
-  return checkKey(settings, answers.dependencies.openUpstream);
-}
-
-/** Returns the settings of the first upstream for the test of the key. The others have the same key and host. */
-function settingsFor(
-  upstreams: readonly UpstreamDraft[],
-  { draft, context }: Answers,
-): UpstreamSettings | { readonly unset: true } | { readonly wrong: string } {
-  const [first] = upstreams;
-  if (first === undefined) return { unset: true };
+/** Tests the key of an upstream, and asks what to do if it is not accepted. */
+async function judge(draft: UpstreamDraft, answers: Answers): Promise<Next> {
+  const { context, dependencies } = answers;
+  const { name, apiStyle } = draft;
   // Validate the entry alone, as it would be in the file.
-  const entry = existingUpstream(putUpstream(draft, first), first.name, first.apiStyle);
+  const entry = existingUpstream(putUpstream(answers.draft, draft), name, apiStyle);
   const { upstream, problems } = parseUpstream(entry, context.environment);
-  if (upstream !== undefined) return upstream;
-  if (problems.every(({ isUnset }) => isUnset === true)) return { unset: true };
-  return { wrong: problems.map(problemText).join('; ') };
+  const leave = 'Skip this provider';
+  if (upstream !== undefined) {
+    const { host } = new URL(upstream.baseUrl);
+    context.terminal.note(`Testing the key: asking ${host} for its models …`);
+    const checked = await checkKey(upstream, dependencies.openUpstream);
+    return askNext({ who: name, ...checked, leave }, answers);
+  }
+  if (problems.every(({ isUnset }) => isUnset === true)) {
+    noteUnset(answers);
+    return 'keep';
+  }
+  const found = problems.map(problemText).join('; ');
+  return askNext({ who: name, state: 'unknown', found, leave }, answers);
 }
 
 /** The values of choices that are not the id of a provider. LOGIN is followed by the name of a login. */
@@ -257,14 +243,7 @@ function loginIn(value: string): LoginFacts | undefined {
   return Object.values(LOGINS).find(({ login }) => value === `${LOGIN}${login}`);
 }
 
-interface Choice {
-  readonly value: string;
-  readonly name: string;
-  readonly description: string;
-  readonly disabled?: string;
-}
-
-const OTHER: Choice = {
+const OTHER = {
   value: CUSTOM,
   name: 'Another provider, or a gateway',
   description: 'any endpoint with one of the three API styles; you give its URL',
@@ -281,10 +260,10 @@ function isOther(term: string): boolean {
   );
 }
 
-const BACK: Choice = { value: NONE, name: 'None: continue without a provider', description: '' };
+const BACK = { value: NONE, name: 'None: continue without a provider', description: '' };
 
 /** Returns the choices for the typed text: providers of the file, those with a key here, logins, and the catalog. */
-function providerChoices(term: string, answers: Answers): readonly Choice[] {
+function providerChoices(term: string, answers: Answers): readonly Choice<string>[] {
   const found = searchProviders(answers.dependencies.catalog.providers(), term);
   const isAtHand = ({ provider }: Found): boolean => keysSet(provider, answers).length > 0;
   const near = found.filter((one) => isRoutable(one.provider) && isAtHand(one));
@@ -302,15 +281,12 @@ function providerChoices(term: string, answers: Answers): readonly Choice[] {
   return [...own, ...keyed, ...logins, ...known, OTHER, BACK, ...unknown];
 }
 
-function loginChoices(term: string, { context }: Answers): readonly Choice[] {
-  const choiceFor = ({ login, client }: LoginFacts): Choice => {
+function loginChoices(term: string, { context }: Answers) {
+  const description = 'svc passes the login on and stores nothing of it';
+  const choiceFor = ({ login, client }: LoginFacts) => {
     const mark = hasLogin(context.environment, login) ? ' (you are logged in)' : '';
     const name = `${PLANS[login]}: the login of ${client}${mark}`;
-    return {
-      value: `${LOGIN}${login}`,
-      name,
-      description: 'svc passes the login on and stores nothing of it',
-    };
+    return { value: `${LOGIN}${login}`, name, description };
   };
   const words = term.toLowerCase().split(/\s+/).filter(Boolean);
   return Object.values(LOGINS)
@@ -324,14 +300,14 @@ const PLANS: Readonly<Record<Login, string>> = {
 };
 
 /** Returns the providers of the file that the catalog does not have. */
-function ownEntries(term: string, { draft, dependencies }: Answers): readonly Choice[] {
+function ownEntries(term: string, { draft, dependencies }: Answers) {
   const listed = new Set(dependencies.catalog.providers().map(({ id }) => id));
   return upstreamNames(draft)
     .filter((name) => !listed.has(name) && name.includes(term.trim().toLowerCase()))
     .map((name) => ({ value: name, name: `${name} (configured)`, description: 'your own entry' }));
 }
 
-function choiceOf({ provider, model }: Found, answers: Answers): Choice {
+function choiceOf({ provider, model }: Found, answers: Answers): Choice<string> {
   const { id, name, baseUrl } = provider;
   const marks = [
     ...(upstreamNames(answers.draft).includes(id) ? ['configured'] : []),

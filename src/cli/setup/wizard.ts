@@ -194,10 +194,8 @@ async function changeOf(name: ChangeName, answers: Answers): Promise<Answers> {
       if (wiring.offered.length === 0) answers.context.terminal.note(NO_CLIENT);
       return { ...answers, wiring };
     }
-    case 'import': {
-      const imports = await askImport(answers);
-      return { ...answers, imports };
-    }
+    case 'import':
+      return { ...answers, imports: await askImport(answers) };
     case 'memory':
       return withMemory(answers, await askMemory(answers));
     case 'address':
