@@ -116,7 +116,13 @@ export async function start(
       reportError(error, terminal);
       terminal.warn('svc status and svc stop will not find this proxy.');
     });
-    announce(options, proxy, context);
+    const url = urlOf(proxy);
+    if (options.json === true) terminal.out(JSON.stringify({ url, host, port }));
+    if (options.quiet !== true) {
+      terminal.note(
+        `svc listens on ${url}. Next, in the shell of your client: eval "$(svc print-config claude)", or see svc print-config codex.`,
+      );
+    }
     return await stopped;
   } catch (error) {
     await proxy.stop();
@@ -153,16 +159,6 @@ export async function prepareConfig({
   const { writeDerivedConfig } = await import('../setup/setup-save.ts');
   await writeDerivedConfig(folder, upstreams, { environment, terminal });
   return requireConfigFile(environment);
-}
-
-function announce(options: StartOptions, proxy: RunningProxy, { terminal }: CommandContext): void {
-  const { host, port } = proxy;
-  const url = urlOf(proxy);
-  if (options.json === true) terminal.out(JSON.stringify({ url, host, port }));
-  if (options.quiet === true) return;
-  terminal.note(
-    `svc listens on ${url}. Next, in the shell of your client: eval "$(svc print-config claude)", or see svc print-config codex.`,
-  );
 }
 
 interface Followed {

@@ -6,7 +6,8 @@ import { asRecord, parseJson } from '../../core/bytes/json-fields.ts';
 import { UI_LINK_PATH } from '../../core/http/routes.ts';
 import { urlOf } from '../listing.ts';
 import { CliError } from '../cli-error.ts';
-import type { CommandContext, Call } from '../context.ts';
+import type { Environment } from '../../core/settings/config-values.ts';
+import type { Call } from '../context.ts';
 import { ensureProxy } from './proxy-process.ts';
 
 /** Runs `svc ui`: opens the page of the running proxy in the browser, with a link that works once. */
@@ -46,15 +47,10 @@ export async function showUi({ options, context }: Call<UiOptions>): Promise<voi
 }
 
 /** Says whether a browser can open here. Over SSH it would open on the remote machine, or inside the terminal. */
-function hasScreen({
-  SSH_CONNECTION,
-  CI,
-  DISPLAY,
-  WAYLAND_DISPLAY,
-}: CommandContext['environment']): boolean {
-  if ([SSH_CONNECTION, CI].some((value) => value !== undefined && value !== '')) return false;
-  if (process.platform in OPENERS) return true;
-  return [DISPLAY, WAYLAND_DISPLAY].some((value) => value !== undefined && value !== '');
+function hasScreen(environment: Environment): boolean {
+  const isSet = (name: string): boolean => Boolean(environment[name]);
+  if (isSet('SSH_CONNECTION') || isSet('CI')) return false;
+  return process.platform in OPENERS || isSet('DISPLAY') || isSet('WAYLAND_DISPLAY');
 }
 
 function linkIn(body: string): string | undefined {

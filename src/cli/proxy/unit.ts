@@ -89,11 +89,10 @@ export async function unitFileIn(
 ): Promise<string | undefined> {
   if (parts.platform !== 'linux' && parts.platform !== 'darwin') return undefined;
   const { file } = managerFor(environment, parts);
-  const isThere = await lstat(file).then(
-    () => true,
-    () => false,
+  return lstat(file).then(
+    () => file,
+    () => undefined,
   );
-  return isThere ? file : undefined;
 }
 
 /**
@@ -107,23 +106,22 @@ export async function unitPrograms(
   const file = await unitFileIn(environment, parts);
   if (file === undefined) return undefined;
   const text = await readFile(file, 'utf8').catch(() => '');
-  return { file, programs: parts.platform === 'linux' ? systemdWords(text) : plistWords(text) };
+  const words = parts.platform === 'linux' ? systemdWords(text) : plistWords(text);
+  return { file, programs: words.filter((word) => isAbsolute(word)) };
 }
 
 function systemdWords(text: string): readonly string[] {
   const line = /^ExecStart=(.*)$/m.exec(text)?.[1] ?? '';
-  const words = [...line.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, word = '']) =>
+  return [...line.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, word = '']) =>
     word.replaceAll(/\\(.)|%%|\$\$/g, (pair, character?: string) => character ?? pair.charAt(0)),
   );
-  return words.filter((word) => isAbsolute(word));
 }
 
 function plistWords(text: string): readonly string[] {
   const list = /<key>ProgramArguments<\/key>\s*<array>([^]*?)<\/array>/.exec(text)?.[1] ?? '';
-  const words = [...list.matchAll(/<string>([^<]*)<\/string>/g)].map(([, word = '']) =>
+  return [...list.matchAll(/<string>([^<]*)<\/string>/g)].map(([, word = '']) =>
     word.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&'),
   );
-  return words.filter((word) => isAbsolute(word));
 }
 
 export async function uninstallUnit(context: CommandContext, parts = OWN): Promise<ExitCode> {
