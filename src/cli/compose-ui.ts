@@ -14,7 +14,7 @@ import { savingsRoutes } from '../local/ui/savings-calls.ts';
 import { requestRoutes } from '../local/ui/request-calls.ts';
 import { requestPageRoutes } from '../local/ui/request-page.ts';
 import { UiRefusal } from '../local/ui/ui-routes.ts';
-import { createUiServer } from '../local/ui/ui-server.ts';
+import { UiServer } from '../local/ui/ui-server.ts';
 import type { UiDoor } from '../local/ui-door.ts';
 import type { Memory } from '../ports/memory.ts';
 import type { About, HealthAnswer, HealthCheck, StoreAnswer } from '../ports/ui-api.ts';
@@ -50,7 +50,7 @@ export function openUi(parts: UiParts): UiDoor {
     memory: memory.supports.kind,
     keepRequests: parts.live().proxy.keepRequests,
   });
-  return createUiServer({
+  return new UiServer({
     files: pageFolder(),
     clock: systemClock,
     streams: new EventStreams(live),

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EventStreams, LiveRequests } from '../../src/local/ui/live-requests.ts';
-import { createUiServer } from '../../src/local/ui/ui-server.ts';
+import { UiServer } from '../../src/local/ui/ui-server.ts';
 import type { UiDoor } from '../../src/local/ui-door.ts';
 import type { UiRoute } from '../../src/local/ui/ui-routes.ts';
 import { InFlight } from '../../src/proxy/in-flight.ts';
@@ -40,7 +40,7 @@ export async function startUiStage(routes = ROUTES): Promise<UiStage> {
   writeFileSync(join(files, 'app-HGFEDCBA.css'), 'body{}');
   writeFileSync(join(files, 'secret.txt'), 'nobody may read this');
   const inFlight = new InFlight();
-  const door = createUiServer({
+  const door = new UiServer({
     files,
     routes,
     streams: new EventStreams(new LiveRequests(inFlight)),

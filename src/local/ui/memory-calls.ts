@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { isRecord } from '../../core/bytes/json-fields.ts';
+import { asRecord } from '../../core/bytes/json-fields.ts';
 import { captureStored, lookQuestion, TEXT_CHARS_MAX } from '../../core/memory/captures.ts';
 import { referenceOf } from '../../core/memory/reference.ts';
 import { isSpace } from '../../core/request/space.ts';
@@ -103,23 +103,16 @@ async function memories(
   { desk, memory, stale }: MemoryCallParts,
   { query }: ApiCall,
 ): Promise<MemoriesAnswer> {
+  const limit = numberIn(query, 'limit', { fallback: 50, max: PAGE_MAX });
   const filter = filterOf(query);
-  const since = query.has('since') ? numberIn(query, 'since', TIME) : undefined;
-  const until = query.has('until') ? numberIn(query, 'until', TIME) : undefined;
-  const paged = {
-    ...filter,
-    ...(since === undefined ? {} : { since }),
-    ...(until === undefined ? {} : { until }),
-    limit: numberIn(query, 'limit', { fallback: 50, max: PAGE_MAX }),
-  };
   if (desk !== undefined) {
     // The store cannot filter outgrown memories, because the files on disk say which these are.
     const isStale = query.get('kind') === 'stale';
     const refs = isStale ? { refs: await stale(textIn(query, 'space', SPACE_CHARS)) } : {};
-    return desk.browse({ ...paged, ...refs });
+    return desk.browse({ ...filter, ...refs, limit });
   }
-  const asked = withoutDesk(paged);
-  const { limit } = asked;
+  // Leave out the filters that a memory service does not support. The page does not offer them either.
+  const { kind: _, source: __, client: ___, ...asked } = filter;
   // Ask for one record more than is shown: if it comes, there are more. A memory service returns no total.
   const records = await memory.list({ ...asked, limit: limit + 1 }, deadline());
   return { records: records.slice(0, limit), total: records.length };
@@ -129,7 +122,10 @@ const TIME = { fallback: 0, max: 8.64e15 };
 
 function filterOf(query: URLSearchParams): Omit<DeskFilter, 'limit'> {
   const member = (name: string, charsMax: number) => optionalTextIn(query, name, charsMax);
-  const texts = {
+  const time = (name: string) => (query.has(name) ? numberIn(query, name, TIME) : undefined);
+  const values = {
+    since: time('since'),
+    until: time('until'),
     space: member('space', SPACE_CHARS),
     words: member('words', 4096),
     client: member('client', 128),
@@ -138,7 +134,7 @@ function filterOf(query: URLSearchParams): Omit<DeskFilter, 'limit'> {
     kind: KINDS.find((kind) => kind === member('kind', 16)),
     source: SOURCES.find((source) => source === member('source', 16)),
   };
-  return Object.fromEntries(Object.entries(texts).filter(([, value]) => value !== undefined));
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 }
 
 async function memoryOf(parts: MemoryCallParts, { query }: ApiCall): Promise<MemoryAnswer> {
@@ -177,8 +173,7 @@ async function recordOf(
   const found = await memory.retrieve({ ref }, deadline());
   if (found === undefined || found.role === 'tool') return undefined;
   if (desk === undefined) return { ...found, role: found.role };
-  const where = { refs: [found.ref], limit: 100 };
-  const { records } = await desk.browse(where);
+  const { records } = await desk.browse({ refs: [found.ref], limit: 100 });
   return records.find((one) => one.space === space) ?? records[0];
 }
 
@@ -263,7 +258,7 @@ function chosenIn(
   body: unknown,
 ): { readonly refs: readonly string[]; readonly space?: string } | { readonly space: string } {
   const space = optionalMember(body, 'space', SPACE_CHARS);
-  if (isRecord(body) && body['refs'] !== undefined) {
+  if (asRecord(body)['refs'] !== undefined) {
     return { refs: refsIn(body), ...(space !== undefined && { space }) };
   }
   if (space === undefined) throw invalid('space');
@@ -277,12 +272,6 @@ async function count(parts: MemoryCallParts, { body }: ApiCall): Promise<ApiAnsw
     return { count: records.length };
   }
   return { count: (await parts.desk.browse({ ...asked, limit: 1 })).total };
-}
-
-/** Removes the filters that a memory service does not support. The page does not offer them either. */
-function withoutDesk<Filter extends Omit<DeskFilter, 'limit'>>(given: Filter) {
-  const { kind: _, source: __, client: ___, ...filter } = given;
-  return filter;
 }
 
 /** Deadline of forgetting, in milliseconds. Half a million memories take less. */
@@ -319,7 +308,7 @@ async function undo(
 
 async function spaces(parts: MemoryCallParts, { body }: ApiCall): Promise<ApiAnswer> {
   deskOf(parts);
-  const isMerge = isRecord(body) && body['isMerge'] === true;
+  const isMerge = asRecord(body)['isMerge'] === true;
   await parts.moveSpace({ from: spaceIn(body, 'space'), to: newSpaceIn(body), isMerge });
   return {};
 }
@@ -339,7 +328,7 @@ function newSpaceIn(body: unknown): string {
 }
 
 function refsIn(body: unknown): readonly string[] {
-  const refs: unknown = isRecord(body) ? body['refs'] : undefined;
+  const { refs } = asRecord(body);
   if (!isRefs(refs)) throw invalid('refs');
   return refs;
 }

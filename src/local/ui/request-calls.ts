@@ -1,4 +1,4 @@
-import { isRecord } from '../../core/bytes/json-fields.ts';
+import { asList, asRecord } from '../../core/bytes/json-fields.ts';
 import type { ConversationPlace, MemoryDesk } from '../../ports/memory-desk.ts';
 import type { Memory } from '../../ports/memory.ts';
 import { rankCulprits } from '../../core/meter/culprits.ts';
@@ -96,7 +96,7 @@ async function today({ requestLog, now: clock }: RequestCallParts): Promise<Toda
     },
     culprits: rankCulprits(ofWeek)
       .slice(0, CULPRITS_MAX)
-      .map((culprit) => ({ cause: culprit.cause, times: culprit.times, tokens: culprit.tokens })),
+      .map(({ cause, times, tokens }) => ({ cause, times, tokens })),
     quota: quota.map(({ provider, at, windows }) => ({
       provider,
       at,
@@ -120,7 +120,7 @@ async function conversation(
 }
 
 /** The filters of the list of requests, each with the bound on the characters of its value. */
-const FILTERS = { conversation: 1024, space: 1024, client: 128, model: 128 } as const;
+const FILTERS = { conversation: 1024, space: 1024, client: 128, model: 128, words: 200 } as const;
 const TIME_MAX = 8.64e15;
 
 async function requests({ requestLog }: RequestCallParts, { query }: ApiCall): Promise<RowsAnswer> {
@@ -131,23 +131,15 @@ async function requests({ requestLog }: RequestCallParts, { query }: ApiCall): P
   const since = numberIn(query, 'since', { fallback: 0, max: TIME_MAX });
   const until = numberIn(query, 'until', { fallback: TIME_MAX, max: TIME_MAX });
   const limit = numberIn(query, 'limit', { fallback: 100, max: LIST_MAX });
-  const words = optionalTextIn(query, 'words', 200);
   const isMiss = query.get('missed') === '1';
-  const filter = {
-    ...Object.fromEntries(wanted),
-    ...(words === undefined ? {} : { words }),
-    ...(isMiss ? { isMiss } : {}),
-    since,
-    until,
-    limit,
-  };
+  const filter = { ...Object.fromEntries(wanted), ...(isMiss && { isMiss }), since, until, limit };
   const rows = await requestLog.find(filter);
   return { rows: rows.map(listed) };
 }
 
 async function titles(parts: RequestCallParts, { body }: ApiCall): Promise<TitlesAnswer> {
-  const asked: unknown = isRecord(body) ? body['conversations'] : undefined;
-  const wanted = (Array.isArray(asked) ? asked : []).filter(isConversation).slice(0, TITLES_MAX);
+  const asked = asList(asRecord(body)['conversations']);
+  const wanted = asked.filter(isConversation).slice(0, TITLES_MAX);
   const found = await beginningsOf(parts, wanted);
   const pairs = wanted.map(({ conversation: key }, at) => [key, found[at] ?? ''] as const);
   return { titles: Object.fromEntries(pairs) };
@@ -174,10 +166,6 @@ export async function beginningsOf(
 }
 
 function isConversation(value: unknown): value is ConversationPlace {
-  return (
-    isRecord(value) &&
-    typeof value['space'] === 'string' &&
-    typeof value['conversation'] === 'string' &&
-    value['space'] !== ''
-  );
+  const { space, conversation: key } = asRecord(value);
+  return typeof space === 'string' && space !== '' && typeof key === 'string';
 }

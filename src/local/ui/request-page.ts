@@ -140,11 +140,6 @@ const WORDS_CHARS = 200;
 /** Matches what a block writes before a quote: the speaker, the day or `unverified`. */
 const MARK = /^(?:user|assistant|unverified|\d{4}-\d\d-\d\d): /;
 
-interface Quote {
-  readonly lines: readonly string[];
-  readonly ref: string | undefined;
-}
-
 /**
  * Returns the lines of a recalled block, each with the memory that it quotes. Before the quotes of an exchange, a block
  * for an agent has a line with the exchange's reference. For a quote without a reference svc searches the memory that
@@ -182,7 +177,7 @@ function originOf(record: StoredRecord): MemoryOrigin | undefined {
 }
 
 /** Joins each line of a block with the indented ones below it. `ref`: the reference in the last head before it. */
-function quotesOf(lines: readonly string[]): readonly Quote[] {
+function quotesOf(lines: readonly string[]) {
   const quotes: { lines: string[]; ref: string | undefined }[] = [];
   let ref: string | undefined;
   for (const line of lines) {

@@ -1,4 +1,4 @@
-import { isRecord } from '../../core/bytes/json-fields.ts';
+import { asRecord } from '../../core/bytes/json-fields.ts';
 import { isWholeReference } from '../../core/memory/reference.ts';
 
 /** A call of the page's API, such as `GET now`, with the function that answers it. The session was checked before. */
@@ -69,7 +69,7 @@ const REFS_MAX = 500;
 
 /** Returns a member of a call's body. Throws UiRefusal if it is missing or too long. */
 export function memberText(body: unknown, name: string, charsMax: number): string {
-  const value: unknown = isRecord(body) ? body[name] : undefined;
+  const value = asRecord(body)[name];
   if (typeof value !== 'string' || value.trim() === '' || value.length > charsMax) {
     throw invalid(name);
   }
@@ -77,7 +77,7 @@ export function memberText(body: unknown, name: string, charsMax: number): strin
 }
 
 export function optionalMember(body: unknown, name: string, charsMax: number): string | undefined {
-  const value: unknown = isRecord(body) ? body[name] : undefined;
+  const value = asRecord(body)[name];
   return value === undefined || value === null || value === ''
     ? undefined
     : memberText(body, name, charsMax);

@@ -20,11 +20,11 @@ interface UiServerOptions {
   readonly clock: Clock;
 }
 
-export function createUiServer(options: UiServerOptions): UiDoor {
-  return new UiServer(options);
-}
-
-class UiServer implements UiDoor {
+/**
+ * The server of the page. The gate has admitted each request before (core/http/ui-gate.ts); the session is checked
+ * here. No answer contains a key or a token.
+ */
+export class UiServer implements UiDoor {
   readonly #options: UiServerOptions;
   readonly #sessions: UiSessions;
   readonly #routes: ReadonlyMap<string, UiRoute[1]>;

@@ -88,13 +88,9 @@ export function isAsking(): boolean {
   return calls > 0;
 }
 
-async function send<T>(path: string, call: Call): Promise<T> {
+function send<T>(path: string, call: Call): Promise<T> {
   calls += 1;
-  try {
-    return await sent<T>(path, call);
-  } finally {
-    calls -= 1;
-  }
+  return sent<T>(path, call).finally(() => (calls -= 1));
 }
 
 async function sent<T>(path: string, { body, withinMs = CALL_MS }: Call): Promise<T> {

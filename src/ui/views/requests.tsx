@@ -19,16 +19,9 @@ const NAMES = ['conversation', 'space', 'client', 'model'] as const;
 export function RequestsView() {
   const { query } = route.value;
   const [limit, setLimit] = useState(PAGE);
-  const filter = Object.fromEntries(NAMES.map((name) => [name, query.get(name) ?? undefined]));
-  const words = query.get('words') ?? undefined;
-  const missed = query.get('missed') ?? undefined;
-  const asked = {
-    ...filter,
-    words,
-    missed,
-    ...daySpan(dayIn(query, 'first'), dayIn(query, 'last')),
-    limit,
-  };
+  const filters = [...NAMES, 'words', 'missed'].map((name) => [name, query.get(name) ?? undefined]);
+  const days = daySpan(dayIn(query, 'first'), dayIn(query, 'last'));
+  const asked = { ...Object.fromEntries(filters), ...days, limit };
   const loaded = useGet<RowsAnswer>('requests', asked);
   return (
     <>
