@@ -91,8 +91,7 @@ export async function openHookStore(options: HookStoreOptions): Promise<HookStor
     answer: (request) => memory.answer(request),
     keepOutput: async (text, { session: conversation, folder }, client) => {
       const { space, isMemoryOff } = await projects.find(folder);
-      if (hosted !== undefined || isMemoryOff === true) return undefined;
-      if (!isStorable(text)) return undefined;
+      if (hosted !== undefined || isMemoryOff === true || !isStorable(text)) return undefined;
       const digest = textDigest('tool', text);
       const at = Date.now();
       const record = { ...OUTPUT_PLACE, digest, space, text, conversation, client, at };

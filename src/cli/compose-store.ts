@@ -51,8 +51,8 @@ export async function openStoreForCli(
   { environment, isReader, report }: StoreOptions,
 ): Promise<CliStore> {
   const settings = environment === undefined ? undefined : await memorySettings(environment);
-  const passing = isReader === true && hasNoStore(dataFolder) ? passingFolder() : undefined;
-  const store = openEmbeddedStore({ folder: passing ?? dataFolder, report });
+  const temporary = isReader === true && hasNoStore(dataFolder) ? temporaryFolder() : undefined;
+  const store = openEmbeddedStore({ folder: temporary ?? dataFolder, report });
   const hosted =
     settings?.kind === 'hosted' ? await openHosted(settings, store, report) : undefined;
   return {
@@ -66,7 +66,7 @@ export async function openStoreForCli(
     close: async () => {
       await hosted?.close();
       await store.close();
-      if (passing !== undefined) rmSync(passing, { recursive: true, force: true });
+      if (temporary !== undefined) rmSync(temporary, { recursive: true, force: true });
     },
   };
 }
@@ -91,7 +91,7 @@ function isThere(path: string): boolean {
 }
 
 /** Makes a temporary folder for an empty store; undefined if there is no place for temporary files. */
-function passingFolder(): string | undefined {
+function temporaryFolder(): string | undefined {
   try {
     return mkdtempSync(join(tmpdir(), 'svc-empty-'));
   } catch {
@@ -100,7 +100,7 @@ function passingFolder(): string | undefined {
 }
 
 /** Deadline of a recall for which a user waits at the command line, in milliseconds. */
-const PATIENCE_MS = 10_000;
+const RECALL_MS = 10_000;
 
 async function openHosted(
   settings: HostedSettings,
@@ -108,7 +108,7 @@ async function openHosted(
   report: StoreOptions['report'],
 ) {
   const { openHostedMemory } = await import('../adapters/memory-client/open-hosted-memory.ts');
-  return openHostedMemory({ settings, recallMs: PATIENCE_MS, mirror, report });
+  return openHostedMemory({ settings, recallMs: RECALL_MS, mirror, report });
 }
 
 /**

@@ -23,8 +23,6 @@ import { GitProjects } from '../adapters/projects/git-projects.ts';
 import { hookKey, readHookKey } from '../adapters/files/hook-key.ts';
 import { outputFolder } from '../adapters/files/output-files.ts';
 import { TEXTS } from '../adapters/texts.ts';
-import type { Memory } from '../ports/memory.ts';
-import type { Outbox } from '../ports/outbox.ts';
 import type { RequestRow } from '../ports/request-log.ts';
 import type { Upstream } from '../ports/upstream.ts';
 import { accountsOf } from '../proxy/accounts.ts';
@@ -309,16 +307,11 @@ class ModelCatalog implements Closable {
   }
 }
 
-interface ComposedMemory extends Closable {
-  readonly memory: Memory;
-  readonly outbox: Outbox;
-}
-
 /** Opens the memory. With a memory service, the store on this machine still has the ledger and copies of outputs. */
 async function openMemory(
   { settings, terminal }: StartProxyOptions,
   { runtime, store }: { readonly runtime: Runtime; readonly store: EmbeddedStore },
-): Promise<ComposedMemory> {
+) {
   const { memory } = settings;
   if (memory.kind === 'embedded') {
     return { memory: store.memory, outbox: store.outbox, close: async () => {} };
