@@ -36,7 +36,7 @@ export interface CliStore {
 }
 
 export interface StoreOptions {
-  /** Variables that say where the configuration is, which says where memories are. Undefined: on this machine. */
+  /** Leads to the configuration, which may name a memory service. Undefined: open only the store on this machine. */
   readonly environment?: Environment;
   /** True if the command only reads: then it creates no store. */
   readonly isReader?: boolean;

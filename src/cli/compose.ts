@@ -152,7 +152,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
     version: VERSION,
   });
   const address = await server.listen();
-  // Warm up only when no request is open, so that a request right after the start does not wait for that.
+  // Warm up only when no request is open, so that a request right after the start need not wait for the warming.
   const stopResting = onceIdle({ server, inFlight }, () => warmAll(runtime, store, terminal));
   return {
     ...address,
@@ -366,7 +366,7 @@ class Runtime {
     }
   }
 
-  /** Returns the login that a route's upstream forwards; undefined if svc has a key for it, or it does not exist. */
+  /** Returns the login that a route's upstream forwards; undefined if svc has its key, or there is no upstream. */
   loginOf(route: Route): Login | undefined {
     if (route.kind !== 'model' && route.kind !== 'relay') return undefined;
     const upstream = findUpstream(this.now.live, route);

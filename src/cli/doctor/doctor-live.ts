@@ -66,8 +66,7 @@ export async function checkRunning(
 
 /**
  * Checks each provider with calls that cost nothing: the connection, its key, and whether it serves its dialect. Also
- * compares the providers' clocks with this machine's. `unreachable` of the result has the names of the providers that
- * could not be reached; `checks` has the reason once for each host.
+ * compares the providers' clocks with this machine's. Returns the checks, and the names of unreachable providers.
  */
 export async function checkProviders(environment: Environment, open: OpenUpstream) {
   const upstreams = await readableUpstreams(environment);

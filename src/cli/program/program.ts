@@ -103,7 +103,7 @@ function bearBrokenOutput(): void {
   });
 }
 
-/** Returns the words of the command line that name the command: `svc memory get`. */
+/** Returns the words of a command line that name its command: `svc memory get` without the arguments. */
 function commandIn(argv: readonly string[], program: Command): string {
   let command = program;
   const names = [program.name()];
@@ -251,7 +251,7 @@ function helpOf({ more, examples = [] }: CliCommand): string {
 
 const NAME_COLUMNS = 13;
 
-/** Returns the help of svc: at most 30 lines on a usual screen. */
+/** Returns the help of svc, which fits in 30 lines of 80 columns. */
 function groupedHelp(commands: readonly CliCommand[], { terminal }: CommandContext): string {
   const columns = terminal.columns(80);
   const namesIn = (wanted: string) => commands.filter(({ group }) => group === wanted);

@@ -171,7 +171,7 @@ function managerFor(environment: Environment, parts: UnitParts, proxies: readonl
   );
 }
 
-/** Returns the variables of svc's folders and certificates, for the service's file: a service gets none of a shell. */
+/** Returns the variables of svc's folders and certificates. The service's file must set them: it sees no shell's. */
 function keptVariables(environment: Environment): readonly (readonly [string, string])[] {
   const names = [
     'SVC_CONFIG_HOME',

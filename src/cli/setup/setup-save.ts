@@ -73,7 +73,7 @@ function needsRestart(before: Draft, after: Draft): boolean {
   return old !== now;
 }
 
-/** A client whose own settings file names svc now. */
+/** A client whose own settings file setup has just changed, so that it uses svc. */
 export interface StartedClient {
   readonly program: string;
   /** True if the client itself starts the proxy when none runs. */

@@ -189,7 +189,7 @@ export function loginUpstream({ login, baseUrl }: LoginFacts): UpstreamDraft {
 export async function setupLogin(options: LoginOptions, context: CommandContext): Promise<void> {
   const { terminal } = context;
   const { login: name, replace = false, flags } = options;
-  // Without a terminal stdin has the answer.
+  // Without a terminal `confirm` is undefined, and stdin has the answer.
   const confirm = context.asker?.();
   const known = Object.values(LOGINS).find(({ login }) => login === name);
   if (known === undefined) throw usage('--login: expected claude or codex.');

@@ -31,7 +31,7 @@ interface RequestCallParts {
   readonly now: () => number;
 }
 
-/** The first view gets the requests of this time, in milliseconds, and at most this many. */
+/** The first view gets the requests of the last RECENT_MS milliseconds, and at most RECENT_MAX. */
 const RECENT_MS = 24 * 3_600_000;
 const RECENT_MAX = 1000;
 /** The first view shows at least this many conversations. If the last day has fewer, it gets older requests. */

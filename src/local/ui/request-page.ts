@@ -176,7 +176,7 @@ function originOf(record: StoredRecord): MemoryOrigin | undefined {
   return role === 'tool' ? undefined : { ref, at, client, conversation, space, role };
 }
 
-/** Joins each line of a block with the indented ones below it. `ref`: the reference in the last head before it. */
+/** Groups each line of a block with the indented ones below it. `ref`: the reference in the last head before them. */
 function quotesOf(lines: readonly string[]) {
   const quotes: { lines: string[]; ref: string | undefined }[] = [];
   let ref: string | undefined;
