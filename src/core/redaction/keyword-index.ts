@@ -44,18 +44,16 @@ export class KeywordIndex<Rule extends HasKeywords> {
     for (let at = 0; at < text.length; at += 1) {
       hash = ((hash << SHIFT) ^ text.charCodeAt(at)) & HASH_MASK;
       const list = this.#listAt[hash] ?? 0;
-      if (list !== 0) this.#compare(list, text, { at: at - BEGIN_CHARS + 1, found });
+      if (list === 0) continue;
+      const start = at - BEGIN_CHARS + 1;
+      for (const { keyword, rule } of this.#lists[list] ?? []) {
+        if (!text.startsWith(keyword, start)) continue;
+        let places = found.get(rule);
+        if (places === undefined) found.set(rule, (places = []));
+        if (rule.isAtKeyword === true) places.push(start);
+      }
     }
     return found;
-  }
-
-  #compare(list: number, text: string, { at, found }: Place<Rule>): void {
-    for (const { keyword, rule } of this.#lists[list] ?? []) {
-      if (!text.startsWith(keyword, at)) continue;
-      let places = found.get(rule);
-      if (places === undefined) found.set(rule, (places = []));
-      if (rule.isAtKeyword === true) places.push(at);
-    }
   }
 
   #add(entry: Entry<Rule>): void {
@@ -67,9 +65,4 @@ export class KeywordIndex<Rule extends HasKeywords> {
     if (list === 0) this.#listAt[hash] = this.#lists.push([entry]) - 1;
     else this.#lists[list]?.push(entry);
   }
-}
-
-interface Place<Rule> {
-  readonly at: number;
-  readonly found: Map<Rule, number[]>;
 }

@@ -135,7 +135,7 @@ function render(
   let kept = '';
   let from = 0;
   for (const { kind, start, end } of masks.toSorted((one, other) => one.start - other.start)) {
-    kept += text.slice(from, toText(start)) + maskOf(kind);
+    kept += `${text.slice(from, toText(start))}[masked: ${kind}]`;
     from = toText(end);
   }
   return { text: kept + text.slice(from), masked: masks.length };
@@ -297,8 +297,4 @@ function restReader(text: string, rest: RegExp): (from: number) => number {
     runEnd = rest.lastIndex;
     return runEnd;
   };
-}
-
-function maskOf(kind: string): string {
-  return `[masked: ${kind}]`;
 }

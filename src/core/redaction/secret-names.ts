@@ -67,6 +67,7 @@ const AFTER_PART_CHARS = 24;
 /** Matches a word before a name that says that the value is public or valid for one request only. */
 const PUBLIC_BEFORE =
   /(?:public|csrf|xsrf|authenticity|pagination|next|page|continuation|(?<!r)sync)[_.-]?$/i;
+/** Characters before a name in which PUBLIC_BEFORE is searched for. */
 const PUBLIC_CHARS = 16;
 
 /** Returns the index of the next name at or after `from` that may have a secret value; -1 if there is none. */
@@ -74,7 +75,8 @@ export function findName(text: string, from: number): number {
   NAME_PART.lastIndex = from;
   for (let part = NAME_PART.exec(text); part !== null; part = NAME_PART.exec(text)) {
     const name = nameAround(text, part.index, from);
-    if (name !== undefined && !PUBLIC_BEFORE.test(before(text, name))) return name;
+    if (name === undefined) continue;
+    if (!PUBLIC_BEFORE.test(text.slice(Math.max(0, name - PUBLIC_CHARS), name))) return name;
   }
   return -1;
 }
@@ -88,10 +90,6 @@ function nameAround(text: string, partAt: number, from: number): number | undefi
   return name === null || windowStart + name.index > partAt ? undefined : windowStart + name.index;
 }
 
-function before(text: string, at: number): string {
-  return text.slice(Math.max(0, at - PUBLIC_CHARS), at);
-}
-
 /** Matches a name's suffix: `_access_key`, `ForStaging`, `_123`, `[0]`. */
 export const SUFFIX = '[\\w.-]{0,24}(?:\\[\\d{0,4}\\])?';
 /** Matches the last word of a name whose value is not the secret: `…_id`, `…_path`, `…_hash`. */
@@ -100,8 +98,7 @@ const DESCRIPTION =
 
 /** Says whether a name has no suffix, or one that only says which secret it is: `_prod`, `_old`, `_2`. */
 export function isPlainName(context: string): boolean {
-  const suffix = suffixOf(context);
-  return PLAIN_SUFFIX.test(suffix);
+  return PLAIN_SUFFIX.test(suffixOf(context));
 }
 
 const PLAIN_SUFFIX =

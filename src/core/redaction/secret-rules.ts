@@ -66,7 +66,7 @@ const KEY_FILES: readonly SecretRule[] = [
   },
 ];
 
-const STORED_HASHES: readonly SecretRule[] = [
+const STORED: readonly SecretRule[] = [
   {
     kind: 'password-hash',
     keywords: ['$'],
@@ -93,6 +93,21 @@ const STORED_HASHES: readonly SecretRule[] = [
       /^\s?$/.test(next) && (isSimplePassword(secret) || (HOST.test(context) && isChosen(secret))),
     source:
       '.pgpass: host, port, database, user, password. A match of grep has a file and a line there',
+  },
+  {
+    kind: 'secret',
+    keywords: ['secret'],
+    pattern: /\bkind["']?: {0,4}["']?[Ss]ecret\b/g,
+    findAll: findKubernetesValues,
+    source: 'Kubernetes: the values under data and stringData',
+  },
+  {
+    kind: 'password',
+    keywords: ['pass', 'pw', 'kennwort', 'secret', 'contraseña', 'senha'],
+    pattern:
+      /(?:passw(?:or[dt]|d)|pass|pwd?|kennwort|secret|contraseña|senha|mot de passe)(?=[ "*`]{0,32}(?:[|,;\t]|\r?\n))(?<=(?:[|,;\t][ "*`]{0,16}|(?:^|\n)[ "]{0,16})(?:\w{1,16}[_ ])?(?:passw(?:or[dt]|d)|pass|pwd?|kennwort|secret|contraseña|senha|mot de passe))/gi,
+    findAll: findTableCells,
+    source: 'A column of a Markdown table, of a database client and of CSV',
   },
 ];
 
@@ -152,35 +167,12 @@ const SPOKEN: readonly SecretRule[] = [
   },
 ];
 
-const KUBERNETES: readonly SecretRule[] = [
-  {
-    kind: 'secret',
-    keywords: ['secret'],
-    pattern: /\bkind["']?: {0,4}["']?[Ss]ecret\b/g,
-    findAll: findKubernetesValues,
-    source: 'Kubernetes: the values under data and stringData',
-  },
-];
-
-const TABLES: readonly SecretRule[] = [
-  {
-    kind: 'password',
-    keywords: ['pass', 'pw', 'kennwort', 'secret', 'contraseña', 'senha'],
-    pattern:
-      /(?:passw(?:or[dt]|d)|pass|pwd?|kennwort|secret|contraseña|senha|mot de passe)(?=[ "*`]{0,32}(?:[|,;\t]|\r?\n))(?<=(?:[|,;\t][ "*`]{0,16}|(?:^|\n)[ "]{0,16})(?:\w{1,16}[_ ])?(?:passw(?:or[dt]|d)|pass|pwd?|kennwort|secret|contraseña|senha|mot de passe))/gi,
-    findAll: findTableCells,
-    source: 'A column of a Markdown table, of a database client and of CSV',
-  },
-];
-
 export const SECRET_RULES: readonly SecretRule[] = [
   ...KEY_FILES,
   ...VENDOR_FORMATS,
   ...WIRE_RULES,
   ...COMMAND_RULES,
   ...PAIR_RULES,
-  ...STORED_HASHES,
-  ...KUBERNETES,
-  ...TABLES,
+  ...STORED,
   ...SPOKEN,
 ];

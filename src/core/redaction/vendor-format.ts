@@ -1,5 +1,5 @@
 import { isMadeUp, looksRandom } from './secret-likeness.ts';
-import { type Candidate, NO_REST, type SecretRule } from './secret-rule.ts';
+import type { Candidate, SecretRule } from './secret-rule.ts';
 
 /**
  * Makes rules for keys that are recognised by their form: a vendor's prefix and a known alphabet. Sources: the vendors'
@@ -24,11 +24,6 @@ export function format(
     source: 'The vendor’s documentation of its tokens',
     ...more,
   };
-}
-
-/** Makes a rule whose pattern matches the whole key, so that the text behind a match does not belong to it. */
-export function exact(kind: string, keyword: string, pattern: RegExp): SecretRule {
-  return format(kind, keyword, pattern, { rest: NO_REST });
 }
 
 /** Returns a check for keys whose prefix ordinary words have too: the text after the prefix must look random. */

@@ -3,7 +3,7 @@
 import { CLOUD_FORMATS, CODE_FORMATS } from './cloud-formats.ts';
 import { isMadeUp, looksRandom } from './secret-likeness.ts';
 import { BASE64_REST, NO_REST, type SecretRule } from './secret-rule.ts';
-import { DOTTED_REST, exact, format, isRandomAfter } from './vendor-format.ts';
+import { DOTTED_REST, format, isRandomAfter } from './vendor-format.ts';
 
 const AI_FORMATS: readonly SecretRule[] = [
   format('anthropic-oauth', 'sk-ant-o', /sk-ant-o[ar]t\d\d-[\w-]{16}/g),
@@ -153,11 +153,12 @@ const MONEY_FORMATS: readonly SecretRule[] = [
 
 const OTHER_FORMATS: readonly SecretRule[] = [
   format('newrelic-key', 'NR', /NR(?:AK|II|JS|AA|AL)-[A-Za-z0-9-]{16}/g),
-  exact('sentry-token', 'sntryu_', /(?<!\w)sntryu_[a-f0-9]{64}(?![\w])/g),
-  exact(
+  format('sentry-token', 'sntryu_', /(?<!\w)sntryu_[a-f0-9]{64}(?![\w])/g, { rest: NO_REST }),
+  format(
     'sentry-token',
     'sntrys_',
     /(?<!\w)sntrys_eyJpYXQiO[A-Za-z0-9+/=]{20,400}_[A-Za-z0-9+/]{43}(?![A-Za-z0-9+/])/g,
+    { rest: NO_REST },
   ),
   format('grafana-token', 'glc_', /(?<!\w)glc_[A-Za-z0-9+/]{32}/g, { rest: BASE64_REST }),
   format('grafana-token', 'glsa_', /(?<!\w)glsa_[A-Za-z0-9]{32}_[A-Fa-f0-9]{8}/g),
@@ -214,21 +215,9 @@ const OTHER_FORMATS: readonly SecretRule[] = [
 ];
 
 /** Words that a vendor puts between its own name and the random part of a key: `polar_oat_…`, `apify_api_…`. */
-const KEY_WORDS = [
-  'sk',
-  'pat',
-  'oat',
-  'sat',
-  'tkn',
-  'token',
-  'secret',
-  'apikey',
-  'api',
-  'live',
-  'prod',
-];
+const KEY_WORDS = 'sk pat oat sat tkn token secret apikey api live prod'.split(' ');
 /** Words with which a vendor's keys begin: `secret-…`, `signkey-prod-…`. */
-const FIRST_WORDS = ['secret', 'signkey', 'apikey', 'authkey', 'seckey', 'privkey', 'sktsec'];
+const FIRST_WORDS = 'secret signkey apikey authkey seckey privkey sktsec'.split(' ');
 
 /**
  * Keys of vendors that no rule names: a vendor's name, a word for a key and at least 20 random characters. Identifiers
