@@ -36,6 +36,7 @@ const UNAUTHORIZED = {
   type: 'authentication_error',
   retry: 'reauthenticate',
 } as const;
+const CONFLICT = { status: 409, type: 'conflict_error', shouldRetry: false } as const;
 const FORBIDDEN = { status: 403, type: 'permission_error', retry: 'none' } as const;
 const INVALID = { type: 'invalid_request_error', retry: 'none' } as const;
 const UNAVAILABLE = { status: 503, type: 'api_error', retry: 'after_delay' } as const;
@@ -53,26 +54,11 @@ export const FAULTS = {
   PLAN_LIMIT_REACHED: FORBIDDEN,
   NOT_FOUND: { status: 404, type: 'not_found_error', retry: 'none' },
   METHOD_NOT_ALLOWED: { status: 405, ...INVALID },
-  STALE_GENERATION: {
-    status: 409,
-    type: 'conflict_error',
-    retry: 'refresh_generation',
-    shouldRetry: false,
-  },
-  IDEMPOTENCY_CONFLICT: {
-    status: 409,
-    type: 'conflict_error',
-    retry: 'new_idempotency_key',
-    shouldRetry: false,
-  },
-  IDEMPOTENCY_IN_PROGRESS: {
-    status: 409,
-    type: 'conflict_error',
-    retry: 'same_request',
-    shouldRetry: true,
-  },
+  STALE_GENERATION: { ...CONFLICT, retry: 'refresh_generation' },
+  IDEMPOTENCY_CONFLICT: { ...CONFLICT, retry: 'new_idempotency_key' },
+  IDEMPOTENCY_IN_PROGRESS: { ...CONFLICT, retry: 'same_request', shouldRetry: true },
   /** The object to be created exists already. */
-  CONFLICT: { status: 409, type: 'conflict_error', retry: 'none', shouldRetry: false },
+  CONFLICT: { ...CONFLICT, retry: 'none' },
   PAYLOAD_TOO_LARGE: { status: 413, ...INVALID },
   UNSUPPORTED_ENCODING: { status: 415, ...INVALID },
   INVALID_JSON: { status: 400, ...INVALID },

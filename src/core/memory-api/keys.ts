@@ -54,10 +54,9 @@ export interface Rotation {
 /** Returns the key with a new secret. A shorter grace period also applies to the earlier secrets. */
 export function rotateKey(key: StoredKey, { hash, at, graceMs }: Rotation): StoredKey {
   const until = at + graceMs;
-  const earlier = (key.retired ?? []).map((one) => ({
-    hash: one.hash,
-    until: Math.min(one.until, until),
-  }));
+  const earlier = (key.retired ?? []).map((one) => {
+    return { ...one, until: Math.min(one.until, until) };
+  });
   const retired = [{ hash: key.hash, until }, ...earlier].slice(0, RETIRED_MAX);
   return { ...key, hash, retired, rotatedAt: at };
 }

@@ -14,14 +14,14 @@ import {
   textDigest,
   referenceOf,
 } from '../memory/reference.ts';
-import { isStorable } from '../memory/record.ts';
-import { isSpace } from '../request/space.ts';
-import type {
-  MemoryRecord,
-  RecalledPassage,
-  SpokenRecord,
-  StoredRecord,
+import {
+  isStorable,
+  type MemoryRecord,
+  type RecalledPassage,
+  type SpokenRecord,
+  type StoredRecord,
 } from '../memory/record.ts';
+import { isSpace } from '../request/space.ts';
 import { isoTime } from '../memory/times.ts';
 
 /**
@@ -76,7 +76,8 @@ export function passageIn(
   const space = source?.space ?? spaces[0];
   if (source === undefined || space === undefined || !spaces.includes(space)) return undefined;
   const role = source.role === 'assistant' ? 'assistant' : 'user';
-  const digest = digestOf(item, role);
+  const stated = item.verbatim === true ? undefined : source.text_digest;
+  const digest = stated ?? textDigest(role, item.text);
   return {
     ref: referenceOf(digest),
     digest,
@@ -95,7 +96,7 @@ export function recordInItem(item: MemoryItem): SpokenRecord | undefined {
   const source = item.provenance[0];
   if (item.verbatim !== true || source?.space === undefined) return undefined;
   const role = source.role === 'assistant' ? 'assistant' : 'user';
-  return storedText({ source, space: source.space, role, text: item.text });
+  return storedText(source, source.space, { role, text: item.text });
 }
 
 /** Returns the record of an object; undefined if its digest, length or reference does not fit the record's bytes. */
@@ -109,18 +110,14 @@ export function recordInObject(object: StoredObject): StoredRecord | undefined {
     bytes.length === object.bytes &&
     contentReference(object.record.k, digest) === object.ref;
   if (!isTrue) return undefined;
-  return storedText({ source: object.provenance, space, ...saidIn(object.record) });
+  return storedText(object.provenance, space, saidIn(object.record));
 }
 
-interface Told<Role extends TextRole> {
-  readonly source: Provenance;
-  readonly space: string;
-  readonly role: Role;
-  readonly text: string;
-}
-
-function storedText<Role extends TextRole>(told: Told<Role>): StoredRecord<Role> {
-  const { source, space, role, text } = told;
+function storedText<Role extends TextRole>(
+  source: Provenance,
+  space: string,
+  { role, text }: { readonly role: Role; readonly text: string },
+): StoredRecord<Role> {
   const digest = textDigest(role, text);
   return {
     digest,
@@ -145,9 +142,4 @@ export function saidIn(record: ContentRecord): { role: TextRole; text: string } 
   if (one !== undefined) return { role: one.role, text: one.said };
   const texts = record.k === 'exchange' ? record.m.flatMap(({ t }) => t) : record.t;
   return { role: record.k === 'tool_output' ? 'tool' : 'user', text: texts.join('\n\n') };
-}
-
-function digestOf(item: MemoryItem, role: 'user' | 'assistant'): string {
-  const stated = item.verbatim === true ? undefined : item.provenance[0]?.text_digest;
-  return stated ?? textDigest(role, item.text);
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Modes } from '../http/modes.ts';
 
 /**
@@ -12,8 +12,9 @@ const ONE_IN = 10;
 /** Returns the group of a conversation by its key. Sub-agents belong to the group of their session. */
 export function trialOf(conversation: string): Trial {
   const [session = ''] = conversation.split('/', 1);
-  const hash = createHash('sha256').update(`hold-out ${session}`).digest();
-  return hash.readUInt32BE(0) % ONE_IN === 0 ? 'without' : 'with';
+  return hash('sha256', `hold-out ${session}`, 'buffer').readUInt32BE(0) % ONE_IN === 0
+    ? 'without'
+    : 'with';
 }
 
 /**

@@ -232,7 +232,9 @@ function shellDifference(before: ShellSketch, after: ShellSketch): Difference | 
 }
 
 function toolDifference(before: readonly Named[], after: readonly Named[]): Difference | undefined {
-  if (isEqualNamed(before, after)) return undefined;
+  const isSame = (one: Named, other: Named): boolean =>
+    one.name === other.name && one.digest === other.digest;
+  if (firstUnequal(before, after, isSame) === undefined) return undefined;
   const earlier = new Map(before.map(({ name, digest }) => [name, digest]));
   const later = new Map(after.map(({ name, digest }) => [name, digest]));
   const added = after.filter(({ name }) => !earlier.has(name));
@@ -328,7 +330,6 @@ function itemChange(
 }
 
 function settingDifference(before: ShellSketch, after: ShellSketch): Difference | undefined {
-  if (isEqualNamed(before.settings, after.settings)) return undefined;
   const earlier = new Map(before.settings.map(({ name, digest }) => [name, digest]));
   const later = new Map(after.settings.map(({ name, digest }) => [name, digest]));
   const name = SETTINGS.find((one) => earlier.get(one) !== later.get(one));
@@ -367,12 +368,6 @@ export function markDifference(before: PrefixSketch, after: PrefixSketch): Diffe
     .slice(0, next === -1 ? since.length : next + 1)
     .reduce((sum, item) => sum + item.blocks, 0);
   return blocks > LOOKBACK_BLOCKS ? { ...place, change: 'added' } : undefined;
-}
-
-function isEqualNamed(before: readonly Named[], after: readonly Named[]): boolean {
-  const isSame = (one: Named, other: Named): boolean =>
-    one.name === other.name && one.digest === other.digest;
-  return before === after || firstUnequal(before, after, isSame) === undefined;
 }
 
 function firstUnequal<Part>(

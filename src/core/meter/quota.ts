@@ -58,12 +58,13 @@ export function readQuota(headers: RawHeaders, now: number): QuotaReading | unde
     const [, limit = '', place = '', part = ''] = CODEX.exec(name) ?? [];
     if (place !== '') codex.note(`${limit} ${place}`, part, value);
   }
-  if (claude.size > 0) {
+  const ofClaude = claude.windows();
+  if (ofClaude.length > 0) {
     const claim = wordOf(headerOf(headers, `${UNIFIED}representative-claim`));
     const status = wordOf(headerOf(headers, `${UNIFIED}status`));
     return {
       provider: 'claude',
-      windows: claude.windows(),
+      windows: ofClaude,
       ...(claim === undefined
         ? {}
         : { deciding: CLAIMS[claim] ?? claim.replace(/^seven_day_/, '7d_') }),
@@ -115,10 +116,6 @@ class WindowSet {
 
   constructor(now: number) {
     this.#now = now;
-  }
-
-  get size(): number {
-    return this.windows().length;
   }
 
   note(window: string, fact: string, value: string): void {

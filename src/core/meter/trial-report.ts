@@ -34,10 +34,14 @@ export interface TrialReport {
 const CONVERSATIONS_MIN = 30;
 
 export function reportTrial(all: readonly TrialConversation[]): TrialReport {
-  const groups = { with: of(all, 'with'), without: of(all, 'without') };
+  const groups = {
+    with: all.filter(({ trial }) => trial === 'with'),
+    without: all.filter(({ trial }) => trial === 'without'),
+  };
   const isEnough = Math.min(groups.with.length, groups.without.length) >= CONVERSATIONS_MIN;
   const results = TRIAL_MEASURES.map((measure) => {
-    const [one, other] = [valuesOf(groups.with, measure), valuesOf(groups.without, measure)];
+    const one = groups.with.map((conversation) => conversation[measure]);
+    const other = groups.without.map((conversation) => conversation[measure]);
     const change = isEnough ? changeOf(one, other) : undefined;
     const means = { with: meanOf(one), without: meanOf(other) };
     return { measure, ...means, ...(change === undefined ? {} : { change }) };
@@ -46,14 +50,6 @@ export function reportTrial(all: readonly TrialConversation[]): TrialReport {
     conversations: { with: groups.with.length, without: groups.without.length },
     results,
   };
-}
-
-function of(all: readonly TrialConversation[], trial: Trial): readonly TrialConversation[] {
-  return all.filter((one) => one.trial === trial);
-}
-
-function valuesOf(group: readonly TrialConversation[], measure: TrialMeasure): readonly number[] {
-  return group.map((one) => one[measure]);
 }
 
 function meanOf(values: readonly number[]): number {
