@@ -39,7 +39,7 @@ export function concernedFiles(
     edited.push(...names.edited);
     read.push(...names.read);
   }
-  const named = read.filter((name) => isNamedIn(name, said));
+  const named = read.filter((name) => baseOf(name) !== '' && said.includes(baseOf(name)));
   const concerned = edited.length + named.length > 0 ? [...edited, ...named] : read;
   return [...new Set(concerned)].slice(0, NAMES_MAX);
 }
@@ -126,11 +126,6 @@ function folderIn(fields: Fields): string {
 
 function underFolder(folder: string, name: string): string {
   return folder === '' || /^(?:[/\\]|[A-Za-z]:)/.test(name) ? name : `${folder}/${name}`;
-}
-
-function isNamedIn(name: string, said: string): boolean {
-  const base = baseOf(name);
-  return base !== '' && said.includes(base);
 }
 
 function baseOf(name: string): string {

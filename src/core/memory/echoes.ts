@@ -86,7 +86,7 @@ function saysNews(sentence: string, { tokens, negates }: KnownWords): boolean {
   if (!negates && NEGATION.test(sentence)) return true;
   for (const { 0: word, index } of sentence.matchAll(TOKEN)) {
     if (tokens.has(word.toLowerCase())) continue;
-    if (isIdentifier(word) || isNumber(word)) return true;
+    if (isIdentifier(word) || /\p{N}/u.test(word)) return true;
     if (isName(word) && !beginsSentence(sentence, index)) return true;
   }
   return false;
@@ -121,10 +121,6 @@ function isAboutAsked(
 }
 
 const TOKEN = /[\p{L}\p{N}_](?:[\p{L}\p{N}_./\\:@#+~-]*[\p{L}\p{N}_])?/gu;
-
-function isNumber(word: string): boolean {
-  return /\p{N}/u.test(word);
-}
 
 /** Says whether a word looks like an identifier: a path, dots or underscores, camelCase, several capitals. */
 function isIdentifier(word: string): boolean {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { parseJson, recordOrNone } from '../bytes/json-fields.ts';
 import { isSpace } from '../request/space.ts';
 import { captureStored } from './captures.ts';
@@ -57,7 +57,7 @@ export function readLine(line: string, given: { space?: string; now: number }): 
   if (!isSpace(space)) return wrong('space is no name of a space: one can be given by --space');
   const captured = captureStored(role, text);
   if (captured === undefined) return { kind: 'nothing' };
-  const own = createHash('sha256').update(`${time} ${captured.digest}`).digest('base64url');
+  const own = hash('sha256', `${time} ${captured.digest}`, 'base64url');
   const record = {
     ...captured,
     space,

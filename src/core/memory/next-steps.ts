@@ -8,16 +8,15 @@
 export function announcesStep(sentence: string): boolean {
   if (ABROAD.test(sentence)) return true;
   if (afterLeads(sentence).some((rest) => saysNext(rest))) return true;
-  const [next] = NEXT.exec(sentence) ?? [];
-  return next !== undefined && doesWhole(sentence.slice(next.length));
+  const next = afterMatch(NEXT, sentence);
+  return next !== undefined && doesWhole(next);
 }
 
 /** Matches "Good", "Great", "OK" at the beginning of a sentence. */
 const COURTESY =
   /^(?:ok|okay|good|great|perfect|excellent|right|alright|sure|yes|nice|interesting|hmm|got it|understood|done)\b/;
-const BETWEEN = /^[^\p{L}\p{N}`]+/u;
-/** Most characters between a courtesy and the next word, as in "Good — ". */
-const BETWEEN_MAX = 4;
+/** Matches the characters between a courtesy and the next word, as in "Good — ". */
+const BETWEEN = /^[^\p{L}\p{N}`]{1,4}(?![^\p{L}\p{N}`])/u;
 /** Matches "And now, " or "so ". */
 const CONNECTOR = /^(?:and|so|but|now|next|first|then|also|finally|let me start)\b[,:]? ?/;
 /** Most courtesies, and most connectors after them, that are skipped. */
@@ -26,7 +25,7 @@ const LEADS_MAX = 2;
 /** Returns the sentence, and what remains of it without its first courtesies and connectors. */
 function afterLeads(sentence: string): readonly string[] {
   const courteous = repeated(sentence, afterCourtesy);
-  return courteous.flatMap((rest) => repeated(rest, afterConnector));
+  return courteous.flatMap((rest) => repeated(rest, (one) => afterMatch(CONNECTOR, one)));
 }
 
 /** Returns the sentence, and what remains each time that `without` is applied to the rest, up to LEADS_MAX times. */
@@ -44,17 +43,14 @@ function repeated(
 }
 
 function afterCourtesy(sentence: string): string | undefined {
-  const [courtesy] = COURTESY.exec(sentence) ?? [];
-  if (courtesy === undefined) return undefined;
-  const rest = sentence.slice(courtesy.length);
-  const [between] = BETWEEN.exec(rest) ?? [];
-  if (between === undefined || Array.from(between).length > BETWEEN_MAX) return undefined;
-  return rest.slice(between.length);
+  const rest = afterMatch(COURTESY, sentence);
+  return rest === undefined ? undefined : afterMatch(BETWEEN, rest);
 }
 
-function afterConnector(sentence: string): string | undefined {
-  const [connector] = CONNECTOR.exec(sentence) ?? [];
-  return connector === undefined ? undefined : sentence.slice(connector.length);
+/** Returns what follows the match of a pattern at the beginning of a text; undefined if it does not match. */
+function afterMatch(pattern: RegExp, text: string): string | undefined {
+  const [match] = pattern.exec(text) ?? [];
+  return match === undefined ? undefined : text.slice(match.length);
 }
 
 /** Matches "let me" with any verb except those that begin an explanation. */
@@ -81,16 +77,11 @@ const VERBS =
 
 function saysNext(rest: string): boolean {
   if (LET_ME.test(rest) || DOING.test(rest) || KNOWING.test(rest)) return true;
-  const [will] = I_WILL.exec(rest) ?? [];
-  if (will === undefined) return false;
-  return repeated(rest.slice(will.length), afterPace).some((one) =>
+  const willDo = afterMatch(I_WILL, rest);
+  if (willDo === undefined) return false;
+  return repeated(willDo, (one) => afterMatch(PACE, one)).some((one) =>
     VERBS.some((verb) => one.startsWith(verb)),
   );
-}
-
-function afterPace(rest: string): string | undefined {
-  const [pace] = PACE.exec(rest) ?? [];
-  return pace === undefined ? undefined : rest.slice(pace.length);
 }
 
 const WORD_CHARACTER = /^\w/;

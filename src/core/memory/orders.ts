@@ -82,14 +82,12 @@ export function isOrder(text: string): boolean {
   if (MENU_ANSWER.test(text) && words.length <= MENU_WORDS_MAX) return true;
   const others = words.filter((word) => !isOrderWord(word));
   // A question or a statement is stored if it has any other word, because the answer may not repeat its subject.
-  const isQuestion = text.includes('?') && !POLITE_ORDER.test(text);
+  const isPolite = POLITE_ORDER.test(text);
+  const isQuestion = text.includes('?') && !isPolite;
   if (isQuestion || STATEMENT.test(text)) return others.length === 0;
   // A text of only other words is stored, because it may be an answer ("postgres").
-  const othersMax = POINTS_AT_SOMETHING.test(text) ? OTHER_WORDS_MAX + 1 : OTHER_WORDS_MAX;
-  return (
-    others.length < words.length &&
-    others.length <= (POLITE_ORDER.test(text) ? othersMax : OTHER_WORDS_MAX)
-  );
+  const more = isPolite && POINTS_AT_SOMETHING.test(text) ? 1 : 0;
+  return others.length < words.length && others.length <= OTHER_WORDS_MAX + more;
 }
 
 function isOrderWord(word: string): boolean {

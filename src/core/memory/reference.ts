@@ -87,7 +87,7 @@ const DIGEST_START = 'sha256:';
 
 /** Returns `sha256:` and the base64url SHA-256 of a record's canonical bytes. */
 export function contentDigest(bytes: Uint8Array): string {
-  return DIGEST_START + createHash('sha256').update(bytes).digest('base64url');
+  return DIGEST_START + hash('sha256', bytes, 'base64url');
 }
 
 type ContentKind = 'exchange' | 'tool_output' | 'note';
@@ -103,9 +103,6 @@ export function contentReference(kind: ContentKind, digest: string): string {
   return REFERENCE_STARTS[kind] + base32Of(digest.slice(DIGEST_START.length));
 }
 
-/** A reusable buffer for base32(); a longer text gets a buffer of its own. */
-const SCRATCH = Buffer.alloc(64);
-
 /**
  * Encodes five bits per digit, the highest first. `leading`: how many zero bits precede the bytes. The last digit is
  * padded with zeros. The digits are written into a buffer, because V8 keeps a string that is built digit by digit as a
@@ -113,7 +110,7 @@ const SCRATCH = Buffer.alloc(64);
  */
 export function base32(bytes: Uint8Array, digits: string, leading = 0): string {
   const length = Math.ceil((bytes.length * 8 + leading) / 5);
-  const text = length <= SCRATCH.length ? SCRATCH : Buffer.alloc(length);
+  const text = Buffer.alloc(length);
   let bits = 0;
   let count = leading;
   let at = 0;
@@ -127,5 +124,5 @@ export function base32(bytes: Uint8Array, digits: string, leading = 0): string {
     }
   }
   if (count > 0) text[at] = digits.charCodeAt((bits << (5 - count)) & 31);
-  return text.toString('latin1', 0, length);
+  return text.toString('latin1');
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { SpeakerRole } from './record.ts';
 import { isoDay, isTime } from './times.ts';
 
@@ -51,8 +51,7 @@ const HEAD =
 const CONFLICT = /^(?:<{7}|={7}|>{7}|\|{7})(?: .*)?$/;
 
 export function sharedId({ kind, role, text }: SharedEntry): string {
-  const hash = createHash('sha256').update(`${kind}\n${role}\n${text}`);
-  return `s_${hash.digest('hex').slice(0, 12)}`;
+  return `s_${hash('sha256', `${kind}\n${role}\n${text}`, 'hex').slice(0, 12)}`;
 }
 
 /** Writes the file. An entry that is given twice is written once, with its earliest date. */

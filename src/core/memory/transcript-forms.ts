@@ -72,8 +72,7 @@ function claudeStep(fields: Fields): TranscriptStep {
   const { type, message, isSidechain, isMeta, isCompactSummary } = fields;
   const attachment = asRecord(fields['attachment']);
   const place = {
-    session: textOrNone(fields['sessionId']),
-    folder: textOrNone(fields['cwd']),
+    ...placeIn(fields, 'cwd'),
     branch: textOrNone(fields['gitBranch']),
     id: textOrNone(fields['uuid']),
     isCompacted: isCompactSummary === true,
@@ -136,8 +135,7 @@ function piStep(fields: Fields): TranscriptStep {
 function qwenStep(fields: Fields): TranscriptStep {
   const { type, provenance, timestamp: at } = fields;
   const place = {
-    session: textOrNone(fields['sessionId']),
-    folder: textOrNone(fields['cwd']),
+    ...placeIn(fields, 'cwd'),
     branch: textOrNone(fields['gitBranch']),
     id: textOrNone(fields['uuid']),
     parent: textOrNone(fields['parentUuid']),
@@ -157,7 +155,7 @@ function qwenStep(fields: Fields): TranscriptStep {
 /** Reads a line of Gemini CLI 0.61.0. If the client added contents of files, `displayContent` is the typed text. */
 function geminiStep(fields: Fields): TranscriptStep {
   const { type, content, displayContent, timestamp: at } = fields;
-  const place = { session: textOrNone(fields['sessionId']), folder: textOrNone(fields['folder']) };
+  const place = placeIn(fields, 'folder');
   if (type !== 'user' && type !== 'gemini') return place;
   const said = displayContent ?? content;
   const parts = typeof said === 'string' ? [{ text: said }] : asList(said).map(asRecord);
@@ -173,11 +171,7 @@ function geminiStep(fields: Fields): TranscriptStep {
 function continueStep(fields: Fields): TranscriptStep {
   const message = asRecord(fields['message']);
   const { role, content } = message;
-  const place = {
-    session: textOrNone(fields['sessionId']),
-    folder: textOrNone(fields['workspaceDirectory']),
-    at: fields['at'],
-  };
+  const place = { ...placeIn(fields, 'workspaceDirectory'), at: fields['at'] };
   if (role === 'tool') return { ...place, message: RESULT };
   if (role !== 'user' && role !== 'assistant') return place;
   const texts = typeof content === 'string' ? [content] : textsIn(asList(content));
@@ -187,11 +181,7 @@ function continueStep(fields: Fields): TranscriptStep {
 
 /** Reads a message of Cline CLI 3.0.65, in the form of Anthropic Messages. Typed text is inside a tag of Cline. */
 function clineStep(fields: Fields): TranscriptStep {
-  const place = {
-    session: textOrNone(fields['sessionId']),
-    folder: textOrNone(fields['folder']),
-    at: fields['ts'],
-  };
+  const place = { ...placeIn(fields, 'folder'), at: fields['ts'] };
   const { role, content } = fields;
   if (role !== 'user' && role !== 'assistant') return place;
   const parts = asList(content).map((part) => {
@@ -226,6 +216,10 @@ function opencodeStep(fields: Fields): TranscriptStep {
   return { ...place, message: messageOf(role, textsIn(parts), calls), isCut };
 }
 
+function placeIn(fields: Fields, folderName: string): Pick<TranscriptStep, 'session' | 'folder'> {
+  return { session: textOrNone(fields['sessionId']), folder: textOrNone(fields[folderName]) };
+}
+
 function messageOf(
   role: 'user' | 'assistant',
   texts: readonly unknown[],
@@ -235,12 +229,9 @@ function messageOf(
     role,
     content: [
       ...texts.flatMap((text) => (typeof text === 'string' ? [{ type: 'text', text }] : [])),
-      ...calls.map((id) => ({
-        type: 'tool_use',
-        id: textOrNone(id) ?? 'call',
-        name: 'tool',
-        input: {},
-      })),
+      ...calls.map((id) => {
+        return { type: 'tool_use', id: textOrNone(id) ?? 'call', name: 'tool', input: {} };
+      }),
     ],
   };
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { captureAssistant, captureHuman } from './captures.ts';
 import { markedBlocks, NO_BLOCKS, type OwnBlocks } from '../recall/own-blocks.ts';
 import type { MemoryRecord, RecordText, SpeakerRole } from './record.ts';
@@ -139,7 +139,7 @@ export class TranscriptReader {
     let fingerprint = '';
     return exchanges.flatMap((exchange, index) => {
       if (exchange.human === undefined) return [];
-      fingerprint = digestOf(`${fingerprint}\n${exchange.humanText}`);
+      fingerprint = hash('sha256', `${fingerprint}\n${exchange.humanText}`, 'base64url');
       if (exchange.start < from) return [];
       // The user took this prompt back before it was answered.
       if (isLeft && exchange.assistantText === '') return [];
@@ -322,8 +322,4 @@ interface Place extends SessionFacts {
 
 function timeOf(entries: readonly Entry[], index: number | undefined): number {
   return entries[index ?? 0]?.at ?? 0;
-}
-
-function digestOf(text: string): string {
-  return createHash('sha256').update(text).digest('base64url');
 }
