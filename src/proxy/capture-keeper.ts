@@ -2,7 +2,7 @@ import { hookTextsIn } from '../core/hooks/hook-texts.ts';
 import type { Heard } from '../core/memory/echoes.ts';
 import type { Answer } from '../core/dialects/answer.ts';
 import type { RecordText } from '../core/memory/record.ts';
-import { currentExchange, type Exchange, exchangeBefore } from '../core/conversation/exchanges.ts';
+import { type Exchange, exchangeBefore } from '../core/conversation/exchanges.ts';
 import type { AddressOf } from '../core/ledger/entries.ts';
 import type { Placement } from '../core/recall/injections.ts';
 import type { MemoryRecord, SpeakerRole } from '../ports/memory.ts';
@@ -271,7 +271,7 @@ interface ExchangePlace {
 /** Returns the newest exchange of a request, if the memory may store it. */
 function placeOf({ identity, view }: Reading): ExchangePlace | undefined {
   if (identity.kind !== 'main') return undefined;
-  const exchange = currentExchange(view.items);
+  const exchange = exchangeBefore(view.items);
   const number = view.items.at(-1)?.soFar.exchange.number;
   return exchange === undefined || number === undefined ? undefined : { exchange, number };
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Dialect } from '../../src/core/conversation/view.ts';
-import { currentExchange } from '../../src/core/conversation/exchanges.ts';
+import { exchangeBefore } from '../../src/core/conversation/exchanges.ts';
 import { concernedFiles } from '../../src/core/memory/concerned-files.ts';
 import { type Round, sessionBody } from '../support/tool-session.ts';
 import { viewOf } from '../support/view-of.ts';
@@ -21,7 +21,7 @@ function filesOf(dialect: Dialect, steps: readonly Step[], said = ''): readonly 
     output: 'x',
   }));
   const view = viewOf(dialect, sessionBody(dialect, rounds));
-  const exchange = currentExchange(view.items);
+  const exchange = exchangeBefore(view.items);
   if (exchange === undefined) throw new Error('The session has no exchange.');
   return concernedFiles(view, exchange, said);
 }
@@ -97,7 +97,7 @@ test('a patch that is the whole argument names its files', () => {
       { type: 'custom_tool_call_output', call_id: 'c', output: 'Done' },
     ],
   });
-  const exchange = currentExchange(view.items);
+  const exchange = exchangeBefore(view.items);
   expect(exchange && concernedFiles(view, exchange, '')).toEqual(['src/pool.ts', 'docs/pool.md']);
 });
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { currentExchange, groupExchanges } from '../../src/core/conversation/exchanges.ts';
+import { exchangeBefore, groupExchanges } from '../../src/core/conversation/exchanges.ts';
 import { humanItems, newestAnswered } from '../../src/core/recall/injections.ts';
 import { viewOf } from '../support/view-of.ts';
 
@@ -40,7 +40,7 @@ test('what an item carries of the conversation is what reading all items gives',
         expect(soFar.exchange.number).toBe(number);
         expect(soFar.exchange.start).toBe(exchanges[number]?.start);
       });
-      expect(currentExchange(items)).toEqual(exchanges.at(-1));
+      expect(exchangeBefore(items)).toEqual(exchanges.at(-1));
     }),
   );
 });

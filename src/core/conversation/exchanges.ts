@@ -76,15 +76,14 @@ export function answeredRounds(items: readonly Item[]): readonly number[] {
 }
 
 /**
- * Returns the newest exchange, or undefined if there are no items. It reads only the items of that exchange, so the
- * time does not depend on the length of the conversation. The indexes are those of the whole list.
+ * Returns the exchange of the item at `end - 1` without the items from `end` on; by default the newest exchange.
+ * Undefined if there is no such item. It reads only the items of that exchange, so its time does not depend on the
+ * length of the conversation.
  */
-export function currentExchange(items: readonly Item[]): Exchange | undefined {
-  return exchangeBefore(items, items.length);
-}
-
-/** Returns the exchange of the item at `end - 1`, without the items from `end` on. */
-export function exchangeBefore(items: readonly Item[], end: number): Exchange | undefined {
+export function exchangeBefore(
+  items: readonly Item[],
+  end: number = items.length,
+): Exchange | undefined {
   const start = items[end - 1]?.soFar.exchange.start;
   return start === undefined ? undefined : exchangeOf(items, start, end);
 }

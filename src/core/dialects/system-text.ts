@@ -3,16 +3,13 @@ import type { ClientOrder, ItemTraits, ToolCall } from '../conversation/view.ts'
 import { asText, isRecord } from '../bytes/json-fields.ts';
 
 /** Beginnings of system prompts with which a client, not the user, gives the model a task; see ClientOrder. */
-const ORDERS: readonly { readonly starts: string; readonly order: ClientOrder }[] = [
-  { starts: 'You are a title generator', order: 'side' }, // opencode
-  { starts: 'You are now acting as the managed memory', order: 'side' }, // Qwen Code
-  { starts: 'You are the component that summarizes internal chat history', order: 'compaction' }, // Qwen Code
-  { starts: '*Briefly* summarize this partial conversation', order: 'compaction' }, // Aider
-  {
-    starts: 'You are an expert software engineer that generates concise, one-line Git commit',
-    order: 'side',
-  }, // Aider
-  { starts: 'You are a context summarization assistant', order: 'compaction' }, // pi
+const ORDERS: readonly (readonly [starts: string, order: ClientOrder])[] = [
+  ['You are a title generator', 'side'], // opencode
+  ['You are now acting as the managed memory', 'side'], // Qwen Code
+  ['You are the component that summarizes internal chat history', 'compaction'], // Qwen Code
+  ['*Briefly* summarize this partial conversation', 'compaction'], // Aider
+  ['You are an expert software engineer that generates concise, one-line Git commit', 'side'], // Aider
+  ['You are a context summarization assistant', 'compaction'], // pi
 ];
 
 /** Reads a system or developer message of any dialect. */
@@ -28,7 +25,7 @@ export function readSystemItem(texts: readonly string[]): ItemTraits {
 
 export function orderOfSystem(text: string): ClientOrder | undefined {
   const start = text.trimStart();
-  return ORDERS.find((row) => start.startsWith(row.starts))?.order;
+  return ORDERS.find(([starts]) => start.startsWith(starts))?.[1];
 }
 
 /**
@@ -46,12 +43,9 @@ function isTextPart(part: unknown): part is Readonly<Record<string, unknown>> {
 }
 
 /** Part types whose text is the model's thinking, in dialects that put it among the content. */
-const REASONING_PARTS: ReadonlySet<unknown> = new Set([
-  'thinking',
-  'reasoning',
-  'reasoning_text',
-  'summary_text',
-]);
+const REASONING_PARTS: ReadonlySet<unknown> = new Set(
+  'thinking reasoning reasoning_text summary_text'.split(' '),
+);
 
 /** An item without known facts; svc never changes it. */
 export const NO_TRAITS: ItemTraits = Object.freeze({
@@ -68,8 +62,5 @@ export const NO_TRAITS: ItemTraits = Object.freeze({
 
 /** Returns a call. An id that is no string becomes '', and '' matches no result. */
 export function toolCall(id: unknown, name: unknown): ToolCall {
-  return {
-    id: typeof id === 'string' ? id : '',
-    name: typeof name === 'string' ? name : '',
-  };
+  return { id: asText(id), name: asText(name) };
 }

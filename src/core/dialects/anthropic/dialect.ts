@@ -235,7 +235,9 @@ function readUser(content: unknown, hasFrames: HasFrames | undefined): ItemTrait
     if (type === 'text' && typeof text === 'string') texts.push(text);
     if (!isResult(type)) continue;
     toolResultIds.push(asText(block['tool_use_id']));
-    const typed = type === 'tool_result' ? typedInResult(block) : '';
+    // Claude Code appends what the user types during a tool call to the tool's output.
+    const last = type === 'tool_result' ? textsOf(block['content']).at(-1) : undefined;
+    const typed = typedInOutput(last ?? '');
     if (typed !== '') framed.push(typed);
   }
   const said = readUserText(texts, toolResultIds.length > 0);
@@ -254,11 +256,6 @@ function readUser(content: unknown, hasFrames: HasFrames | undefined): ItemTrait
   };
 }
 
-/** Returns what the user typed during a tool call, which Claude Code appends to the tool's output; '' without it. */
-function typedInResult({ content }: Fields): string {
-  return typedInOutput(textsOf(content).at(-1) ?? '');
-}
-
 function readAssistant(content: unknown): ItemTraits {
   const blocks = asList(content);
   const calls = blocks.map(asRecord).filter((block) => asText(block['type']).endsWith('tool_use'));
@@ -267,7 +264,10 @@ function readAssistant(content: unknown): ItemTraits {
     role: 'assistant',
     assistantText: typeof content === 'string' ? content.trim() : visibleText(blocks),
     toolCalls: calls.map((block) => toolCall(block['id'], block['name'])),
-    toolResultIds: resultIds(blocks),
+    toolResultIds: blocks
+      .map(asRecord)
+      .filter((block) => isResult(asText(block['type'])))
+      .map((block) => asText(block['tool_use_id'])),
     hasReasoning: blocks.some((block) => isThinking(block) || isCompaction(block)),
     thoughts: thoughtsIn(blocks),
     ...(blocks.some(isCompaction) && { isCompaction: true }),
@@ -295,13 +295,6 @@ function thoughtsIn(blocks: readonly unknown[]): readonly string[] {
 /** Matches `tool_result`, and results of the provider's own tools: `web_search_tool_result`, … */
 function isResult(type: string): boolean {
   return type.endsWith('tool_result');
-}
-
-function resultIds(blocks: readonly unknown[]): readonly string[] {
-  return blocks
-    .map(asRecord)
-    .filter((block) => isResult(asText(block['type'])))
-    .map((block) => asText(block['tool_use_id']));
 }
 
 /**

@@ -125,20 +125,12 @@ const SIGNED = ['reasoning_details', 'thinking_blocks'] as const;
  * (Hugging Face TGI, Cohere, Anthropic). A reason in none of the three sets means that the answer was cut, such as
  * `insufficient_system_resource` (DeepSeek), `model_length` (Mistral), `error` and `abort`.
  */
-const WHOLE: ReadonlySet<string> = new Set([
-  'stop',
-  'eos',
-  'eos_token',
-  'stop_sequence',
-  'end_turn',
-  'complete',
-]);
-const CALLING: ReadonlySet<string> = new Set([
-  'tool_calls',
-  'function_call',
-  'tool_call',
-  'tool_use',
-]);
+const WHOLE: ReadonlySet<string> = new Set(
+  'stop eos eos_token stop_sequence end_turn complete'.split(' '),
+);
+const CALLING: ReadonlySet<string> = new Set(
+  'tool_calls function_call tool_call tool_use'.split(' '),
+);
 const FILTERED: ReadonlySet<string> = new Set(['content_filter', 'safety', 'refusal']);
 
 function firstChoice(chunk: Fields): Fields {
