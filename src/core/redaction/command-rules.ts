@@ -1,7 +1,12 @@
 /** Finds passwords in the arguments of commands, as in a shell's history and in scripts. */
 
-import { isArgument, isLogin } from './password-arguments.ts';
-import { isPassPhrase, isSimplePassword, looksRandom } from './secret-likeness.ts';
+import {
+  isArgument,
+  isLogin,
+  isPassPhrase,
+  isSimplePassword,
+  looksRandom,
+} from './secret-likeness.ts';
 import { NO_REST, QUOTED_REST, type SecretRule } from './secret-rule.ts';
 
 /** Matches the arguments between a program and its password, within one command. */

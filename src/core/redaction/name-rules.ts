@@ -13,12 +13,12 @@ import {
   isPublicExample,
   isSimplePassword,
   isTechnical,
-  isValidation,
   isBareChosen,
   isChosen,
   isPassPhrase,
   looksMade,
   looksRandom,
+  VALIDATION,
 } from './secret-likeness.ts';
 import {
   ADVERBS,
@@ -189,10 +189,7 @@ export const NAME_RULES: readonly SecretRule[] = [
       /^\s?$/.test(next) &&
       isPlainName(context) &&
       (isBareChosen(secret) ||
-        (isSimplePassword(secret) &&
-          !isVariable(secret) &&
-          !MEMBER_ACCESS.test(secret) &&
-          !/^[/~.]/.test(secret))),
+        (isSimplePassword(secret) && !isCodeName(secret) && !/^[/~.]/.test(secret))),
   }),
   named('The same with blanks around the sign, where code would have a variable', {
     ...bare(`(?<=(?:^|\\n)[ \\t]{0,8}[\\w.-]{0,40})${CHOSEN}${SUFFIX} {1,8}= {1,8}${TO_LINE_END}`),
@@ -283,8 +280,7 @@ export const NAME_RULES: readonly SecretRule[] = [
       isSimplePassword(secret) &&
       !VERDICT.test(context) &&
       !COUNTED_NAME.test(secret) &&
-      !MEMBER_ACCESS.test(secret) &&
-      !isVariable(secret) &&
+      !isCodeName(secret) &&
       !/^[/~.]/.test(secret),
   }),
   named('XML: an element, on one line or on three', {
@@ -394,8 +390,7 @@ export const NAME_RULES: readonly SecretRule[] = [
       isSimplePassword(secret) &&
       !/^[([{]$/.test(next) &&
       !VERDICT.test(context) &&
-      !MEMBER_ACCESS.test(secret) &&
-      !isVariable(secret),
+      !isCodeName(secret),
   }),
 ];
 
@@ -414,6 +409,11 @@ const NO_VARIABLE = /\d[!@#$%^&*?+~]|[a-z][013-9][a-z]|^[Pp]ass[a-z]*\d{3}/;
 
 function isVariable(secret: string): boolean {
   return VARIABLE.test(secret) && !NO_VARIABLE.test(secret);
+}
+
+/** Says whether a value is a variable in code or a member of an object. */
+function isCodeName(secret: string): boolean {
+  return MEMBER_ACCESS.test(secret) || isVariable(secret);
 }
 
 /** Matches a template with a place to fill, or code. */
@@ -497,7 +497,7 @@ function isLiteralSecret({ context, secret, next }: Candidate): boolean {
   if (isNumber(context, secret)) return true;
   if (/^auth/i.test(context)) return looksRandom(secret) || isEncodedLogin(secret);
   if (isBase32Seed(secret)) return true;
-  if (isValidation(secret)) return false;
+  if (VALIDATION.test(secret)) return false;
   if (!isSimplePassword(secret)) {
     if (looksMade(secret) && !IN_LIST.test(context)) return true;
     return HOLDS_CHOSEN.test(context) && isPlainOrPassword(context) && isChosen(secret);

@@ -15,10 +15,10 @@ import {
   isPlaceholder,
   isSimplePassword,
   isTechnical,
-  isValidation,
-  isVersionedWord,
   looksMade,
   looksRandom,
+  VALIDATION,
+  VERSIONED_WORD,
 } from './secret-likeness.ts';
 import {
   ADVERBS,
@@ -211,7 +211,7 @@ function isLiteralSecret(
       isPassPhrase(secret, /phrase|^psk/i.test(name))
     );
   }
-  if (isValidation(secret)) return false;
+  if (VALIDATION.test(secret)) return false;
   if (isPassword) return isChosen(secret) || isSimplePassword(secret) || looksMade(secret);
   return isAssignedKey(whole) && (isChosen(secret) || looksMade(secret));
 }
@@ -227,11 +227,23 @@ const HEADER_VALUE = /: ?(?:Bearer |Token )?(?=[^\s"'[\]]{4,200}["'])/iy;
 
 function readHeader({ text, nameEnd, before }: Named): Stretch | undefined {
   if (!HEADER_BEFORE.test(before)) return undefined;
-  const start = endOfMatch(HEADER_VALUE, text, nameEnd);
-  const end = start === undefined ? undefined : endOfMatch(BLANK_VALUE, text, start);
+  const value = valueAfter(HEADER_VALUE, BLANK_VALUE, text, nameEnd);
+  if (value === undefined || isReference(value.secret) || isPlaceholder(value.secret))
+    return undefined;
+  return { start: value.start, end: value.end };
+}
+
+/** Reads a value behind a sticky pattern that matches at `from`. Undefined if one of the two patterns does not match. */
+function valueAfter(
+  lead: RegExp,
+  value: RegExp,
+  text: string,
+  from: number,
+): (Stretch & { readonly secret: string }) | undefined {
+  const start = endOfMatch(lead, text, from);
+  const end = start === undefined ? undefined : endOfMatch(value, text, start);
   if (start === undefined || end === undefined) return undefined;
-  const secret = text.slice(start, end);
-  return isReference(secret) || isPlaceholder(secret) ? undefined : { start, end };
+  return { start, end, secret: text.slice(start, end) };
 }
 
 // Lines of settings.
@@ -246,11 +258,9 @@ const TO_END =
 
 function readLine(named: Named): Stretch | undefined {
   const { text, nameEnd, before } = named;
-  const start = endOfMatch(SETTING, text, nameEnd);
-  if (start === undefined || !BEFORE_SETTING.test(before)) return undefined;
-  const end = endOfMatch(TO_END, text, start);
-  if (end === undefined) return undefined;
-  const secret = text.slice(start, end);
+  const value = valueAfter(SETTING, TO_END, text, nameEnd);
+  if (value === undefined || !BEFORE_SETTING.test(before)) return undefined;
+  const { start, end, secret } = value;
   const sign = text.slice(nameEnd, start);
   if (!isClosed(text, start, end) || /\b(?:const|let|var|val|def|return)\b/.test(before))
     return undefined;
@@ -289,7 +299,7 @@ function isReference(secret: string): boolean {
   return (
     /^[$%@~&*/.|?+-]|^![A-Z]\w+$/.test(secret) ||
     /^[\w$.?!]{0,60}\(|\)\(|\$\{|\{\{|=>|::|:\/\//.test(secret) ||
-    isValidation(secret) ||
+    VALIDATION.test(secret) ||
     isMemberAccess(secret)
   );
 }
@@ -302,7 +312,7 @@ function isSimpleBare(secret: string): boolean {
     !isTechnical(bare) &&
     !NAMES_A_SECRET.test(bare) &&
     !isReference(bare) &&
-    !isVersionedWord(bare)
+    !VERSIONED_WORD.test(bare)
   );
 }
 
@@ -333,11 +343,9 @@ const AFTER_NOTE =
 
 function readNote(named: Named): Stretch | undefined {
   const { text, nameEnd, before } = named;
-  const start = endOfMatch(NOTE, text, nameEnd);
-  if (start === undefined) return undefined;
-  const end = endOfMatch(NOTE_VALUE, text, start);
-  if (end === undefined) return undefined;
-  const secret = text.slice(start, end);
+  const read = valueAfter(NOTE, NOTE_VALUE, text, nameEnd);
+  if (read === undefined) return undefined;
+  const { start, end, secret } = read;
   const bare = trimmed(text, start, end);
   if (isReference(secret) || text.charAt(bare.end) === '(' || !isClosed(text, start, bare.end))
     return undefined;
@@ -421,11 +429,9 @@ const IS_FOREIGN = new RegExp(`^(?:${FOREIGN_NAMES}|mdp)`, 'i');
 
 function readBehindBlank(named: Named): Stretch | undefined {
   const { text, nameEnd, before, name } = named;
-  const start = endOfMatch(BLANK, text, nameEnd);
-  if (start === undefined) return undefined;
-  const end = endOfMatch(BLANK_VALUE, text, start);
-  if (end === undefined) return undefined;
-  const secret = text.slice(start, end);
+  const read = valueAfter(BLANK, BLANK_VALUE, text, nameEnd);
+  if (read === undefined) return undefined;
+  const { start, end, secret } = read;
   if (
     isReference(secret) ||
     /[=:(]/.test(secret.slice(0, -1)) ||
@@ -510,12 +516,11 @@ const ROW =
 
 function readRow({ text, nameEnd, before, isPassword }: Named): Stretch | undefined {
   if (!isPassword || !/^[ \t]{0,4}\|[ \t]{1,4}[^|]{0,40}$/.test(before)) return undefined;
-  const start = endOfMatch(ROW, text, nameEnd);
-  const end = start === undefined ? undefined : endOfMatch(BLANK_VALUE, text, start);
-  if (start === undefined || end === undefined) return undefined;
-  const value = text.slice(start, end);
-  const isSecret = isSimpleBare(value) || isChosenWord(value);
-  return isSecret && !isReference(value) ? trimmed(text, start, end) : undefined;
+  const read = valueAfter(ROW, BLANK_VALUE, text, nameEnd);
+  if (read === undefined) return undefined;
+  const { start, end, secret } = read;
+  const isSecret = isSimpleBare(secret) || isChosenWord(secret);
+  return isSecret && !isReference(secret) ? trimmed(text, start, end) : undefined;
 }
 
 // Sentences.

@@ -3,17 +3,17 @@
  * of two columns. A word for a login, the program, or the form of the line shows that the second one is a password.
  */
 
-import { isArgument } from './password-arguments.ts';
 import {
+  isArgument,
   isChosen,
   isChosenWord,
-  isNounOfSecrets,
   isPassPhrase,
   isPlaceholder,
   isSimplePassword,
   isTechnical,
   looksMade,
   looksRandom,
+  NOUN_OF_SECRETS,
 } from './secret-likeness.ts';
 import { findInsertedValues } from './secret-regions.ts';
 import { type Candidate, type FoundAll, NO_REST, type SecretRule } from './secret-rule.ts';
@@ -171,7 +171,7 @@ export const PAIR_RULES: readonly SecretRule[] = [
       /(?<keep>\b(?:(?:radius|tacacs)(?:-server)?\b[^\n[\]]{0,80}?\bkey|key-string|crypto isakmp key|pre-shared-key(?: (?:local|remote|ascii-text))?|message-digest-key \d{1,3} md5|(?:enable|(?<=(?:^|\n) ?username [^\n]{1,64}? )) ?secret)(?: \d)? )["']?[^\s"'`\\<>[\]]{4,64}/iy,
     accepts: ({ secret }) => {
       const bare = secret.replace(/^["']/, '');
-      return isArgument(bare) && !isNounOfSecrets(bare);
+      return isArgument(bare) && !NOUN_OF_SECRETS.test(bare);
     },
   }),
   atKeyword('The key of a wireless network', {

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import type { Candidate } from './secret-rule.ts';
 
 /**
  * Decides whether a value can be a secret, for rules that know only its name or its place and no format.
@@ -70,11 +71,11 @@ const REPEAT_SHARE_MIN = 0.35;
 /** Least length of an invented example: in a shorter value, repetitions may be chance. */
 const JUDGED_CHARS_MIN = 14;
 /** Matches a UUID. isMadeUp() is false for every UUID, because even a memorable one may be a credential. */
-const UUID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
+export const UUID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
 
 /** Says whether a key is an invented example: one repeated character, the alphabet, or EXAMPLE at its end. */
 export function isMadeUp(value: string): boolean {
-  if (value.length < JUDGED_CHARS_MIN || isUuid(value)) return false;
+  if (value.length < JUDGED_CHARS_MIN || UUID.test(value)) return false;
   if (/EXAMPLE(?:KEY)?$/.test(value)) return true;
   let repeated = 0;
   let ascending = 0;
@@ -85,10 +86,6 @@ export function isMadeUp(value: string): boolean {
   }
   const pairs = value.length - 1;
   return ascending / pairs >= SEQUENCE_SHARE_MIN || repeated / pairs >= REPEAT_SHARE_MIN;
-}
-
-export function isUuid(value: string): boolean {
-  return UUID.test(value);
 }
 
 /** Keys that vendors published in samples of their own libraries: the beginning of each key's sha256. */
@@ -204,12 +201,8 @@ export function isCodeWord(word: string): boolean {
 }
 
 /** Matches numbered things and algorithms: `field1`, `test_2`, `web01`, `HS256`, `ES2020`. */
-const VERSIONED_WORD =
+export const VERSIONED_WORD =
   /^(?:pass(?:word|wd)?|pwd|pw|secret|token|hash|user|field|test|param|option|step|line|column|col|version|ver|type|key|node|web|host|server|rev|arg|input|item|section|chapter|figure|table|page|level|phase|stage|part|group|case|example|level|rule|slot|row|v|p|t|x|r|h|e?s|rs|hs|es|ps|ed|k|n|no)[_-]?\d{1,4}$/i;
-
-export function isVersionedWord(word: string): boolean {
-  return VERSIONED_WORD.test(word);
-}
 
 /** Says whether a value is a member access: `foo.bar.baz`, `Config.DbPassword`. */
 export function isMemberAccess(value: string): boolean {
@@ -290,21 +283,43 @@ export function isSimplePassword(secret: string): boolean {
 }
 
 /** Matches nouns that are combined with "password": "password manager", "password prompts". */
-const NOUN_OF_SECRETS =
+export const NOUN_OF_SECRETS =
   /^(?:\w+(?:ion|ions|ial|onal|ment|ments|ing|ings|ity|ities|ence|ance|ies|ures?|ness|ship|izer|iser|ators?|ers|ors|ists?|ses)|manager|tests?|hints?|inputs?|attempts?|limits?|formats?|scripts?|events?|clients?|agents?|alerts?|lists?|sets?|components?|requirements?|accounts?|objects?|constraints?|defaults?|arguments?|contents?|managers|policy|field|prompt|prompts|database|file|files|store|storage|string|strings|callback|entry|entries|record|history|vault|keeper|reader|handler|helper|hasher|service|module|plugin|provider|endpoint|change|changes|update|updates|dialog|screen|window|option|column|setting|length|strength|format|leak|leaks|breach|dump|spray|attack|attacks|guess|guesses|rules?|resets?|requests?|response|challenge|grant|login|logins|access|complexity|manual|safely|securely|before|after|again|twice|here|below|above|instead|while|until|unless|since|though|although|because|whether|where|which|their|there|these|those|them|they|would|could|should|shall|might|cannot|never|often|every|either|neither|other|others|people|person|admin|users?|owner|accounts?|anonymous|combo|combos|combination|pair|pairs|table|tables|value|values|rotate|rotates|hunter)$/i;
-
-export function isNounOfSecrets(word: string): boolean {
-  return NOUN_OF_SECRETS.test(word);
-}
 
 /** Says whether a person may have chosen the word: it is neither code nor a noun about secrets. */
 export function isChosenWord(word: string): boolean {
-  return isBareChosen(word) && !isCodeWord(word) && !isNounOfSecrets(word);
+  return isBareChosen(word) && !isCodeWord(word) && !NOUN_OF_SECRETS.test(word);
 }
 
 /** Matches a form's validation rules: "required|min:8". */
-const VALIDATION = /^[a-z_]+(?::[\w,]+)?(?:\|[a-z_]+(?::[\w,]+)?)+$/;
+export const VALIDATION = /^[a-z_]+(?::[\w,]+)?(?:\|[a-z_]+(?::[\w,]+)?)+$/;
 
-export function isValidation(value: string): boolean {
-  return VALIDATION.test(value);
+/** Matches words that documents use in place of a password. */
+const EXAMPLE_PASSWORD =
+  /^(?:pass(?:word|wd|phrase)?|pwd|pw|secret|token|user|root|admin|postgres|guest|test|yyy|p)$/i;
+
+export function isUrlPassword({ secret }: Candidate): boolean {
+  // A value that begins with a backslash is part of a regular expression for addresses.
+  return !isPlaceholder(secret) && !EXAMPLE_PASSWORD.test(secret) && !secret.startsWith('\\');
+}
+
+/** Matches the beginning of a variable, a template or a command in place of the value. */
+const IS_TEMPLATE = /^["']?[$%<{([]/;
+
+/** Says whether a command's argument can be a password. */
+export function isArgument(secret: string): boolean {
+  return (
+    !isPlaceholder(secret) &&
+    !EXAMPLE_PASSWORD.test(secret) &&
+    !IS_TEMPLATE.test(secret) &&
+    !secret.startsWith('-')
+  );
+}
+
+/** Says whether the part after the colon of `-u user:…` is a password. */
+export function isLogin({ secret, context }: Candidate): boolean {
+  const name = /["'=\s]([^\s"'=:]{1,64}):?["']?$/.exec(context)?.[1] ?? '';
+  if (/^[$<]|\{\{|\$\(/.test(name) || !isArgument(secret) || secret.includes('://')) return false;
+  // `-u www:data` is a user and a group, and so is `-u 1000:1000`.
+  return hasMixedCharacters(secret) || looksRandom(secret);
 }

@@ -1,12 +1,12 @@
 /** Rules for secrets on the wire: headers, cookies, signed values and addresses. */
 
-import { isUrlPassword } from './password-arguments.ts';
 import {
   hasMixedCharacters,
   isPlaceholder,
   isTechnical,
-  isUuid,
+  isUrlPassword,
   looksRandom,
+  UUID,
 } from './secret-likeness.ts';
 import { findCookies } from './secret-regions.ts';
 import { BASE64_REST, type Candidate, NO_REST, type SecretRule, URL_REST } from './secret-rule.ts';
@@ -160,7 +160,7 @@ const HEADERS: readonly SecretRule[] = [
       /(?<keep>(?:sess(?:ion)?(?:[_-]?id|[_-]?token)?|connect\.sid|auth-token)=)[\w%+/.:=-]{16}/gi,
     rest: /[\w%+/.:=-]*/y,
     // Agents and servers log session ids that are UUIDs; these grant no access.
-    accepts: ({ secret }) => looksRandom(secret) && !isPlaceholder(secret) && !isUuid(secret),
+    accepts: ({ secret }) => looksRandom(secret) && !isPlaceholder(secret) && !UUID.test(secret),
     source: 'Session cookies as frameworks call them, without their header',
   },
 ];
