@@ -66,9 +66,13 @@ export function batchesIn(
   return places.flatMap(({ at, own, shared }) => {
     const its = found.get(own)?.leftOut;
     const others = found.get(shared)?.leftOut;
-    const both = JSON.stringify(its) === JSON.stringify(others) ? [its] : [others, its];
+    const both = [others, isSame(its, others) ? undefined : its];
     return both.flatMap((leftOut) => (leftOut === undefined ? [] : [{ at, leftOut }]));
   });
+}
+
+function isSame(one: LeftOut | undefined, other: LeftOut | undefined): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
 }
 
 /**
