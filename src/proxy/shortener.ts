@@ -504,12 +504,6 @@ const KEEP_MS = 10_000;
 const KNOWN_MAX = 10_000;
 const KNOWN_BYTES = 200;
 
-interface KeepOptions {
-  readonly limit: number;
-  /** True: also stores outputs that are too short to be left out. */
-  readonly keepsShort: boolean;
-}
-
 /**
  * Stores tool outputs in the memory, so that later requests may leave them out. It does so after the request was sent.
  * If it fails, the next request tries again.
@@ -553,18 +547,26 @@ class OutputKeeper {
   }
 
   /**
-   * Stores at most `limit` outputs that were not stored yet, oldest first. All go in one call, because each call is one
-   * message to the memory, and one sync of its disk. Never rejects.
+   * Stores at most `limit` outputs that were not stored yet, oldest first; with `keepsShort` also those that are too
+   * short to be left out. All go in one call, because each call is one message to the memory, and one sync of its disk.
+   * Never rejects.
    */
   async keep(
     { place, identity: { client } }: Reading,
     outputs: readonly ToolOutput[],
-    which: KeepOptions,
+    { limit, keepsShort }: { readonly limit: number; readonly keepsShort: boolean },
   ): Promise<void> {
     const { space, conversation } = place;
     const spaceKey = spaceKeyOf(place);
-    const chosen = this.#freshOf(spaceKey, outputs, which);
-    if (chosen.length === 0) return;
+    const tokensMin = keepsShort ? 0 : undefined;
+    const fresh = new Map<string, ToolOutput>();
+    for (const output of outputs) {
+      if (fresh.size === limit) break;
+      if (!isElidable(output, tokensMin) || this.#fates.has(spaceKey + output.digest)) continue;
+      fresh.set(output.digest, output);
+    }
+    if (fresh.size === 0) return;
+    const chosen = [...fresh.values()];
     for (const { digest } of chosen) this.#fates.set(spaceKey + digest, 'underway');
     const { memory, clock } = this.#dependencies;
     const shared = { ...OUTPUT_PLACE, space, conversation, client, at: clock.now() };
@@ -580,21 +582,5 @@ class OutputKeeper {
       // The next request tries again.
       for (const { digest } of chosen) this.#fates.delete(spaceKey + digest);
     }
-  }
-
-  /** Returns the outputs that were not stored yet. */
-  #freshOf(
-    space: string,
-    outputs: readonly ToolOutput[],
-    { limit, keepsShort }: KeepOptions,
-  ): readonly ToolOutput[] {
-    const tokensMin = keepsShort ? 0 : undefined;
-    const fresh = new Map<string, ToolOutput>();
-    for (const output of outputs) {
-      if (fresh.size === limit) break;
-      if (!isElidable(output, tokensMin) || this.#fates.has(space + output.digest)) continue;
-      fresh.set(output.digest, output);
-    }
-    return [...fresh.values()];
   }
 }
