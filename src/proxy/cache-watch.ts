@@ -5,10 +5,8 @@ import type { Usage } from '../core/dialects/answer.ts';
 import { dialectOf } from '../core/dialects/dialects.ts';
 import type { Edit } from '../core/plan/item-edits.ts';
 import { afterPause, longCacheEdits, wasServed } from '../core/shortening/long-cache.ts';
-import type { Modes } from '../core/http/modes.ts';
-import type { HandlerSettings } from '../core/settings/settings.ts';
-import type { Deadline } from './deadline.ts';
 import type { Reading } from './conversations.ts';
+import type { RecallCall } from './recall.ts';
 
 /**
  * Finds out how long a conversation has paused, and whether the provider's prompt cache has expired meanwhile. If another
@@ -81,11 +79,7 @@ function lastRequestOf({ tenant, conversation }: ConversationOwner) {
   return { kind: 'last-request', tenant, conversation } as const;
 }
 
-interface LongCacheCall {
-  readonly reading: Reading;
-  readonly modes: Modes;
-  readonly settings: HandlerSettings;
-  readonly deadline: Deadline;
+interface LongCacheCall extends Omit<RecallCall, 'bond'> {
   /** Milliseconds since the conversation's last request. */
   readonly idleMs: number;
 }

@@ -200,8 +200,7 @@ export class PeekedAnswer implements UpstreamAnswer {
     this.#sink = sink;
     let wantsMore = true;
     for (const chunk of this.#chunks) wantsMore = sink.data(chunk);
-    if (this.#end === 'end') sink.end();
-    else if (this.#end === 'cut') sink.cut();
+    if (this.#end !== undefined) sink[this.#end]();
     else if (wantsMore) this.#answer.resume();
   }
 
@@ -215,6 +214,11 @@ export class PeekedAnswer implements UpstreamAnswer {
   }
 
   #read(done: () => void): void {
+    const over = (end: 'end' | 'cut'): void => {
+      this.#end = end;
+      if (this.#sink === undefined) done();
+      else this.#sink[end]();
+    };
     this.#answer.deliver({
       data: (chunk) => {
         if (this.#sink !== undefined) return this.#sink.data(chunk);
@@ -224,16 +228,8 @@ export class PeekedAnswer implements UpstreamAnswer {
         done();
         return false;
       },
-      end: () => {
-        this.#end = 'end';
-        if (this.#sink === undefined) done();
-        else this.#sink.end();
-      },
-      cut: () => {
-        this.#end = 'cut';
-        if (this.#sink === undefined) done();
-        else this.#sink.cut();
-      },
+      end: () => over('end'),
+      cut: () => over('cut'),
     });
   }
 }

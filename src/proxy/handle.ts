@@ -311,7 +311,7 @@ export class ProxyHandler {
    * Reads the request and chooses its upstream, which may depend on the model. If the choice changes the body, reads
    * the new body.
    */
-  async #readRouted(asked: ClientRequest): Promise<RoutedRequest> {
+  async #readRouted(asked: ClientRequest) {
     const read = await this.#read(asked);
     const view = typeof read === 'string' ? read : read.view;
     const { configured, body } = await this.#dependencies.choose({ request: asked, read: view });
@@ -478,12 +478,6 @@ interface SaidAnswer {
   readonly said: Answer;
   readonly taken: TakenForm;
   readonly bond: Bond | undefined;
-}
-
-interface RoutedRequest {
-  readonly request: ClientRequest;
-  readonly read: Reading | Unread;
-  readonly configured: ConfiguredUpstream;
 }
 
 interface ChangeCall {

@@ -67,9 +67,8 @@ export function identify(
  * a model request.
  */
 export function kindOfPath(path: string): RequestKind | undefined {
-  const end = path.search(/[?#]/);
-  const plain = end === -1 ? path : path.slice(0, end);
-  return /\/(?:count_tokens|input_tokens)\/?$/.test(plain) ? 'count' : undefined;
+  const isCount = /^[^?#]*\/(?:count_tokens|input_tokens)\/?(?:[?#]|$)/.test(path);
+  return isCount ? 'count' : undefined;
 }
 
 /**
