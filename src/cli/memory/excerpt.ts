@@ -5,16 +5,17 @@ import { EXCERPT_TOKENS_MAX } from '../../core/memory/reference.ts';
 import { runInNewContext } from 'node:vm';
 
 /**
- * Returns parts of a stored text, so that a model that needs one function does not pay for a whole file until its
- * session ends. An excerpt consists of the text's own lines, byte for byte; lines that a pattern matched have numbers
- * in front. An excerpt also says what is missing and how to get it.
+ * Returns the requested part of a stored text, because a model pays for each line of it until its session ends. An
+ * excerpt consists of the text's own lines. Only a search for a pattern puts line numbers in front of them, and cuts
+ * long ones. An excerpt also says what is missing and how to get it.
  */
 
+/** Lines that are shown before and after a match: the default and the maximum. */
 const CONTEXT_USUAL = 2;
 export const CONTEXT_MAX = 50;
 /** Lines that are shown above a definition, for its comment and decorators. */
 const LINES_ABOVE = 3;
-/** Characters of the longest line that is shown for a match; minified code has lines of 100 kB. */
+/** Characters that a search shows of a line; minified code has lines of 100 kB. */
 const FOUND_LINE_CHARS = 400;
 
 export interface ExcerptRequest {
@@ -23,13 +24,13 @@ export interface ExcerptRequest {
   readonly grep?: string | undefined;
   /** Number of lines to show before and after each match. */
   readonly context?: number | undefined;
-  /** The name of a function, a class or a heading, or a word. The excerpt is the lines around it. */
+  /** The name of a function, class or heading, which is shown whole; or any word, shown with the lines around it. */
   readonly around?: string | undefined;
   /** True: the excerpt may have any number of tokens. */
   readonly all?: boolean;
 }
 
-/** How messages name the parts: as flags in a shell, or as fields of a tool. */
+/** How messages name the ways to ask for a part: as flags in a shell, or as fields of a tool. */
 export interface PartWords {
   readonly lines: (range: string) => string;
   readonly grep: string;
@@ -64,7 +65,7 @@ export function excerptOf(text: string, request: ExcerptRequest, words: PartWord
   return rangeOf(text, { ...request, from: range.from, to: Math.min(range.to, all) }, words);
 }
 
-/** Returns the lines of the range, as many as EXCERPT_TOKENS_MAX allows. */
+/** Returns the lines of the range, as many as EXCERPT_TOKENS_MAX allows unless `all` is set. */
 function rangeOf(
   text: string,
   { from, to, all = false }: LineRange & Pick<ExcerptRequest, 'all'>,
@@ -151,6 +152,10 @@ const AS = {
   'any case': ', with capitals and small letters alike',
 } as const;
 
+/**
+ * Returns the matching lines with the lines around them, as many as EXCERPT_TOKENS_MAX allows unless `isAll` is set.
+ * `found`: the indexes of the matching lines. `shown`: how many of them the text has.
+ */
 function shownHits(
   lines: readonly string[],
   found: readonly number[],
@@ -244,8 +249,8 @@ export function definitionOf(
 
 export const PATTERN_CHARS_MAX = 200;
 /**
- * Deadline of a search, in milliseconds. Models write the patterns, and some patterns make JavaScript's engine
- * backtrack practically for ever. Only `vm` can end a running one.
+ * Deadline of a search, in milliseconds. Models write the patterns, and with some of them JavaScript's engine
+ * backtracks practically for ever. Only `vm` can end such a match.
  */
 const SEARCH_MS = 1_000;
 

@@ -40,13 +40,13 @@ import { parseJson } from '../../core/bytes/json-fields.ts';
  * use the same store at the same time. stdout carries only the protocol.
  */
 
-// Bytes of the longest message. A reference or some words need far less.
+/** Bytes of the longest message that is read. A call with a reference or some words is far shorter. */
 const MESSAGE_BYTES_MAX = 1024 * 1024;
 /** -32600 is JSON-RPC's "invalid request". */
 const TOO_LONG = { code: -32_600, message: 'The message is longer than 1 MiB.' };
-/** Characters of the longest answer. That is at most 20,000 tokens, and Claude Code accepts 25,000 from a tool. */
+/** Characters of the longest answer: about 20,000 tokens of text or code. Claude Code accepts 25,000 from a tool. */
 const ANSWER_CHARS_MAX = 60_000;
-/** Characters of the longest text of a found memory; memory_get returns the rest. */
+/** Characters that memory_search shows of each memory; memory_get returns the rest. */
 const FOUND_CHARS_MAX = 2_000;
 const FOUND_MAX = 20;
 const FOUND_USUAL = 5;
@@ -98,7 +98,7 @@ export async function serveMcp({ options, context }: Call<McpOptions>): Promise<
   await (await store)?.close();
 }
 
-/** Returns the spaces that the model may read (R42): the project's, the global one, and those that the user allowed. */
+/** Returns the spaces that the model may read: the project's, the global one, and those that the user allowed. */
 async function reachOf(
   { space: typed, allSpaces }: McpOptions,
   context: CommandContext,
@@ -199,7 +199,7 @@ const SEARCH_INPUT = z.object({
     .describe('One of the spaces that the person allows: this project, "global" or a further one'),
 });
 
-/** Returns the message of a failed memory, as a command prints it. The SDK answers other errors. */
+/** Returns the answer to a call during which the memory failed. Rethrows other errors, which the SDK answers. */
 function failed(error: unknown): ToolAnswer {
   if (!(error instanceof MemoryError)) throw error;
   const text = `${memoryFailure(error).message} In a shell, svc doctor tells more.`;
@@ -229,7 +229,7 @@ const FIELDS: PartWords = {
 /** The spaces that the model may read; undefined means all. */
 type AllowedSpaces = readonly string[] | undefined;
 
-/** Answers memory_get with a list of texts. The first is exactly the stored text; svc's own remarks follow. */
+/** Answers memory_get with a list of texts: first the excerpt of the stored text, then svc's own remarks. */
 async function getForModel(
   store: Pick<CliStore, 'memory' | 'readOutput'>,
   request: GetRequest & { readonly allowed: AllowedSpaces; readonly changes: ChangeReader },
@@ -278,7 +278,7 @@ async function beginningSo(
   return refs.filter((_, at) => found[at] !== undefined);
 }
 
-/** Reads a text. If several spaces have it, one that the model may read is enough. */
+/** Reads a text, which several spaces may have. Returns undefined if the model may read none of them. */
 async function retrieveAllowed(
   store: Pick<CliStore, 'memory' | 'readOutput'>,
   { ref, allowed }: { readonly ref: string; readonly allowed: AllowedSpaces },
@@ -304,7 +304,7 @@ interface SearchRequest {
   readonly space?: string | undefined;
 }
 
-/** Answers memory_search. Without a space it searches all that the model may read, the project first. */
+/** Answers memory_search. Without a space it searches every space that the model may read, the project's first. */
 async function searchForModel(
   memory: Pick<Memory, 'list'>,
   request: SearchRequest & {
@@ -349,7 +349,7 @@ function failure(text: string): ToolAnswer {
   return { texts: [text], isError: true };
 }
 
-/** Bytes at both ends of a message that is too long, in which its id is searched: clients write it first or last. */
+/** Bytes kept of each end of a message that is too long. Its id is in them: clients write it first or last. */
 const ID_BYTES = 256;
 const FIRST_ID = /^\s*\{(?:"jsonrpc":"2\.0",)?"id":(\d{1,15}|"[^"\\]{0,128}")/;
 const LAST_ID = /"id":(\d{1,15}|"[^"\\]{0,128}")\}\s*$/;

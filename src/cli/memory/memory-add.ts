@@ -19,7 +19,7 @@ interface AddOptions {
 
 interface MoveOptions {
   readonly to?: string;
-  /** Names the space, if several spaces have the memory. */
+  /** The space to move from, if several spaces have the memory. */
   readonly space?: string;
   readonly json?: boolean;
 }
@@ -40,8 +40,9 @@ export async function addMemory({ args, options, context }: Call<AddOptions>): P
 }
 
 /**
- * Moves memories to another space. The store on this machine moves each memory, with its marks, in one transaction, so
- * it can be moved back. A memory service stores it in the other space, and then forgets it in the first one.
+ * Moves memories to another space. The store on this machine moves a memory, with the user's choices for it, in one
+ * transaction. In a memory service, svc stores the memory in the other space and then forgets it in the first one, so
+ * it cannot be moved back.
  */
 export async function moveMemories(call: Call<MoveOptions>): Promise<void> {
   const { args: refs, options, context } = call;
@@ -86,13 +87,13 @@ function recordOf(text: string, space: string): MemoryRecord {
       2,
     );
   }
-  // A memory that the user typed is stored unchanged. svc refuses it only if it has no words of its own.
+  // Store the text as the user typed it, except for secrets and private parts. Refuse one that says nothing, like "ok".
   const captured = isFiller(text) ? undefined : captureStored('user', text);
   if (captured === undefined) {
     throw new CliError('The text is empty.', 'For example: svc memory add "…"', 2);
   }
   const at = Date.now();
-  // Memories that the user typed are unrelated, so each is a conversation of its own.
+  // Memories that the user typed are unrelated to each other, so each gets its own conversation.
   const own = createHash('sha256').update(`${at} ${captured.digest}`).digest('base64url');
   const place = { conversation: `added_${own}`, fingerprint: own, exchange: 0 };
   return { ...captured, ...place, space, client: 'svc', at, isTimed: true };

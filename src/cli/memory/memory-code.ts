@@ -31,7 +31,7 @@ interface CodeCheck {
 export class CodeChecker {
   readonly #code: Code;
   readonly #dataFolder: string;
-  /** The present folder of each space and recorded folder. */
+  /** The folders that #findRoot() has found, by space and recorded folder. */
   readonly #roots = new Map<string, Promise<string>>();
 
   constructor(code: Code, folder: string) {
@@ -42,7 +42,7 @@ export class CodeChecker {
   /** Checks the files of each memory. The results are in the order of `all`. */
   async check(all: readonly HeldProvenance[]): Promise<readonly CodeCheck[]> {
     const checks: CodeCheck[] = [];
-    // oxlint-disable-next-line no-await-in-loop -- One disk.
+    // oxlint-disable-next-line no-await-in-loop -- Parallel checks would wait for the same disk.
     for (const held of all) checks.push(await this.#checkOne(held));
     return checks;
   }
@@ -54,7 +54,7 @@ export class CodeChecker {
     return { held, files, holds: holdsNow(verdicts, root === held.root) };
   }
 
-  /** Returns the folder of the exchange, or, if it no longer exists, the newest existing folder of the project. */
+  /** Returns the folder of the exchange. If it no longer exists, returns the newest existing folder of the project. */
   #rootOf({ root, record: { space } }: HeldProvenance): Promise<string> {
     const key = `${space}\0${root}`;
     const found = this.#roots.get(key) ?? this.#findRoot(space, root);
@@ -219,7 +219,7 @@ function fileText({ path, state }: FileCheck): string {
 }
 
 const PAGE = 200;
-/** Bound on pages of PAGE exchanges, which is more than anybody has. */
+/** Bound on pages of PAGE exchanges: a million exchanges, more than anybody has. */
 const PAGES_MAX = 5_000;
 const TEXT_CHARS_MAX = 200;
 

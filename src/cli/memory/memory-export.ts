@@ -6,14 +6,14 @@ import type { CommandContext, Call } from '../context.ts';
 import { isInForce } from './memory-rules.ts';
 import { pagesOf } from './record-writer.ts';
 
-/** Runs `svc memory export`: writes memories as JSON lines, or a project's rules in the form of an agent's file. */
+/** Runs `svc memory export`: writes memories as JSON lines, or a project's rules as Markdown for an agent's file. */
 
 interface ExportOptions {
   readonly space?: string;
   readonly as?: string;
 }
 
-/** The files from which agents read instructions. Both are Markdown with one rule in each item of a list. */
+/** The file for each value of --as. Agents read instructions from it, as Markdown. */
 const FORMS: Readonly<Record<string, string>> = { claude: 'CLAUDE.md', agents: 'AGENTS.md' };
 
 /** Records of a page: as many as the store returns at once. */
@@ -21,7 +21,8 @@ const PAGE = 1000;
 
 /**
  * Writes memories to stdout, newest first, and their number to stderr. It leaves out memories that are stored
- * meanwhile. A memory service has only numbered pages, so if others forget memories meanwhile, it may skip one.
+ * meanwhile. From a memory service it may skip a memory if others are forgotten meanwhile, because a service finds a
+ * page by the number of memories before it.
  */
 export async function exportMemories({ options, context }: Call<ExportOptions>): Promise<void> {
   const { terminal } = context;
@@ -41,7 +42,7 @@ export async function exportMemories({ options, context }: Call<ExportOptions>):
   terminal.note(`Exported: ${count}.`);
 }
 
-/** Writes the rules that hold in the project of the folder, oldest first. */
+/** Writes the rules that hold in the space, or else in the current folder's project, oldest first. */
 async function exportRules(
   { space, as }: { space: string | undefined; as: string },
   context: CommandContext,

@@ -29,7 +29,7 @@ interface ImportOptions {
   readonly json?: boolean;
 }
 
-/** Characters of the longest line. The store accepts texts of 512 KiB, so a longer line is not from an export. */
+/** Characters of the longest line. A stored text has at most 512 Ki characters, so no line of an export is longer. */
 const LINE_CHARS_MAX = 4 * 1024 * 1024;
 /** Bound on reported problems, because in a wrong file every line is one. */
 const PROBLEMS_MAX = 5;
@@ -167,7 +167,7 @@ export interface SessionSurvey {
   readonly masked: number;
   /** Names of the projects; the one with the most memories is first. */
   readonly projects: readonly string[];
-  /** Records of one project, that of the newest session, with which the wizard shows what recall would have found. */
+  /** Records of the first session's project, with which the wizard shows what recall would have found. */
   readonly sample: readonly TranscriptRecord[];
   /** True if the deadline ended the count, so that the real numbers may be higher. */
   readonly isPartial: boolean;
@@ -176,7 +176,7 @@ export interface SessionSurvey {
 /** Bound on the records of `sample`: some months of work in one project. */
 const SAMPLE_MAX = 2000;
 
-/** Counts the sessions of all clients, newest first, until the deadline. It writes nothing. */
+/** Counts the sessions of all clients until the deadline, those of each client newest first. It writes nothing. */
 export async function surveySessions(
   context: CommandContext,
   deadlineMs: number,
@@ -226,6 +226,7 @@ const NO_FOLDER = { space: DEFAULT_SPACE };
 
 const MASK = /\[masked: [a-z-]+\]/g;
 
+/** Reads sessions, counts them in `found`, and passes the records of each session to `take`. */
 async function readAll(
   work: {
     readonly client: TranscriptClient;

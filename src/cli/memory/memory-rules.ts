@@ -69,7 +69,7 @@ export async function showRules({ args, options, context }: Call<RulesOptions>):
         }
       }
       await desk.markRule({ id, mark: markOf(options), at });
-      // If an earlier edit has retired the same sentence, the sentence is a rule again.
+      // An earlier edit may have retired the new sentence, so remove that mark.
       const back = (await desk.rules({ space: rule.space })).filter(
         ({ text, state }) => state === 'retired' && stated.includes(text),
       );
@@ -114,7 +114,7 @@ async function ruleOf(desk: MemoryDesk, id: string): Promise<DeskRule> {
   );
 }
 
-/** Returns a record of the new sentence, as if the user had said it, in the rule's space. */
+/** Returns a record of the new sentence in the rule's space, as if the user had said the sentence. */
 function editedRecord(rule: DeskRule, words: string) {
   const captured = captureStored('user', words);
   if (captured === undefined || rulesIn(captured.text).length === 0) {

@@ -27,15 +27,15 @@ import { countsText, RecordWriter } from './record-writer.ts';
 
 /**
  * Runs `svc memory share` and `svc memory join`. They write and read a file in the repository, with memories and rules
- * of the project. People review it like code. Anybody may have written an entry, so it is unverified until the user
- * accepts it, and it never replaces the user's rules.
+ * of the project. People review the file like code. Anybody may have written an entry of it, so a joined entry is
+ * unverified until the user accepts it, and it never replaces a rule of the user.
  */
 
 /** Path of the shared file within the working tree. */
 const FILE = join('.svc', 'memory.md');
 /** The mode of the file: readable by everybody, like all files of a repository. */
 const FILE_MODE = 0o644;
-/** The client of joined memories, which distinguishes them from the user's own. */
+/** The name of the client in joined memories, which distinguishes them from the user's own. */
 const SHARED_CLIENT = 'shared';
 const SHOWN_CHARS = 200;
 /** Bound on the memories in a list: one page of the store. */
@@ -52,7 +52,7 @@ interface JoinOptions {
   readonly json?: boolean;
 }
 
-/** Runs `svc memory share`. Without references it shares the rules that hold. */
+/** Runs `svc memory share`. Without references and without --remove it shares the rules that hold. */
 export async function shareMemories(call: Call<ShareOptions>): Promise<void> {
   const { args: refs, options, context } = call;
   const { terminal } = context;
@@ -179,7 +179,7 @@ async function placeOf(folder: string, { environment }: CommandContext) {
   return { path, space, file: readSharedFile(text) };
 }
 
-/** Throws CliError if the folder is a link, which in a stranger's repository may lead anywhere. */
+/** Throws CliError if the path is not a folder. A link in a stranger's repository may lead anywhere. */
 async function refuseLink(folder: string): Promise<void> {
   const stat = await lstat(folder).catch(() => undefined);
   if (stat === undefined || stat.isDirectory()) return;
@@ -246,7 +246,7 @@ function ruleEntry({ at, client, text }: DeskRule): SharedEntry {
   return { kind: 'rule', role: 'user', at, client, text };
 }
 
-/** Masks secrets, because somebody may have written one into the file, and removes repeated texts. */
+/** Masks secrets, because somebody may have written one into the file, and removes repeated entries. */
 function maskedEntries(given: readonly SharedEntry[]): { entries: SharedEntry[]; masked: number } {
   let masked = 0;
   const unique = new Map(given.toReversed().map((entry) => [sharedId(entry), entry]));
@@ -258,7 +258,7 @@ function maskedEntries(given: readonly SharedEntry[]): { entries: SharedEntry[];
   return { entries, masked };
 }
 
-/** Returns the entries of the file that are rules which the user has retired. */
+/** Returns the file's rules that the user has retired in this space. */
 async function endedEntries(
   { entries }: SharedFile,
   space: string,

@@ -53,7 +53,7 @@ export async function explainRecall(call: Call<WhyOptions>): Promise<void> {
   else print(agent, { block, quietShare }, terminal);
 }
 
-/** Returns the settings of recall, also without a configuration, which hooks do not need. */
+/** Returns the settings of recall. Without a configuration they are the defaults, because hooks need none either. */
 async function recallSettings(environment: Environment): Promise<ProxySettings> {
   const folder = configFolder(environment);
   const file = await readConfigFile(folder);

@@ -73,7 +73,7 @@ const FLAGS: PartWords = {
   all: '--all',
 };
 
-/** Prints the exact stored text if it is short, or the requested part of it. stderr says what is missing. */
+/** Prints a stored text, or the requested part. It cuts a long text unless --all is set, and notes what is missing. */
 export async function getMemory({
   args: [ref = ''],
   options,
@@ -113,8 +113,8 @@ function problemError({
 }
 
 /**
- * Reads a stored text. If the database cannot be opened, as in a client whose commands may only read (Codex's default),
- * it reads left-out outputs from their files.
+ * Reads a stored text. If the database cannot be opened, as in a read-only sandbox (Codex's default), it reads left-out
+ * outputs from their files.
  */
 export async function retrieveFrom(
   { memory, readOutput }: Pick<CliStore, 'memory' | 'readOutput'>,
@@ -158,7 +158,7 @@ export async function forgetMemories(call: Call<ForgetOptions>): Promise<ExitCod
     const { filter, question } = await forgetChoice(call, memory);
     const isSure = options.yes === true || (await confirm?.(question)) === true;
     if (!isSure) return undefined;
-    // Wait without a deadline, because half of a forgetting is useless.
+    // Set no deadline, because a forgetting that ends early leaves memories behind.
     const number = await memory.forget(filter, new AbortController().signal, (done, all) =>
       terminal.progress(`${done} of ${all} forgotten`),
     );
@@ -201,9 +201,9 @@ async function forgetChoice(call: Call<ForgetOptions>, memory: Memory): Promise<
 }
 
 /**
- * Returns what to forget for references. A reference names a text, and several spaces may have that text. It is
- * forgotten in the space of --space, or else in the only space that has it, or else in the project of the folder. The
- * other spaces are printed.
+ * Returns what to forget for references. A reference names a text, and several spaces may have that text. The text is
+ * forgotten in the space of --space, or else in the only space that has the text, or else in the current folder's
+ * project. The other spaces are printed.
  */
 async function forgetByReference(
   { args: refs, options, context }: Call<ForgetOptions>,
@@ -278,6 +278,6 @@ function recordText(
   return `${ref}  ${timeText(at)}  ${source}  ${oneLine(text, 80)}`;
 }
 
-/** A note for the user. Hooks put text into clients' transcripts, which svc does not change. */
+/** The note after a forgetting. svc does not change the transcripts of clients, into which hooks have put texts. */
 const IN_TRANSCRIPTS =
   "What hooks have put into a client's own transcript stays there: delete that session in the client.";

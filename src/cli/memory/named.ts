@@ -44,7 +44,7 @@ export async function typedSpace(typed: string, context: CommandContext): Promis
   );
 }
 
-/** Returns the space of the project of a folder. For a slow disk it waits longer than a request may. */
+/** Returns the space of the project of a folder. It waits longer for a slow disk than a request may. */
 export async function projectOf(
   folder: string,
   environment: CommandContext['environment'],
@@ -72,7 +72,7 @@ export function wrongSpace(flag = '--space'): CliError {
   );
 }
 
-/** Returns the reference with this beginning, or `ref` if there is none. Throws CliError if there are several. */
+/** Returns the reference that begins with `ref`, or `ref` itself if none does. Throws CliError if several do. */
 export async function wholeReference(
   memory: Pick<Memory, 'references' | 'retrieve'>,
   ref: string,

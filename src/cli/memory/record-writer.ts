@@ -19,7 +19,7 @@ export interface Counts {
 const BATCH = 64;
 /** Deadline of storing a batch: a slower disk or service is broken. */
 const BATCH_MS = 30_000;
-/** Bounds of the pause after each batch. It is as long as the batch took, and leaves half of the time to a proxy. */
+/** Bounds of the pause after a batch. The pause is as long as the batch took, so a proxy has half of the time. */
 const REST_MS_MIN = 5;
 const REST_MS_MAX = 250;
 
@@ -63,7 +63,7 @@ export function countsText({ stored, duplicate, forgotten, rejected }: Counts): 
   return [`${stored} new`, ...others].join(', ');
 }
 
-/** Returns all records in pages, newest first. With a service it may skip one if others forget memories meanwhile. */
+/** Returns all records in pages, newest first. A service's pages may lack a record if others are forgotten meanwhile. */
 export async function* pagesOf(
   memory: Memory,
   filter: { readonly limit: number; readonly space?: string },

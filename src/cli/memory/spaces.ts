@@ -22,7 +22,7 @@ import { isKept, pagesOf } from './record-writer.ts';
 /** Runs `svc memory spaces`, `on` and `off`: lists and moves spaces, and switches memory for a project. */
 
 const PAGE = 500;
-/** Names the argument in an error; other commands have an option instead. */
+/** What an error calls the argument; in other commands the name of a space is an option. */
 const NAMED = 'The name of a space';
 /** Bound on pages of PAGE memories: half a million, more than anybody has. */
 const PAGES_MAX = 1000;
@@ -55,7 +55,7 @@ export async function listSpaces(call: Call<{ readonly json?: boolean }>): Promi
   if (rows.length === 0) context.terminal.note('No space holds a memory yet.');
 }
 
-/** Assigns the project of a folder to a space, because the user says so. */
+/** Runs `svc memory spaces join`: assigns the project of a folder to a space. */
 export async function joinSpace({ args, context }: Call): Promise<void> {
   const [typed = '', folder = process.cwd()] = args;
   const space = await typedSpace(typed, context);
@@ -128,8 +128,8 @@ export async function moveSpace(typed: SpaceChange, context: CommandContext): Pr
 
 /**
  * Moves the memories and the project of a space. It changes the registry of projects first: from then on the project
- * uses the new space, and recalls from both until everything is moved. After an interruption the same call moves the
- * rest. `typed`: the names for messages.
+ * uses the new space, and recall reads both spaces until everything is moved. After an interruption the same call moves
+ * the rest. `typed`: the names for messages.
  */
 export async function moveSpaceIn(
   memory: Memory,
@@ -188,7 +188,7 @@ async function moveAll(memory: Memory, from: string, to: string): Promise<number
 
 /**
  * Moves memories in a memory service: stores each page in the other space, and then forgets it in the first one.
- * Left-out outputs stay in the first space, so a conversation that leaves them out sends them whole once more.
+ * Left-out outputs stay in the first space, so a conversation that leaves them out sends them once more.
  */
 async function moveCopies(memory: Memory, from: string, to: string): Promise<number> {
   let moved = 0;
