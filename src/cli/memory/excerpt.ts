@@ -73,7 +73,7 @@ function rangeOf(
 ): Excerpt {
   const asked = linesOf(text, { from, to });
   if (all || estimateTextTokens(asked) <= EXCERPT_TOKENS_MAX) return { text: asked };
-  const { start, lines } = withinTokens(asked, EXCERPT_TOKENS_MAX);
+  const { text: start, wholeLines: lines } = withinTokens(asked, EXCERPT_TOKENS_MAX);
   const size = `${countLines(text)} lines, about ${estimateTextTokens(text)} tokens`;
   const parts = `${words.grep} or ${words.around} for a part, ${words.all} for all of it`;
   const rest =
@@ -84,10 +84,9 @@ function rangeOf(
 }
 
 /**
- * Returns the first lines that fit into `tokensMax`. If the first line does not fit, returns its beginning, and 0 for
- * `lines`.
+ * Returns the first lines that fit into `tokensMax`. If the first line does not fit, returns its beginning.
  */
-function withinTokens(text: string, tokensMax: number): { start: string; lines: number } {
+function withinTokens(text: string, tokensMax: number): Beginning {
   // No token has more than 16 characters, so a longer text cannot fit.
   let [low, high] = [0, Math.min(text.length, 16 * tokensMax)];
   while (low < high) {
@@ -95,8 +94,7 @@ function withinTokens(text: string, tokensMax: number): { start: string; lines: 
     if (estimateTextTokens(text.slice(0, middle)) <= tokensMax) low = middle;
     else high = middle - 1;
   }
-  const { text: start, wholeLines } = beginningOf(text, Math.max(1, low));
-  return { start, lines: wholeLines };
+  return beginningOf(text, Math.max(1, low));
 }
 
 /** Returns the whole definition of the name, or the first line with the word and the lines around it. */
@@ -176,7 +174,7 @@ function shownHits(
     const more = estimateTextTokens(group.join(''));
     if (!isAll && shown > 0 && tokens + more > EXCERPT_TOKENS_MAX) break;
     text +=
-      isAll || shown > 0 ? group.join('') : withinTokens(group.join(''), EXCERPT_TOKENS_MAX).start;
+      isAll || shown > 0 ? group.join('') : withinTokens(group.join(''), EXCERPT_TOKENS_MAX).text;
     [tokens, shown, last] = [tokens + more, shown + 1, to];
     if (!isAll && tokens > EXCERPT_TOKENS_MAX) break;
   }

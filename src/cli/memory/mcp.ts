@@ -9,7 +9,6 @@ import { dataFolder } from '../../adapters/files/own-folders.ts';
 import {
   CONTEXT_MAX,
   excerptOf,
-  type ExcerptRequest,
   type PartWords,
   beginningOf,
   parseLineRange,
@@ -70,10 +69,6 @@ interface Reach {
   readonly allowed: AllowedSpaces;
 }
 
-interface Served extends Reach {
-  readonly folder: string;
-}
-
 /** Runs the MCP server until its input ends. */
 export async function serveMcp({ options, context }: Call<McpOptions>): Promise<void> {
   const { stdin } = process;
@@ -92,7 +87,7 @@ export async function serveMcp({ options, context }: Call<McpOptions>): Promise<
     maxBufferSize: 2 * MESSAGE_BYTES_MAX,
   });
   const reach = await reachOf(options, context);
-  const handle = serveStdio(() => buildServer(open, { ...reach, folder }), { transport });
+  const handle = serveStdio(() => buildServer(open, reach, folder), { transport });
   await ended;
   await handle.close();
   await (await store)?.close();
@@ -116,9 +111,9 @@ async function reachOf(
 
 function buildServer(
   open: () => Promise<CliStore>,
-  { project, allowed, folder }: Served,
+  { project, allowed }: Reach,
+  folder: string,
 ): McpServer {
-  const changesIn = (store: CliStore): ChangeReader => changeReader(store, folder);
   const server = new McpServer({ name: 'svc', version: VERSION }, { instructions: INSTRUCTIONS });
   const ask = async (
     signal: AbortSignal,
@@ -140,7 +135,7 @@ function buildServer(
     },
     (request, { mcpReq }) =>
       ask(mcpReq.signal, (store, signal) =>
-        getForModel(store, { ...request, allowed, changes: changesIn(store) }, signal),
+        getForModel(store, { ...request, allowed, remarkFor: changeReader(store, folder) }, signal),
       ),
   );
   server.registerTool(
@@ -155,7 +150,7 @@ function buildServer(
     },
     (request, { mcpReq }) =>
       ask(mcpReq.signal, (store, signal) => {
-        const asked = { ...request, project, allowed, changes: changesIn(store) };
+        const asked = { ...request, project, allowed, remarkFor: changeReader(store, folder) };
         return searchForModel(store.memory, asked, signal);
       }),
   );
@@ -215,10 +210,6 @@ interface ToolAnswer {
   readonly isError?: boolean;
 }
 
-interface GetRequest extends ExcerptRequest {
-  readonly ref: string;
-}
-
 const FIELDS: PartWords = {
   lines: (range) => `lines "${range}"`,
   grep: 'grep',
@@ -232,10 +223,13 @@ type AllowedSpaces = readonly string[] | undefined;
 /** Answers memory_get with a list of texts: first the excerpt of the stored text, then svc's own remarks. */
 async function getForModel(
   store: Pick<CliStore, 'memory' | 'readOutput'>,
-  request: GetRequest & { readonly allowed: AllowedSpaces; readonly changes: ChangeReader },
+  request: z.infer<typeof GET_INPUT> & {
+    readonly allowed: AllowedSpaces;
+    readonly remarkFor: ChangeReader;
+  },
   signal: AbortSignal,
 ): Promise<ToolAnswer> {
-  const { ref: asked, allowed, changes, ...part } = request;
+  const { ref: asked, allowed, remarkFor, ...part } = request;
   const begun = await beginningSo(store, { ref: asked, allowed }, signal);
   if (begun.length > 1) {
     return failure(`Several references begin with this: ${begun.join(', ')}. Ask for one of them.`);
@@ -249,7 +243,7 @@ async function getForModel(
   const excerpt = excerptOf(record.text, part, FIELDS);
   if ('problem' in excerpt) return failure(`${excerpt.problem} ${excerpt.hint}`);
   const { text, wholeLines } = beginningOf(excerpt.text, ANSWER_CHARS_MAX);
-  const changed = await changes.remark(record.ref);
+  const changed = await remarkFor(record.ref);
   const remarks = changed === undefined ? [] : [changed];
   if (text.length === excerpt.text.length) {
     return { texts: [text, ...(excerpt.rest === undefined ? [] : [excerpt.rest]), ...remarks] };
@@ -298,23 +292,13 @@ function moreSpaces(allowed: readonly string[]): string {
   return `A model may read ${allowed.join(' and ')}. The person allows more with: svc mcp --space NAME`;
 }
 
-interface SearchRequest {
-  readonly query: string;
-  readonly limit?: number | undefined;
-  readonly space?: string | undefined;
-}
-
 /** Answers memory_search. Without a space it searches every space that the model may read, the project's first. */
 async function searchForModel(
   memory: Pick<Memory, 'list'>,
-  request: SearchRequest & {
-    readonly project: string;
-    readonly allowed: AllowedSpaces;
-    readonly changes: ChangeReader;
-  },
+  request: z.infer<typeof SEARCH_INPUT> & Reach & { readonly remarkFor: ChangeReader },
   signal: AbortSignal,
 ): Promise<ToolAnswer> {
-  const { query, limit = FOUND_USUAL, space, project, allowed, changes } = request;
+  const { query, limit, space, project, allowed, remarkFor } = request;
   if (space !== undefined && allowed?.includes(space) === false) {
     return failure(moreSpaces(allowed));
   }
@@ -328,7 +312,7 @@ async function searchForModel(
   // A search in all spaces finds the memories of the project again.
   const unique = new Map(found.flat().map((record) => [`${record.ref} ${record.space}`, record]));
   const shown = [...unique.values()].slice(0, limit);
-  const remarks = await Promise.all(shown.map(({ ref }) => changes.remark(ref)));
+  const remarks = await Promise.all(shown.map(({ ref }) => remarkFor(ref)));
   const texts = shown.map((record, at) => foundText(record, remarks[at]));
   if (texts.length > 0) return { texts };
   const where = spaces.includes(undefined) ? 'any space' : spaces.join(' and ');

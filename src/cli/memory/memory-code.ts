@@ -1,3 +1,4 @@
+import { groupBy } from '../../core/bytes/batches.ts';
 import { dayName } from '../../core/meter/figures.ts';
 import { wholeReference, noSuchReference, nameOf, namesOf } from './named.ts';
 import { deadline, readStore } from '../store.ts';
@@ -86,29 +87,22 @@ async function isFolder(path: string): Promise<boolean> {
 const NAMED_MAX = 3;
 const PATH_CHARS_MAX = 200;
 
-export interface ChangeReader {
-  /** Returns a remark about a memory; undefined if its files are unchanged or unknown. Never rejects. */
-  remark(ref: string): Promise<string | undefined>;
-}
+/**
+ * Returns a remark that says which files of a memory have changed since the memory was stored; undefined if none has, or
+ * if svc does not know. Never rejects.
+ */
+export type ChangeReader = (ref: string) => Promise<string | undefined>;
 
-/** Returns a reader of remarks, which say what files of a memory have changed since the memory was stored. */
+/** `folder`: svc's data folder. */
 export function changeReader({ code }: Pick<CliStore, 'code'>, folder: string): ChangeReader {
-  if (code === undefined) return { remark: async () => undefined };
+  if (code === undefined) return async () => undefined;
   const checker = new CodeChecker(code.reader, folder);
-  const outgrownBy = async (ref: string): Promise<readonly FileCheck[]> => {
-    const held = await code.provenance.list({ refs: [ref], limit: 8 });
-    const checks = await checker.check(held.slice(0, 1));
-    return checks
-      .filter(({ holds }) => holds === 'outgrown')
-      .flatMap(({ files }) => changedOf(files));
+  const remarkFor = async (ref: string): Promise<string | undefined> => {
+    const [check] = await checker.check(await code.provenance.list({ refs: [ref], limit: 1 }));
+    return check?.holds === 'outgrown' ? remarkOf(changedOf(check.files)) : undefined;
   };
-  return {
-    remark: async (ref) => {
-      // If the files cannot be checked, the memory is shown without a remark.
-      const changed = await outgrownBy(ref).catch(() => []);
-      return changed.length === 0 ? undefined : remarkOf(changed);
-    },
-  };
+  // If the files cannot be checked, the memory is shown without a remark.
+  return (ref) => remarkFor(ref).catch(() => undefined);
 }
 
 function changedOf(files: readonly FileCheck[]): readonly FileCheck[] {
@@ -225,20 +219,6 @@ const TEXT_CHARS_MAX = 200;
 
 type StaleMemory = ReturnType<typeof staleFrom>;
 
-interface StaleProject {
-  readonly space: string;
-  /** The memories, newest first. */
-  readonly memories: readonly StaleMemory[];
-}
-
-interface Found {
-  readonly stale: readonly StaleMemory[];
-  readonly checked: number;
-  readonly unknown: number;
-}
-
-const NOTHING: Found = { stale: [], checked: 0, unknown: 0 };
-
 export async function listStale({ options, context }: Call<ListOptions>): Promise<void> {
   const limit = limitOf(options.limit, LIST_LIMIT);
   const { terminal } = context;
@@ -247,7 +227,7 @@ export async function listStale({ options, context }: Call<ListOptions>): Promis
     const checker = new CodeChecker(code.reader, dataFolder(context.environment));
     return findStale(code.provenance, checker, { space: options.space });
   });
-  const { stale, checked, unknown } = found ?? NOTHING;
+  const { stale, checked, unknown } = found ?? { stale: [], checked: 0, unknown: 0 };
   const newest = stale.toSorted((a, b) => b.at - a.at).slice(0, limit);
   const projects = byProject(newest);
   if (options.json === true) terminal.json(projects);
@@ -266,18 +246,15 @@ export async function listStale({ options, context }: Call<ListOptions>): Promis
   }
 }
 
-interface Scope {
-  readonly space: string | undefined;
-  /** Bound on pages of PAGE exchanges, oldest first. */
-  readonly pagesMax?: number;
-}
-
-/** Returns the memories whose files have changed. `checked` and `unknown` count exchanges. */
+/**
+ * Returns the memories whose files have changed. `pagesMax`: bound on the pages of PAGE exchanges that are checked,
+ * oldest first. `checked` and `unknown` count exchanges.
+ */
 export async function findStale(
   provenance: ProvenanceStore,
   checker: CodeChecker,
-  { space, pagesMax = PAGES_MAX }: Scope,
-): Promise<Found> {
+  { space, pagesMax = PAGES_MAX }: { space: string | undefined; pagesMax?: number },
+) {
   const stale: StaleMemory[] = [];
   let checked = 0;
   let unknown = 0;
@@ -304,15 +281,15 @@ function staleFrom({ held, files }: CodeCheck) {
   return { space, ref, at, role, branch, commit, root, text: said, files: changedOf(files) };
 }
 
-/** Groups memories by project. The project of the newest memory comes first. */
-function byProject(stale: readonly StaleMemory[]): readonly StaleProject[] {
-  return [...new Set(stale.map(({ space }) => space))].map((space) => ({
+/** Groups memories by project. `stale`: newest first. The project of the newest memory comes first. */
+function byProject(stale: readonly StaleMemory[]) {
+  return [...groupBy(stale, ({ space }) => space)].map(([space, memories]) => ({
     space,
-    memories: stale.filter((one) => one.space === space),
+    memories,
   }));
 }
 
-function printStale(projects: readonly StaleProject[], context: CommandContext): void {
+function printStale(projects: ReturnType<typeof byProject>, context: CommandContext): void {
   const { terminal } = context;
   const names = namesOf(projects, context);
   for (const [place, { space, memories }] of projects.entries()) {

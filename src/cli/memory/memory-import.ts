@@ -59,10 +59,7 @@ async function importLines(
   const problems: string[] = [];
   let lines = 0;
   const found = { records: 0, wrong: 0 };
-  const given = {
-    now: Date.now(),
-    ...(options.space === undefined ? {} : { space: options.space }),
-  };
+  const given = { now: Date.now(), ...(options.space !== undefined && { space: options.space }) };
   const counts = await withStore(context, async ({ memory }) => {
     const writer = new RecordWriter(memory);
     for await (const line of linesFrom(file, context)) {
@@ -144,17 +141,15 @@ export async function importTranscripts(
     ...COMMAND_WAITS,
     isReadOnly: !writes,
   });
-  const spaceOf = async (folder: string | undefined): Promise<string> =>
-    options.space ?? (await projects.find(folder ?? NO_FOLDER)).space;
-  const read = (take: (records: readonly TranscriptRecord[]) => Promise<void>): Promise<void> =>
-    readAll({ client, files, spaceOf, found, take }, context);
-  const counts = writes
-    ? await withStore(context, async ({ memory }) => {
-        const writer = new RecordWriter(memory);
-        await read((records) => writer.write(records));
-        return writer.end();
-      })
-    : await read(async () => undefined).then(() => undefined);
+  const work = { client, files, projects, space: options.space, found };
+  let counts: Counts | undefined;
+  if (writes) {
+    counts = await withStore(context, async ({ memory }) => {
+      const writer = new RecordWriter(memory);
+      await readAll({ ...work, take: (records) => writer.write(records) }, context);
+      return writer.end();
+    });
+  } else await readAll(work, context);
   terminal.progressDone();
   reportTranscripts({ client, found, counts, json: options.json === true }, context);
 }
@@ -182,14 +177,12 @@ export async function surveySessions(
   deadlineMs: number,
 ): Promise<SessionSurvey> {
   const projects = new GitProjects(dataFolder(context.environment), { isReadOnly: true });
-  const spaceOf = async (folder: string | undefined): Promise<string> =>
-    (await projects.find(folder ?? NO_FOLDER)).space;
   const found = nothingFound();
   const deadline = performance.now() + deadlineMs;
   const isLate = (): boolean => performance.now() > deadline;
   const clients: TranscriptClient[] = [];
   const sample: TranscriptRecord[] = [];
-  const take = async (records: readonly TranscriptRecord[]): Promise<void> => {
+  const take = async (records: readonly TranscriptRecord[]) => {
     const [first = records[0]] = sample;
     if (first?.space !== records[0]?.space) return;
     sample.push(...records.slice(0, SAMPLE_MAX - sample.length));
@@ -197,7 +190,7 @@ export async function surveySessions(
   for (const client of TRANSCRIPT_CLIENTS) {
     const files = transcriptsOf(client, context).toReversed();
     const before = found.sessions;
-    await readAll({ client, files, spaceOf, found, take, isLate }, context);
+    await readAll({ client, files, projects, found, take, isLate }, context);
     if (found.sessions > before) clients.push(client);
   }
   context.terminal.progressDone();
@@ -211,10 +204,7 @@ function transcriptsOf(
   client: TranscriptClient,
   { environment }: CommandContext,
 ): readonly TranscriptFile[] {
-  return findTranscripts(client, {
-    home: environment['HOME'] ?? homedir(),
-    environment,
-  });
+  return findTranscripts(client, { home: environment['HOME'] ?? homedir(), environment });
 }
 
 function nothingFound(): Found {
@@ -231,23 +221,24 @@ async function readAll(
   work: {
     readonly client: TranscriptClient;
     readonly files: readonly TranscriptFile[];
-    /** Returns the space of the project of a folder; `folder` is undefined for a session without one. */
-    readonly spaceOf: (folder: string | undefined) => Promise<string>;
+    readonly projects: GitProjects;
+    /** The space for all memories; undefined: that of each session's project. */
+    readonly space?: string | undefined;
     readonly found: Found;
-    readonly take: (records: readonly TranscriptRecord[]) => Promise<void>;
+    readonly take?: (records: readonly TranscriptRecord[]) => Promise<void>;
     /** Returns true when no more sessions should be read. */
     readonly isLate?: () => boolean;
   },
   { terminal }: CommandContext,
 ): Promise<void> {
-  const { client, files, spaceOf, found, take, isLate } = work;
+  const { client, files, projects, found, take, isLate } = work;
   for (const [index, file] of files.entries()) {
     if (isLate?.() === true) return;
     terminal.progress(`session ${index + 1} of ${files.length}, ${found.records} memories`);
     const read = await readTranscript(client, file).catch(() => undefined);
     if (read === undefined) found.unreadable += 1;
     if (read === undefined || read.records.length === 0) continue;
-    const space = await spaceOf(read.folder);
+    const space = work.space ?? (await projects.find(read.folder ?? NO_FOLDER)).space;
     const records = read.records.map((record) => ({ ...record, space }));
     found.sessions += 1;
     found.records += records.length;
@@ -255,7 +246,7 @@ async function readAll(
       found.spaces.set(record.space, (found.spaces.get(record.space) ?? 0) + 1);
       found.masked += record.text.match(MASK)?.length ?? 0;
     }
-    await take(records);
+    await take?.(records);
   }
 }
 

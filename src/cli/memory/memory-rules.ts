@@ -7,6 +7,7 @@ import type { CommandContext, Call } from '../context.ts';
 import { timeText } from '../listing.ts';
 import { oneLine } from '../terminal.ts';
 import { namesOf } from './named.ts';
+import { isKept } from './record-writer.ts';
 
 interface RulesOptions {
   readonly space?: string;
@@ -64,7 +65,7 @@ export async function showRules({ args, options, context }: Call<RulesOptions>):
         const record = editedRecord(rule, words);
         stated = rulesIn(record.text);
         const [state] = await memory.capture([record], deadline());
-        if (state !== 'stored' && state !== 'duplicate') {
+        if (!isKept(state)) {
           throw new CliError('The memory refused the sentence.', 'Check with: svc doctor');
         }
       }

@@ -234,12 +234,10 @@ async function chosenEntries(
       'Say its point by svc memory add, and share that.',
     );
   }
-  return [
-    ...chosen,
-    ...records.map(({ role, at, client, text }): SharedEntry => {
-      return { kind: 'memory', role, at, client, text };
-    }),
-  ];
+  const memories = records.map(({ role, at, client, text }): SharedEntry => {
+    return { kind: 'memory', role, at, client, text };
+  });
+  return [...chosen, ...memories];
 }
 
 function ruleEntry({ at, client, text }: DeskRule): SharedEntry {
@@ -288,17 +286,10 @@ function recordOf(
   const captured = captureStored(entry.role, entry.text);
   if (captured === undefined) return [];
   const id = sharedId(entry);
-  const place = { conversation: `shared_${id}`, fingerprint: id, exchange: 0 };
+  const place = { space, conversation: `shared_${id}`, fingerprint: id, exchange: 0 };
   // An entry with a date in the future would outrank every later statement.
   const at = Math.min(entry.at, Date.now());
-  const record = {
-    ...captured,
-    ...place,
-    space,
-    client: SHARED_CLIENT,
-    at,
-    isTimed: true as const,
-  };
+  const record = { ...captured, ...place, client: SHARED_CLIENT, at, isTimed: true as const };
   return [isAccepted ? record : { ...record, source: 'unverified' }];
 }
 

@@ -1,3 +1,4 @@
+import { groupBy } from '../../core/bytes/batches.ts';
 import { dayName } from '../../core/meter/figures.ts';
 import {
   projectOf,
@@ -91,8 +92,8 @@ export async function getMemory({
   if ('problem' in wrong && wrong.isMisuse === true) throw problemError(wrong);
   const found = await readStore(context, async (store) => {
     const record = await retrieveFrom(store, ref);
-    const changes = changeReader(store, dataFolder(context.environment));
-    return record && { record, changed: await changes.remark(record.ref) };
+    const remarkFor = changeReader(store, dataFolder(context.environment));
+    return record && { record, changed: await remarkFor(record.ref) };
   });
   if (found === undefined) throw noSuchReference(ref);
   const { record, changed } = found;
@@ -255,20 +256,18 @@ function showByProject(
   terminal: Terminal,
 ): void {
   const columns = terminal.columns(160);
-  const spaces = [...new Set(records.map(({ space }) => space))];
-  for (const [at, space] of spaces.entries()) {
+  for (const [at, [space, held]] of [...groupBy(records, (one) => one.space)].entries()) {
     if (at > 0) terminal.out('');
     terminal.out(terminal.colors.bold(oneLine(names.of(space), columns)));
-    for (const record of records.filter((one) => one.space === space)) {
+    for (const record of held) {
       const head = `  ${record.ref}  ${dayName(record.at)}  `;
-      terminal.out(
-        `${head}${oneLine(record.text, Math.max(TEXT_CHARS_MIN, columns - head.length))}`,
-      );
+      const textColumns = Math.max(TEXT_COLUMNS_MIN, columns - head.length);
+      terminal.out(`${head}${oneLine(record.text, textColumns)}`);
     }
   }
 }
 
-const TEXT_CHARS_MIN = 20;
+const TEXT_COLUMNS_MIN = 20;
 
 function recordText(
   { ref, at, space, role, client, text }: StoredRecord,

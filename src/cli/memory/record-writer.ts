@@ -71,11 +71,10 @@ export async function* pagesOf(
   let offset = 0;
   let next: number | undefined;
   for (;;) {
-    const before = next === undefined ? {} : { before: next };
     const page: RecordPage =
       memory.page === undefined
         ? { records: await memory.list({ ...filter, offset }, deadline()), next }
-        : await memory.page({ ...filter, ...before }, deadline());
+        : await memory.page({ ...filter, ...(next !== undefined && { before: next }) }, deadline());
     yield page.records;
     if (page.records.length < filter.limit) return;
     offset += page.records.length;
