@@ -22,9 +22,9 @@ import { CliError } from '../cli-error.ts';
 /** One kind of settings file: how svc adds its settings and removes them. */
 export interface ClientFileForm {
   readonly path: string;
-  /** Returns a sentence part that says what the user must delete to undo the change by hand. */
+  /** Returns the end of a sentence: what the user must delete to undo the change by hand. */
   byHand(changes: readonly ClientChange[]): string;
-  /** Returns the text with the settings, and what was changed. Throws CliError if that would break something. */
+  /** Returns the text with the settings, and what was changed. Throws CliError if svc cannot edit the text safely. */
   apply(text: string): { readonly text: string; readonly change: Omit<ClientChange, 'hash'> };
   /**
    * Removes the settings of `change`. Returns 'absent' if the text has none of them, 'lost' if it also lacks a value
@@ -104,7 +104,7 @@ export function writeClientFile(form: ClientFileForm, dataFolder: string): Promi
       named: form.path,
       isMade: record?.isMade ?? file.text === undefined,
       ...(madeFolder === undefined ? {} : { madeFolder }),
-      // Keep the previous change too, because the file has it until it is replaced.
+      // Keep the previous change too, because the file still has it until replaceForeignFile().
       changes: [{ hash: hashOf(text), ...change }, ...(record?.changes.slice(0, 1) ?? [])],
     };
     await records.write(name, next, base);
@@ -114,7 +114,7 @@ export function writeClientFile(form: ClientFileForm, dataFolder: string): Promi
   });
 }
 
-/** Removes svc's settings from the file. The earlier file is restored byte for byte if nobody else has changed it. */
+/** Removes svc's settings from the file. Restores the earlier bytes if nobody else has changed the file since. */
 export function undoClientFile(form: ClientFileForm, dataFolder: string): Promise<Undone> {
   return withFile(form, dataFolder, async (opened) => {
     const { file, record, records, name } = opened;
@@ -140,8 +140,9 @@ export function undoClientFile(form: ClientFileForm, dataFolder: string): Promis
 }
 
 /**
- * Removes svc's settings from the file to which a link led when svc wrote them. If a file with a copy of the settings
- * is in the link's place now, both files have them. Returns the path if the linked file had them.
+ * Removes svc's settings from a second file. If the client's path was a link when svc wrote the settings, and is a file
+ * with a copy of them now, then the file to which the link led still has them too. Returns that file's path; undefined
+ * if there is no such file.
  */
 async function undoLinked(opened: Opened): Promise<string | undefined> {
   const { form, file, record } = opened;
@@ -188,8 +189,7 @@ function recordOf(
     const record = parseClientRecord(value);
     return record === undefined ? [] : [[name, record] as const];
   });
-  // The file may have been moved and replaced by a link, or the link may have been replaced by a file. So either of the
-  // two paths in the record finds it.
+  // Since the record was made, a link may have replaced the file, or a file the link. So compare both recorded paths.
   return (
     known.find(([, record]) => record.path === path) ??
     known.find(([, record]) => record.named === named || record.path === named) ?? [

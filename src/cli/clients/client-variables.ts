@@ -11,8 +11,8 @@ import type { TomlBlock } from '../../core/foreign/toml-block.ts';
 type Variables = [name: string, value: string][];
 
 /**
- * Claude Code searches MCP tools with another base URL only if this variable is `true`. Otherwise it puts each tool
- * into the prompt, and a server that connects late changes the prefix to which thinking is bound
+ * With another base URL, Claude Code searches for MCP tools only if this variable is `true`. Otherwise it puts each
+ * tool into the prompt, and a server that connects late changes the prefix to which thinking is bound
  * (code.claude.com/docs/en/env-vars and /prompt-caching, 2026-08-22). The provider must accept `tool_reference` blocks,
  * so svc sets the variable only for Anthropic.
  */

@@ -81,7 +81,7 @@ function linesOf({ top, tables }: TomlBlock): readonly string[] {
   return [...Object.entries(top).map(([key, value]) => `${key} = ${value}`), ...tables.flat()];
 }
 
-/** Returns the values that the file must have with the block: its own, of which the block replaces some. */
+/** Returns the values that the file must have with the block, whose values replace equal keys of the file. */
 function withBlock(before: Toml, own: Toml): Toml {
   const { model_providers: others } = before;
   const { model_providers: ours, ...top } = own;
@@ -96,7 +96,7 @@ function revert(text: string, change: NonNullable<ClientChange['toml']>): Revert
   const own = parseToml(change.lines.join('\n')) ?? {};
   const aside = parseToml(change.aside.join('\n')) ?? {};
   const wanted = withBlock(withoutBlock(parseToml(text) ?? {}, own), aside);
-  // If the user added a key to a table of the block, it would now belong to the table before it.
+  // If the user added a key to a table of the block, the key would now belong to the table above the block.
   return isSameValue(before, wanted) ? reverted : 'edited';
 }
 

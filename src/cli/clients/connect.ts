@@ -245,7 +245,7 @@ const OUTCOMES = {
   nothing: 'has no settings of svc.',
 } as const;
 
-/** Shows what would change in the file, and asks. Does not ask if nothing would change, or with --yes. */
+/** Shows what would change in the file, and asks the user. With --yes, or if nothing would change, returns true. */
 async function isAgreed(
   form: ClientFileForm,
   message: string,
@@ -348,7 +348,7 @@ async function planClaude({ context: { environment } }: PlanFacts): Promise<Conn
   const variables = [
     ['ANTHROPIC_BASE_URL', baseUrl],
     ['CLAUDE_CODE_GATEWAY_HINT_HEADERS', '1'],
-    // Empty these two: the client would send a value of the shell with every request, or use it instead of the login.
+    // Empty these two: the client would send the shell's value with every request, or use it instead of the login.
     ['ANTHROPIC_API_KEY', ''],
     ['ANTHROPIC_AUTH_TOKEN', ''],
     ...loopbackVariables(access.host, environment),
@@ -375,7 +375,7 @@ function startHook(command: readonly string[]): JsonSetting {
   return { path: ['hooks', 'SessionStart'], value: { hooks: [hook] }, isItem: true };
 }
 
-/** Time limit of the hook. A start takes a second, or several; after the limit Claude Code goes on without it. */
+/** Time limit of the hook. A start may take several seconds. After the limit Claude Code continues without the hook. */
 const START_HOOK_SECONDS = 15;
 
 async function planCodex({ options, context }: PlanFacts): Promise<Connection> {

@@ -18,6 +18,7 @@ interface HookableClient {
   readonly title: string;
   /** Returns the form of the file. `command`: the words before the event's name; empty when hooks are removed. */
   form(environment: Environment, command: readonly string[]): ClientFileForm;
+  /** Notes for the user: what must happen before the client uses the hooks. */
   readonly next: readonly string[];
 }
 
@@ -92,6 +93,7 @@ export function hookableOf(name: string): HookableClient | undefined {
   return HOOKABLE.find((one) => one.name === name);
 }
 
+/** Returns a setting for each event. Claude Code and Codex expect groups of hooks, with a matcher for tools. */
 function groups(
   client: 'claude' | 'codex',
   command: readonly string[],
@@ -151,7 +153,7 @@ function copilotSettings(command: readonly string[]): readonly JsonSetting[] {
   ];
 }
 
-/** Returns the form of a plugin file, a copy of the plugin in this package. It belongs to svc alone. */
+/** Returns the form of a plugin file: a copy of the plugin in this package, without any lines of the user. */
 export function pluginFile(
   path: string,
   source: string,

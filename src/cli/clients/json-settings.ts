@@ -7,7 +7,7 @@ import { type ClientFileForm, isSameValue, type Reverted } from './client-file.t
 
 /**
  * Sets single keys in a client's JSON settings. A marked block is not possible: JSON has no comments, and clients
- * rewrite the file whenever they change a setting. The record lists the keys.
+ * rewrite the file whenever they change a setting. So the undo record lists the keys.
  */
 
 export interface JsonSetting extends Omit<JsonChange, 'before'> {
@@ -92,7 +92,7 @@ function isListOrAbsent(settings: unknown, path: readonly string[]): boolean {
   return value === undefined || Array.isArray(value);
 }
 
-/** Writes a change into the text. An item is appended to the list. */
+/** Writes a change into the text. Appends an item to its list, so that the list's own text stays as it is. */
 function withChange(text: string, change: JsonChange): string {
   const { path, value, before, isItem } = change;
   const isAppended = isItem === true && before !== undefined;
@@ -103,6 +103,7 @@ function withChange(text: string, change: JsonChange): string {
   );
 }
 
+/** Returns what is at the path after the change: the value, or for an item the whole list. */
 function wholeValue({ value, before, isItem }: JsonChange): unknown {
   return isItem === true ? [...asList(before), value] : value;
 }
@@ -161,7 +162,7 @@ function withoutChange(text: string, change: JsonChange): string {
   return withJsonValue(text, isMade ? path : [...path, placeIn(list, change)], undefined);
 }
 
-/** Removes the objects that are empty now and were created for svc's keys. */
+/** Removes the objects that svc created for its keys and that are empty now. */
 function withoutEmptied(text: string, changes: readonly JsonChange[]): string {
   const folders = changes.flatMap((change) => foldersOf(change));
   const innermostFirst = folders.toSorted((a, b) => b.length - a.length);

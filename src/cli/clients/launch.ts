@@ -210,9 +210,10 @@ function writtenBase(environment: Environment): string | undefined {
 
 type AuthMode = ReturnType<typeof codexAuthMode>;
 
-// The first minor version of Codex found to support `openai_base_url`: 0.120.0 does, 0.113.0 does not.
+/** The lowest minor version of Codex 0 found to support `openai_base_url`: 0.120.0 does, 0.113.0 does not. */
 const BUILT_IN_SINCE = 120;
 
+/** Says whether this Codex lets its built-in provider have another base URL. `version`: output of `codex --version`. */
 export function isBuiltInConfigurable(version: string): boolean {
   const [, major = '0', minor = '0'] = /(\d+)\.(\d+)\.\d+/.exec(version) ?? [];
   return Number(major) > 0 || Number(minor) >= BUILT_IN_SINCE;

@@ -395,7 +395,7 @@ export const OTHER_CLIENTS: readonly OtherClient[] = [
   },
 ];
 
-/** Programs that a user may name, but that cannot use a proxy on this machine. */
+/** Programs that cannot use a proxy on this machine, with the reason and what to use instead. */
 export const NOT_POSSIBLE: Readonly<Record<string, readonly [reason: string, instead: string]>> = {
   // Sources: ngrok.com/docs/gateway/examples/cursor-local-llm and forum.cursor.com/t/158805, 2026-11-24.
   cursor: [
@@ -441,7 +441,7 @@ function providersOf(
     return provider === undefined ? [] : [provider];
   });
   if (providers.length > 0) return Object.fromEntries(providers);
-  // The settings must name a model for each dialect for which the client has no list of the provider's models.
+  // The client knows no models for any of these dialects, so the user must name one.
   const hint = `svc print-config ${client} --model MODEL, or with svc run: --model svc/MODEL`;
   throw needsModel(client, hint);
 }

@@ -55,7 +55,10 @@ function dataVariable(environment: Environment, home: string): readonly string[]
   return isUsed && shared !== join(home, '.local', 'share') ? [`XDG_DATA_HOME=${shared}`] : [];
 }
 
-/** Returns `svc` if that name starts this program: the name stays valid after an update of Node. */
+/**
+ * Returns the words that start this program: `svc` on Windows, or if that name in the search path is this program. The
+ * name stays valid after an update of Node; the paths of Node and of the script may not.
+ */
 function programOf(environment: Environment): readonly string[] {
   const script = scriptPath();
   const found = findProgram(environment, 'svc');

@@ -183,7 +183,7 @@ export function requireOpenAi(upstream: Draft | undefined): void {
   );
 }
 
-/** The variable with the service's key. With it a model also reads texts that svc left out of its prompt. */
+/** The variable with the service's key. A model needs it in its shell, to read the texts left out of its prompt. */
 const KEY_VARIABLE = 'SVC_SERVICE_KEY';
 
 /**

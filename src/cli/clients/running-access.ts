@@ -42,7 +42,7 @@ export async function runsOtherBuild(
   );
 }
 
-/** Lists the running proxies. If the data folder is unknown there are none, so that only the configuration counts. */
+/** Lists the running proxies. Returns none if the data folder is unknown, so that only the configuration counts. */
 function runsOf(environment: Environment): Promise<readonly RunFile[]> {
   try {
     return listRunFiles(dataFolder(environment));
