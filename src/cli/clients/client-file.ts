@@ -25,7 +25,7 @@ export interface ClientFileForm {
   /** Returns the end of a sentence: what the user must delete to undo the change by hand. */
   byHand(changes: readonly ClientChange[]): string;
   /** Returns the text with the settings, and what was changed. Throws CliError if svc cannot edit the text safely. */
-  apply(text: string): { readonly text: string; readonly change: Omit<ClientChange, 'hash'> };
+  apply(text: string): Applied;
   /**
    * Removes the settings of `change`. Returns 'absent' if the text has none of them, 'lost' if it also lacks a value
    * that one of them had replaced, and 'edited' if it has one of them with another value.
@@ -34,6 +34,11 @@ export interface ClientFileForm {
   isEmpty(text: string): boolean;
   /** Says whether the text has the comments with which svc marks its lines. */
   hasMark(text: string): boolean;
+}
+
+export interface Applied {
+  readonly text: string;
+  readonly change: Omit<ClientChange, 'hash'>;
 }
 
 export type Reverted = { readonly text: string } | 'absent' | 'edited' | 'lost';
@@ -71,7 +76,7 @@ export async function clientRecords(dataFolder: string): Promise<readonly Client
 export function previewClientFile(
   form: ClientFileForm,
   dataFolder: string,
-): Promise<{ readonly path: string; readonly change: Omit<ClientChange, 'hash'> } | undefined> {
+): Promise<{ readonly path: string; readonly change: Applied['change'] } | undefined> {
   return withFile(form, dataFolder, async (opened) => {
     const { file } = opened;
     const { text, change } = form.apply(await baseOf(opened));

@@ -8,7 +8,7 @@ import type { TomlBlock } from '../../core/foreign/toml-block.ts';
 
 /** Makes the environment variables with which a client finds the proxy, for print-config, connect and run. */
 
-type Variables = [name: string, value: string][];
+export type Variables = Readonly<Record<string, string>>;
 
 /**
  * With another base URL, Claude Code searches for MCP tools only if this variable is `true`. Otherwise it puts each
@@ -24,7 +24,7 @@ export function toolSearchVariables(
   environment: Environment,
 ): Variables {
   const isSet = environment[TOOL_SEARCH] !== undefined;
-  return isAt('api.anthropic.com', upstream) && !isSet ? [[TOOL_SEARCH, 'true']] : [];
+  return isAt('api.anthropic.com', upstream) && !isSet ? { [TOOL_SEARCH]: 'true' } : {};
 }
 
 /** Says whether the upstream has the provider's own address, and not that of a gateway. */
@@ -47,24 +47,19 @@ export function addressOf({ host, port }: Access): string {
   return urlOf({ host, port });
 }
 
-interface ClaudeFacts {
-  readonly environment: Environment;
-  /** True: use ANTHROPIC_AUTH_TOKEN, because Claude Code asks the user before it uses ANTHROPIC_API_KEY. */
-  readonly authToken: boolean;
-}
-
+/** `authToken`: use ANTHROPIC_AUTH_TOKEN, because Claude Code asks the user before it uses ANTHROPIC_API_KEY. */
 export function claudeVariables(
   access: Access,
-  { environment, authToken }: ClaudeFacts,
+  { environment, authToken }: { readonly environment: Environment; readonly authToken: boolean },
 ): Variables {
-  return [
+  return {
     // The address has no /v1, because the client adds /v1/messages.
-    ['ANTHROPIC_BASE_URL', addressOf(access)],
-    [authToken ? 'ANTHROPIC_AUTH_TOKEN' : 'ANTHROPIC_API_KEY', access.localToken],
+    ANTHROPIC_BASE_URL: addressOf(access),
+    [authToken ? 'ANTHROPIC_AUTH_TOKEN' : 'ANTHROPIC_API_KEY']: access.localToken,
     // With this variable the client marks its side calls and compactions in a header.
-    ['CLAUDE_CODE_GATEWAY_HINT_HEADERS', '1'],
+    CLAUDE_CODE_GATEWAY_HINT_HEADERS: '1',
     ...loopbackVariables(access.host, environment),
-  ];
+  };
 }
 
 /**
@@ -74,21 +69,17 @@ export function claudeVariables(
 export function loopbackVariables(host: string, environment: Environment): Variables {
   const direct = ['127.0.0.1', 'localhost', ...(host === '::1' ? ['::1', '[::1]'] : [])];
   const { NO_PROXY: upper, no_proxy: lower } = environment;
-  return [
-    ['NO_PROXY', extended(upper ?? lower, direct)],
-    ['no_proxy', extended(lower ?? upper, direct)],
-  ];
+  return {
+    NO_PROXY: extended(upper ?? lower, direct),
+    no_proxy: extended(lower ?? upper, direct),
+  };
 }
 
 function extended(list: string | undefined, hosts: readonly string[]): string {
-  const entries = (list ?? '').split(/[\s,]+/).filter((entry) => isHostLike(entry));
+  // Leave out control characters, because a shell may evaluate the list.
+  const entries = (list ?? '').split(/[\s,]+/).filter((entry) => /^\P{Cc}+$/u.test(entry));
   if (entries.includes('*')) return '*';
   return [...entries, ...hosts.filter((host) => !entries.includes(host))].join(',');
-}
-
-// Says whether an entry can be a host. A line end would break the line that the shell evaluates.
-function isHostLike(entry: string): boolean {
-  return entry !== '' && !/\p{Cc}/u.test(entry);
 }
 
 /** Variables by which clients send even loopback requests to a network proxy. */

@@ -14,7 +14,7 @@ import {
 } from '../../core/foreign/toml-block.ts';
 import { tomlString } from '../../core/foreign/shell-quote.ts';
 import { CliError } from '../cli-error.ts';
-import { type ClientFileForm, isSameValue, type Reverted } from './client-file.ts';
+import { type Applied, type ClientFileForm, isSameValue, type Reverted } from './client-file.ts';
 import { clientFolder } from './client-home.ts';
 
 /**
@@ -52,11 +52,7 @@ export function codexFile(environment: Environment, block: TomlBlock): ClientFil
 
 type Toml = Readonly<Record<string, unknown>>;
 
-function apply(
-  path: string,
-  text: string,
-  block: TomlBlock,
-): { readonly text: string; readonly change: Omit<ClientChange, 'hash'> } {
+function apply(path: string, text: string, block: TomlBlock): Applied {
   const before = parseToml(text);
   if (before === undefined) {
     throw new CliError(

@@ -3,7 +3,6 @@ import { readConfigFile } from '../../adapters/files/config-file.ts';
 import { dataFolder, configFolder } from '../../adapters/files/own-folders.ts';
 import { CLAUDE_FOLDER, isInstalled } from '../../adapters/foreign/client-files.ts';
 import type { Dialect } from '../../core/conversation/view.ts';
-import type { ClientChange } from '../../core/foreign/client-change.ts';
 import { withPathToken } from '../../core/http/local-token.ts';
 import { parseRecall } from '../../core/settings/config-schema.ts';
 import type { Draft } from '../../core/settings/config-draft.ts';
@@ -12,6 +11,7 @@ import { CliError, type ExitCode } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 import { loadAccess, keyVariables, storedUpstream, unservedError } from '../setup/load-config.ts';
 import {
+  type Applied,
   changedClientFile,
   type ClientFileForm,
   clientRecords,
@@ -270,7 +270,7 @@ async function isConfirmed(message: string, { terminal, asker }: CommandContext)
 }
 
 /** Describes a change for the user. It hides the token in an address, and never shows a replaced value. */
-function previewLines({ toml, json = [], whole }: Omit<ClientChange, 'hash'>): readonly string[] {
+function previewLines({ toml, json = [], whole }: Applied['change']): readonly string[] {
   const lines = [
     ...(whole === undefined ? [] : [`a plugin of svc, ${whole.split('\n').length} lines`]),
     ...(toml?.lines.filter((line) => line !== '') ?? []),
@@ -345,22 +345,22 @@ async function planClaude({ context: { environment } }: PlanFacts): Promise<Conn
   const isLogin = takesLogin(upstream);
   const baseUrl = isLogin ? withPathToken(addressOf(access), access.localToken) : addressOf(access);
   const command = ownCommand(environment, TOKEN);
-  const variables = [
-    ['ANTHROPIC_BASE_URL', baseUrl],
-    ['CLAUDE_CODE_GATEWAY_HINT_HEADERS', '1'],
+  const variables = {
+    ANTHROPIC_BASE_URL: baseUrl,
+    CLAUDE_CODE_GATEWAY_HINT_HEADERS: '1',
     // Empty these two: the client would send the shell's value with every request, or use it instead of the login.
-    ['ANTHROPIC_API_KEY', ''],
-    ['ANTHROPIC_AUTH_TOKEN', ''],
+    ANTHROPIC_API_KEY: '',
+    ANTHROPIC_AUTH_TOKEN: '',
     ...loopbackVariables(access.host, environment),
-  ] as const;
+  };
   const settings: JsonSetting[] = [
     isLogin
       ? startHook(ownCommand(environment, START))
       : { path: ['apiKeyHelper'], value: commandLine(command) },
-    ...variables.map(([name, value]) => ({ path: ['env', name], value })),
-    ...toolSearchVariables(upstream, environment).map(([name, value]): JsonSetting => {
-      return { path: ['env', name], value, isDefault: true };
-    }),
+    ...Object.entries(variables).map(([name, value]) => ({ path: ['env', name], value })),
+    ...Object.entries(toolSearchVariables(upstream, environment)).map(
+      ([name, value]): JsonSetting => ({ path: ['env', name], value, isDefault: true }),
+    ),
   ];
   const form = claudeFile(environment, settings);
   return { form, baseUrl: addressOf(access), startsProxy: true, command, warnings: [] };

@@ -3,7 +3,7 @@ import { jsonFault, parseJsonText, withJsonValue } from '../../adapters/files/js
 import type { ClientChange, JsonChange } from '../../core/foreign/client-change.ts';
 import { asList, isRecord } from '../../core/bytes/json-fields.ts';
 import { CliError } from '../cli-error.ts';
-import { type ClientFileForm, isSameValue, type Reverted } from './client-file.ts';
+import { type Applied, type ClientFileForm, isSameValue, type Reverted } from './client-file.ts';
 
 /**
  * Sets single keys in a client's JSON settings. A marked block is not possible: JSON has no comments, and clients
@@ -42,7 +42,7 @@ export function jsonSettings(target: JsonTarget): ClientFileForm {
 function apply(
   { path, name, settings: all, refusesComments, otherForm }: JsonTarget,
   text: string,
-): { readonly text: string; readonly change: Omit<ClientChange, 'hash'> } {
+): Applied {
   const before = text.trim() === '' ? {} : parseJsonText(text);
   const isWritten = isRecord(before) && text.trim() !== '';
   if (refusesComments !== undefined && isWritten && jsonFault(text) === 'relaxed') {
@@ -57,7 +57,10 @@ function apply(
     }
     throw new CliError(`${path} is not a valid JSON object.`, 'Correct it first, then try again.');
   }
-  const wrong = all.flatMap((setting) => foldersOf(setting)).find(isTaken(before));
+  const wrong = all.flatMap(foldersOf).find((folder) => {
+    const value = valueAt(before, folder);
+    return value !== undefined && !isRecord(value);
+  });
   if (wrong !== undefined) {
     const message = `${path}: ${wrong.join('.')} is not an object.`;
     throw new CliError(message, 'Correct it first, then try again.');
@@ -113,13 +116,6 @@ function foldersOf({ path }: Pick<JsonChange, 'path'>): readonly (readonly strin
   return path.slice(1).map((_, index) => path.slice(0, index + 1));
 }
 
-function isTaken(settings: unknown): (path: readonly string[]) => boolean {
-  return (path) => {
-    const value = valueAt(settings, path);
-    return value !== undefined && !isRecord(value);
-  };
-}
-
 function withValue(settings: unknown, [key, ...rest]: readonly string[], value: unknown): unknown {
   if (key === undefined) return value;
   const own = isRecord(settings) ? settings : {};
@@ -164,8 +160,7 @@ function withoutChange(text: string, change: JsonChange): string {
 
 /** Removes the objects that svc created for its keys and that are empty now. */
 function withoutEmptied(text: string, changes: readonly JsonChange[]): string {
-  const folders = changes.flatMap((change) => foldersOf(change));
-  const innermostFirst = folders.toSorted((a, b) => b.length - a.length);
+  const innermostFirst = changes.flatMap(foldersOf).toSorted((a, b) => b.length - a.length);
   return innermostFirst.reduce((now, folder) => {
     const inside = changes.filter(({ path }) => folder.every((key, at) => path[at] === key));
     const isMade = inside.every(({ before }) => before === undefined);

@@ -68,8 +68,8 @@ export const CLAUDE: LaunchedClient = {
     const access = { host, port, localToken };
     const shared = {
       ...environment,
-      ...Object.fromEntries(claudeVariables(access, { environment, authToken: true })),
-      ...Object.fromEntries(toolSearchVariables(upstream, environment)),
+      ...claudeVariables(access, { environment, authToken: true }),
+      ...toolSearchVariables(upstream, environment),
       // With this key the client would ask the user, and send it together with the token or instead of the login.
       ANTHROPIC_API_KEY: undefined,
     };
@@ -146,7 +146,7 @@ function builtIn(facts: LaunchFacts, mode: AuthMode): Launch {
   const base = `${withPathToken(urlOf(facts), localToken)}/v1`;
   return {
     args: ['-c', `openai_base_url=${tomlString(base)}`, '-c', 'model_provider="openai"'],
-    environment: { ...environment, ...Object.fromEntries(loopbackVariables(host, environment)) },
+    environment: { ...environment, ...loopbackVariables(host, environment) },
     notes: takesLogin(upstream) && mode !== 'login' ? [NOT_LOGGED_IN] : [],
   };
 }
@@ -158,7 +158,7 @@ function ownProvider(facts: LaunchFacts, mode: AuthMode): Launch {
     args: [...providerArgs(facts, isLogin), '-c', 'model_provider="svc"'],
     environment: {
       ...environment,
-      ...Object.fromEntries(loopbackVariables(host, environment)),
+      ...loopbackVariables(host, environment),
       SVC_LOCAL_PROXY_TOKEN: localToken,
     },
     notes: [

@@ -29,9 +29,17 @@ export interface OtherClient {
    * Returns arguments and variables for `svc run`; missing for an editor. `svc run` also sets SVC_LOCAL_PROXY_TOKEN.
    * Throws CliError if the client cannot be started.
    */
-  launch?(facts: OtherLaunchFacts): OtherLaunch;
+  launch?(facts: OtherLaunchFacts): {
+    readonly args: readonly string[];
+    /** Variables that override the shell's; undefined removes one. */
+    readonly variables: Environment;
+  };
   /** Returns complete settings for `svc print-config`. They contain no token if the client can read a variable. */
-  print(facts: ClientFacts): Printed;
+  print(facts: ClientFacts): {
+    readonly text: string;
+    /** Where the user must put the text, and what else to do. */
+    readonly notes: readonly string[];
+  };
   /** Dialects for which the client's settings must name a model, so the user must give one. */
   readonly needsModel?: readonly Dialect[];
   /** For `svc connect`: the client's own file, or a sentence that says why svc does not change it. */
@@ -57,30 +65,16 @@ interface OtherLaunchFacts extends ClientFacts {
   readonly scripts: string;
 }
 
-interface OtherLaunch {
-  readonly args: readonly string[];
-  /** Variables that override the shell's; undefined removes one. */
-  readonly variables: Environment;
-}
-
-interface Printed {
-  readonly text: string;
-  /** Where the user must put the text, and what else to do. */
-  readonly notes: readonly string[];
-}
-
 interface OtherFile {
   path(environment: Environment): string;
   /** A hint for the user if the file has a form that svc does not edit. */
   readonly otherForm?: string;
-  settings(facts: FileFacts): readonly Omit<JsonChange, 'before'>[];
+  settings(
+    facts: ClientFacts & { readonly tokenCommand: string },
+  ): readonly Omit<JsonChange, 'before'>[];
   /** True if the client runs the token command, which starts the proxy if none runs. */
   readonly asksToken: boolean;
   readonly afterwards?: string;
-}
-
-interface FileFacts extends ClientFacts {
-  readonly tokenCommand: string;
 }
 
 const ALL = ['anthropic_messages', 'openai_responses', 'openai_chat_completions'] as const;
@@ -436,10 +430,7 @@ function providersOf(
   { spoken }: ClientFacts,
   providerOf: (dialect: Dialect) => readonly [name: string, settings: object] | undefined,
 ): Readonly<Record<string, object>> {
-  const providers = spoken.flatMap((dialect) => {
-    const provider = providerOf(dialect);
-    return provider === undefined ? [] : [provider];
-  });
+  const providers = spoken.map(providerOf).filter((one) => one !== undefined);
   if (providers.length > 0) return Object.fromEntries(providers);
   // The client knows no models for any of these dialects, so the user must name one.
   const hint = `svc print-config ${client} --model MODEL, or with svc run: --model svc/MODEL`;

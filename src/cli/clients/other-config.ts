@@ -79,7 +79,7 @@ function launch(client: OtherClient, start: Start, facts: LaunchFacts): Launch {
     environment: {
       ...environment,
       ...variables,
-      ...Object.fromEntries(loopbackVariables(host, environment)),
+      ...loopbackVariables(host, environment),
       SVC_LOCAL_PROXY_TOKEN: localToken,
     },
     notes: [],

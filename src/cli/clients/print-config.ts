@@ -13,6 +13,7 @@ import {
   codexTables,
   isAt,
   LOCAL_VARIABLE,
+  type Variables,
 } from './client-variables.ts';
 import type { CommandContext } from '../context.ts';
 import type { Access } from '../../core/settings/config-schema.ts';
@@ -55,7 +56,7 @@ export async function printClaudeConfig(
   printVariables({ variables, shell, how }, options, terminal);
   explainClaude(options, environment, note);
   // These lines go to stderr, because an interactive zsh does not take a line with # for a comment.
-  for (const [name, value] of toolSearchVariables(upstream, environment)) {
+  for (const [name, value] of Object.entries(toolSearchVariables(upstream, environment))) {
     note(`# ${exportLine(name, value, shell)}`);
     note('# This makes MCP tool search work through svc, as it does without a base URL.');
   }
@@ -85,7 +86,7 @@ export async function printCodexConfig(
 }
 
 interface PrintedVariables {
-  readonly variables: readonly (readonly [name: string, value: string])[];
+  readonly variables: Variables;
   readonly shell: Shell;
   /** Says what the user must do with the lines. */
   readonly how: string;
@@ -98,11 +99,12 @@ function printVariables(
 ): void {
   const note = noteFor(options, terminal);
   if (options.json === true) {
-    terminal.json({ env: Object.fromEntries(variables) });
+    terminal.json({ env: variables });
     note('Add this to ~/.claude/settings.json.');
     return;
   }
-  terminal.out(variables.map(([name, value]) => exportLine(name, value, shell)).join('\n'));
+  const lines = Object.entries(variables).map(([name, value]) => exportLine(name, value, shell));
+  terminal.out(lines.join('\n'));
   note(how);
 }
 
@@ -142,13 +144,11 @@ const EVALUATED: Readonly<Record<Shell, string>> = {
 };
 
 function explainClaude(options: ClaudeOptions, environment: Environment, note: Note): void {
-  if (options.authToken === true) {
-    if (environment['ANTHROPIC_API_KEY']) {
-      note('ANTHROPIC_API_KEY is set as well; unset it, or the client sends both.');
-    }
-  } else {
+  if (options.authToken !== true) {
     note('Claude Code asks once whether to use this key and suggests No. Answer Yes, or print');
     note('ANTHROPIC_AUTH_TOKEN instead, which it does not ask about, with --auth-token.');
+  } else if (environment['ANTHROPIC_API_KEY']) {
+    note('ANTHROPIC_API_KEY is set as well; unset it, or the client sends both.');
   }
 }
 
@@ -201,15 +201,14 @@ export function printServiceClaude(
     const hint = `Set the key first: export ${KEY_VARIABLE}=svc_live_…`;
     throw new CliError(`${KEY_VARIABLE} holds no service key.`, hint);
   }
-  const name = options.authToken === true ? 'ANTHROPIC_AUTH_TOKEN' : 'ANTHROPIC_API_KEY';
-  const variables: [string, string][] = [
+  const variables = {
     // The address has no /v1, because the client adds /v1/messages.
-    ['ANTHROPIC_BASE_URL', originOf(url)],
-    [name, key],
-    [KEY_VARIABLE, key],
+    ANTHROPIC_BASE_URL: originOf(url),
+    [options.authToken === true ? 'ANTHROPIC_AUTH_TOKEN' : 'ANTHROPIC_API_KEY']: key,
+    [KEY_VARIABLE]: key,
     // With this variable the client marks its side calls and compactions in a header.
-    ['CLAUDE_CODE_GATEWAY_HINT_HEADERS', '1'],
-  ];
+    CLAUDE_CODE_GATEWAY_HINT_HEADERS: '1',
+  };
   const how = `Evaluate these lines in the shell that starts the client. The key is the one in ${KEY_VARIABLE}.`;
   printVariables({ variables, shell, how }, options, terminal);
 }
