@@ -28,15 +28,17 @@ import type { Call } from '../context.ts';
 const FACT = 'The staging database of our shop listens on port 6431 of the host walrus-seven.';
 /** A word of the fact that no model can guess. */
 const GIST = 'walrus-seven';
-/** Questions about the fact. One dialect after the other asks the next one. */
+/** Questions about the fact, one for each dialect. */
 const QUESTIONS = [
   'On which host and port does the staging database of our shop listen?',
   'Which host and port does our shop use for the staging database?',
   'Where does the staging database of our shop listen, host and port?',
 ] as const;
 
-// Deadline of a recall. The demo asks within milliseconds of the start, and a busy machine may need more than the usual
-// 300 ms to open the store.
+/**
+ * Deadline of a recall. The demo asks within milliseconds of the start, and a busy machine may need more than the usual
+ * 300 ms to open the store.
+ */
 const RECALL_MS = 10_000;
 
 const SHOWN_HEADERS = [

@@ -20,7 +20,7 @@ import { type HookStore, type HookStoreOptions, openHookStore } from '../compose
 import type { HookCall, HookEnd, HookParts } from './hook-call.ts';
 import { beginFork, keepSession } from './keep-session.ts';
 
-/** Runs a hook without a proxy: answers it from the store, or stores the new exchanges of the session. */
+/** Runs a hook without a proxy: answers from the store, or stores the new exchanges of the session. */
 export async function answerFromStore(
   request: HookRequest,
   call: HookCall,
@@ -64,7 +64,7 @@ export async function answerFromStore(
   return () => store.close();
 }
 
-/** Pause before the next attempt to get a lock that another program holds. The file is opened again no sooner. */
+/** Pause before the next attempt to store while another program holds a lock, in milliseconds. */
 const RETRY_MS = 1_000;
 
 interface Cutting {

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import type { Environment } from '../../core/settings/config-values.ts';
 import type { HookStore, HookStoreOptions } from '../compose-hook.ts';
 
-/** The third argument of a `svc hook` that runs in the background, while no user waits. */
+/** The third argument of `svc hook` in a background process, for which no user waits. */
 export const IN_BACKGROUND = '--background';
 
 export interface HookCall {
@@ -14,15 +14,14 @@ export interface HookCall {
 
 export interface HookParts {
   print(answer: string): Promise<void>;
-  /** Opens the memory for the hook; undefined: openHookStore(). */
+  /** Opens the memory for the hook; undefined: use openHookStore(). */
   openStore?(options: HookStoreOptions): Promise<HookStore>;
-  /** Deadline of the whole hook in milliseconds; undefined: the time that a user may wait. */
+  /** Deadline of the whole hook in milliseconds; undefined: that of a hook for which the user waits. */
   readonly wholeMs?: number;
 }
 
 /**
- * How a hook has ended. `done`: nothing is left to do. `late`: the exchanges are not stored yet, because another
- * program holds a lock, so a background process must store them. A function: call it to close the store that the hook
- * has opened.
+ * How a hook has ended. `done`: nothing is left to do. `late`: another program holds a lock, so the exchanges are not
+ * stored yet, and a background process must store them. A function: the caller must call it, to close the store.
  */
 export type HookEnd = 'done' | 'late' | (() => Promise<void>);

@@ -94,7 +94,7 @@ const TAIL_BYTES: Partial<Record<HookKind, number>> = {
   // 1 MiB contains the last exchanges of a long session.
   start: 1 << 20,
   prompt: 1 << 20,
-  // 256 KiB contain the calls since the prompt. This is less, because a client runs this hook for each call.
+  // 256 KiB contain the calls since the prompt. More would cost time at every call of a tool.
   tool: 1 << 18,
 };
 
@@ -126,8 +126,8 @@ function folderOf({ client, environment }: HookCall): string {
 }
 
 /**
- * Asks the running proxy, and returns its answer; '' if it has nothing to say, or fails. Undefined if the store must
- * answer.
+ * Asks the running proxy, and returns its answer: '' if the proxy has nothing to say or fails. Returns undefined if the
+ * store must answer.
  */
 async function askProxy(
   request: HookRequest,
@@ -137,6 +137,7 @@ async function askProxy(
   // A hook that stores exchanges reads the transcript, so it stores them itself.
   if (kind === 'stop' || kind === 'end') return undefined;
   const input = asRecord(request.input);
+  // The start of a fork must also be noted in the ledger, see beginFork().
   if (kind === 'start' && input['source'] === 'fork') return undefined;
   const file = await readConfigFile(configFolder(environment));
   // A hook that cuts an output stores it itself.

@@ -21,6 +21,7 @@ const TRANSCRIPT_BYTES_MAX = 24 * 1024 * 1024;
 /** Deadline of waiting for the answer in the transcript: a client writes it some milliseconds after the hook starts. */
 const WRITTEN_MS = 300;
 const POLL_MS = 20;
+/** Deadline of reading the session's note in the ledger. */
 const LEDGER_MS = 200;
 
 /**
@@ -109,12 +110,12 @@ async function saidInTranscript(
     return { last, reader: readerOf(last, { client, own, bytes: kept.bytes }) };
   };
   const { last, reader, isMissing } = await writtenDown(event, read);
-  // Texts before the answer are missing too, so the next event stores all of them.
+  // The transcript lacks texts before the answer too, so leave all of them to the next event.
   if (isMissing === true) return { records: [], next: kept };
   const placedAt = await store.placedAt(session, reader.prompts);
   const fresh = reader.finish({ name: session, placedAt }).filter(({ at }) => at >= kept.since);
   const numbers = fresh.map(({ exchange }) => exchange);
-  // If only the end was read, its exchanges are numbered from 0, so add the number of the earlier ones.
+  // If only the end was read, the reader has counted its exchanges from 0. The first new one is number kept.exchanges.
   const moved = last.isWhole ? 0 : kept.exchanges - Math.min(...numbers);
   const exchanges = Math.max(kept.exchanges, ...numbers.map((number) => number + moved + 1));
   return {
@@ -130,6 +131,7 @@ interface Read {
   readonly reader: TranscriptReader;
 }
 
+/** Reads the lines. `bytes`: the length of the transcript at the last hook, which stored the exchanges before there. */
 function readerOf(
   { lines, start }: LastLines,
   { client, own, bytes }: { client: Transcript; own: OwnBlocks; bytes: number },
@@ -147,7 +149,7 @@ function readerOf(
 
 /**
  * Waits until the transcript contains the answer of the event. After the deadline it adds the answer itself, if the
- * transcript has everything before the answer. `isMissing` is true if it does not.
+ * transcript has everything before the answer. `isMissing`: the transcript has not.
  */
 async function writtenDown(
   { kind, transcript, answer }: HookEvent,

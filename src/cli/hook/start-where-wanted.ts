@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { scriptPath } from '../context.ts';
 import type { HookCall } from './hook-call.ts';
 
-/** Starts the proxy for a client that is configured to use it, and would otherwise show nothing for a minute. */
+/** Starts the proxy for a client whose settings name it. Without a proxy the client would show nothing for a minute. */
 
 /** Deadline of waiting for the starting proxy, which takes 0.3 s. A client repeats a failed first request. */
 const START_MS = 700;

@@ -14,7 +14,7 @@ interface CacheOptions {
 
 const DAYS = { fallback: 7, max: 90, name: '--days' };
 const DAY_MS = 24 * 3_600_000;
-/** Bound on requests that are read. Misses are rare: this is more than a user has in months. */
+/** Bound on the requests with a miss that are read: more than a user has in months. */
 const ROWS_MAX = 1000;
 const CAUSES_MAX = 20;
 

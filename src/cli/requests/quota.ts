@@ -12,7 +12,7 @@ import { namesOf } from '../memory/named.ts';
 import { readLog } from '../store.ts';
 import type { Call } from '../context.ts';
 
-/** Runs `svc quota`: shows how much of the plan of each login is left, until when, and what used it. */
+/** Runs `svc quota`: shows for each login how much of its plan is left, when that resets, and what has used it. */
 
 interface QuotaOptions {
   readonly json?: boolean;
@@ -39,7 +39,7 @@ export async function showQuota({ options, context }: Call<QuotaOptions>): Promi
   }
 }
 
-/** Returns a window for JSON, which has no Infinity. */
+/** Returns a window for JSON, which has no Infinity: `fullAt` is then null, and `lastsUntilReset` is true. */
 function plainWindow(window: WindowReport): object {
   const { fullAt } = window;
   const lasts = fullAt === Infinity;

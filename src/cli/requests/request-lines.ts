@@ -24,7 +24,7 @@ export function rowPrinter(
   };
 }
 
-/** Columns if stderr is no terminal: more than any line has, so that none is cut. */
+/** The number of columns if stderr is no terminal: more than any line has, so that no line is cut. */
 const COLUMNS = 160;
 
 export interface LineStyle {
@@ -32,7 +32,7 @@ export interface LineStyle {
   readonly columns: number;
 }
 
-/** Describes a request in one line, as far as the columns allow. */
+/** Describes a request in one line. A line for a narrow screen lacks its last parts. */
 export function rowLine(row: RequestRow, { colors, columns }: LineStyle): string {
   const cells: [text: string, color: Colors['dim']][] = [
     [clockText(row.at), colors.dim],
@@ -72,7 +72,7 @@ function memoryColor({ memoryState }: RequestRow, colors: Colors): Colors['dim']
   return memoryState.startsWith('degraded') ? colors.yellow : colors.dim;
 }
 
-/** Returns cells: tokens of request, forwarded request and answer; the state of shortening; lost thoughts. */
+/** Returns cells with the tokens of request, forwarded request and answer, and with shortening and lost thoughts. */
 function tokenCells(row: RequestRow, colors: Colors): [string, Colors['dim']][] {
   const { originalInputTokens: original, forwardedInputTokens: forwarded, usage } = row;
   const answered = usage === undefined ? '' : `, ${short(usage.output)} out`;

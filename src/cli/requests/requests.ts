@@ -45,7 +45,7 @@ export async function listRequests(call: Call<RequestsOptions>): Promise<void> {
     if (rows.length === 0) terminal.note('svc has handled no request yet.');
     return;
   }
-  // The description quotes memories, so it needs the configured memory.
+  // The description quotes memories, so open the configured memory and not only the request log.
   await readStore(context, async (store) => {
     const rows = await store.requests.list({ limit, id });
     const [first] = rows;
@@ -108,7 +108,7 @@ async function quoteLeftOut(
 
 const QUOTE_COLUMNS = 160;
 
-/** Characters of an id that a terminal shows, which make it unique. `svc requests ID` accepts any beginning. */
+/** Characters of an id that a terminal shows: enough to be unique. `svc requests ID` accepts any beginning of an id. */
 const ID_CHARS = 12;
 const HEAD = [
   'time',
@@ -186,7 +186,7 @@ export function requestDetails(row: RequestRow): readonly string[] {
   ];
 }
 
-/** Returns a row that explains the state in the row above it, in the words of docs/states.md. */
+/** Returns a row that explains the state in the row above, in the words of docs/states.md; none for other names. */
 function meaning(name: string): [string, string][] {
   const text = stateText(name);
   return text === undefined ? [] : [['', `${text.meaning} ${text.advice}`.trimEnd()]];

@@ -46,7 +46,7 @@ export async function showStats({ options, context }: Call<StatsOptions>): Promi
   since.setHours(0, 0, 0, 0);
   // Count days by the calendar, because a day with a clock change has 23 or 25 hours.
   since.setDate(since.getDate() - (days - 1));
-  // Set no end, so that requests count which a wrong clock has dated in the future: they were paid for too.
+  // Set no end: a request that a wrong clock has dated in the future was paid for too.
   const { sums, trial } = await readLog(context, async ({ requests }) => ({
     sums: await requests.sum({ since: since.getTime() }),
     trial: await requests.trial(since.getTime()),

@@ -10,16 +10,16 @@ import type { SessionSum } from '../../ports/request-log.ts';
 import type { CommandContext } from '../context.ts';
 
 /**
- * Runs `svc statusline`: prints one short text for Claude Code's status line. Claude Code runs it again and again, and
- * writes JSON about the session to its stdin. At every error it prints an empty line, because a status line is no place
- * for errors.
+ * Runs `svc statusline`: prints one short text for Claude Code's status line. Claude Code runs the command again and
+ * again, and writes JSON about the session to its stdin. After an error the command prints an empty line, because a
+ * status line is no place for errors.
  */
 
 /** Bound on the input, in bytes. Claude Code writes about 2 kB. */
 const INPUT_BYTES_MAX = 256 * 1024;
 /** Deadline of reading the input. Claude Code writes it at once, but a terminal never does. */
 const INPUT_MS = 1_000;
-/** Matches the id of a session. The request log has no others. */
+/** Matches an id that a session can have. The request log has no other ids. */
 const SESSION = /^[\w.:-]{1,200}$/;
 
 type StatusContext = Pick<CommandContext, 'environment' | 'terminal'> & {
@@ -38,7 +38,7 @@ async function statusText({ environment, stdin }: StatusContext): Promise<string
   return [lineOf(facts.sums), ...quotaTexts(facts.quota)].join(' · ');
 }
 
-/** Returns `5h 58 % left` for each window of the plan that has not been reset since. */
+/** Returns a text such as `5h 58 % left` for each window of the plan that has not been reset since the reading. */
 function quotaTexts(quota: QuotaReading | undefined): readonly string[] {
   return (quota?.windows ?? [])
     .filter(({ resetAt = Infinity }) => resetAt > Date.now())
@@ -50,7 +50,7 @@ function quotaTexts(quota: QuotaReading | undefined): readonly string[] {
 
 const WINDOWS_SHOWN = 3;
 
-/** Returns `3 recalled · 41k tokens kept · $0.12`: prompts with memories, saved tokens, and their list price. */
+/** Returns a text such as `3 recalled · 41k tokens kept · $0.12`: prompts with memories, saved tokens and dollars. */
 function lineOf(sums: readonly SessionSum[]): string {
   const total = (valueOf: (sum: SessionSum) => number): number =>
     sums.reduce((sum, one) => sum + valueOf(one), 0);

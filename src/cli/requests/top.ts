@@ -30,7 +30,7 @@ export async function top({ options, context }: Call<TopOptions>): Promise<void>
   const { environment, terminal } = context;
   const seconds = limitOf(options.interval, INTERVAL);
   const proxies = await OwnProxies.of(environment);
-  // Do not open as a reader, which gets a temporary store if there is none, and never sees the real one.
+  // Do not open the store as a reader. Without a store a reader gets a temporary one, and never sees the real one.
   const show = async (store: CliStore): Promise<void> => {
     const look = (): Promise<Activity> => activityNow(store, proxies);
     if (options.json === true) terminal.json(await look());
@@ -70,7 +70,7 @@ async function watch(
   const { stdin: keys } = process;
   const left = new AbortController();
   const leave = (): void => left.abort();
-  // Ends the view at one of its keys. In raw mode Ctrl-C is a byte like any other.
+  // In raw mode the terminal sends Ctrl-C as a byte and not as a signal.
   const onKey = (bytes: Uint8Array | string): void => {
     const pressed = Buffer.from(bytes).toString('latin1');
     if (LEAVING.some((key) => pressed.includes(key))) leave();
@@ -89,7 +89,6 @@ async function watch(
       await sleep(seconds * 1000, undefined, { signal: left.signal }).catch(() => undefined);
     }
   } finally {
-    // Restore screen, cursor and keyboard also after an error.
     terminal.leaveScreen();
     keys.off('data', onKey);
     if (keys.isTTY) keys.setRawMode(false);
@@ -173,7 +172,7 @@ function sumOf(rows: readonly RequestRow[]) {
     keptTokens: add((row) => row.elidedTokens),
     asked: asked.length,
     recalled: asked.filter(({ memoryState }) => memoryState === 'recalled').length,
-    // Null if no provider has reported it.
+    // Null if no provider has reported token counts.
     cacheRate: cacheShare(rows) ?? null,
     outputTokens: add(({ usage }) => usage?.output ?? 0),
   };

@@ -1,11 +1,11 @@
-/** Quotes values so that shells take them literally. It works for every text without NUL. */
+/** Quotes values so that shells take them literally. A text must have no NUL; cmd also loses some other characters. */
 export const SHELLS = ['sh', 'fish', 'powershell', 'cmd'] as const;
 export type Shell = (typeof SHELLS)[number];
 
 type Text = (text: string) => string;
 
 const QUOTES: Readonly<Record<Shell, Text>> = {
-  // Closes the quotes, adds an escaped quote, and opens them again. sh, dash, bash, ksh and zsh read that alike.
+  // For a quote, close the quotes, add an escaped one, and open them again, as every POSIX shell reads it.
   sh: (text) => `'${text.replaceAll("'", String.raw`'\''`)}'`,
   fish: (text) => `'${text.replaceAll(/['\\]/g, (character) => `\\${character}`)}'`,
   // For PowerShell typographic quotes are quotes too.

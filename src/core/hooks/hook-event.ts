@@ -12,7 +12,7 @@ export interface HookEvent {
   /** True if the session is a copy of another one. */
   readonly isFork: boolean;
   readonly folder: string;
-  /** The id of the prompt that the event belongs to; '' if unknown. If two hooks are installed, both get the same id. */
+  /** The id of the prompt that the event belongs to; '' if unknown. Two installed hooks get the same id. */
   readonly occasion: string;
   /** The path of the session's transcript; '' if there is none. */
   readonly transcript: string;
@@ -35,7 +35,7 @@ export interface ToolRun {
 /** Bound on an id or a tool's name. */
 const ID_CHARS_MAX = 200;
 const PATH_CHARS_MAX = 4096;
-/** Bound on a text of an event. Recall and capture use at most 32 kB of it. */
+/** Bound on a text of an event. Recall and capture use at most 32,768 characters of one. */
 const TEXT_CHARS_MAX = 1 << 20;
 const CALLS_MAX = 64;
 

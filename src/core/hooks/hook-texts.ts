@@ -10,7 +10,7 @@ import { markedBlocks } from '../recall/own-blocks.ts';
 
 /**
  * Finds the texts of svc's own hooks in a request, so that the proxy does not repeat them. They are blocks with a mark
- * (see recall/own-blocks.ts). A file or a page may quote such a block. So one counts only in a message that no tool
+ * (see recall/own-blocks.ts). Because a file or a page may quote a block, a block counts only in a message that no tool
  * wrote, at a place where this client puts the text of a hook.
  */
 
@@ -27,8 +27,8 @@ export interface HookBlock {
 
 const NONE: HookTexts = { placed: [], isAtPrompt: false };
 /**
- * Cached by view, because recall needs them twice and capture once, and reading those of 100 prompts takes milliseconds.
- * A view belongs to one request, so client and key never differ.
+ * The hook texts of each view, because recall needs them twice and capture once, and reading those of 100 prompts takes
+ * milliseconds. A view belongs to one request, so client and key never differ.
  */
 const FOUND = new WeakMap<RequestView, HookTexts>();
 

@@ -35,7 +35,7 @@ const VARIABLES_MAX = 8;
 const MODELS_MAX = 2000;
 /** Bound on providers. There are 210 in 2026. */
 const PROVIDERS_MAX = 2000;
-/** Fewest providers of a catalog: with fewer it is an error page or another format. */
+/** Fewest providers of a catalog. A file with fewer is an error page or has another format. */
 const PROVIDERS_MIN = 20;
 
 /**

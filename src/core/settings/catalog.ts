@@ -114,8 +114,10 @@ export function searchProviders(providers: readonly Provider[], term: string): r
   }));
 }
 
+/** Added to the rank of providers that cannot be chosen, so that they come after all others. */
 const UNUSABLE = 10;
 
+/** Ranks a match: the lower `place` is, the further in front. Returns undefined if a word is missing. */
 function rank(
   provider: Provider,
   words: readonly string[],

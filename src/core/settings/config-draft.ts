@@ -73,6 +73,10 @@ export function existingUpstream(draft: Draft, name: string, apiStyle: Dialect):
   return upstreamEntries(draft).find((one) => one['name'] === name && one['apiStyle'] === apiStyle);
 }
 
+/**
+ * Adds an upstream, in place of the one with the same API style. If that one has the same name, it keeps the members
+ * that `upstream` does not state.
+ */
 export function putUpstream(draft: Draft, upstream: UpstreamDraft): Draft {
   const { name, apiStyle } = upstream;
   const upstreams = [...upstreamsOf(draft)];

@@ -203,8 +203,8 @@ function readBaseUrl({ path, item, findings }: Place, allowPrivate: boolean): st
 }
 
 /**
- * Returns the base URL without its trailing slash, or a text that describes the allowed values. A version after a
- * prefix stays: `core/http/upstream-target.ts` reads it.
+ * Returns the base URL without its trailing slash, or a text that describes the allowed values. A version after other
+ * parts of the path stays, as in `/openai/v1`: `core/http/upstream-target.ts` reads it.
  */
 export function parseBaseUrl(
   value: unknown,

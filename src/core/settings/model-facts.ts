@@ -93,7 +93,7 @@ const ROWS: readonly Row[] = [
   ['gpt-5-3-chat', 128_000, 16_384, [1.75, 14, 0.175]],
   ['gpt-5-3-codex', 400_000, 128_000, [1.75, 14, 0.175], GPT_SHORT_INPUT],
   ['gpt-5-3-codex-spark', 128_000, 32_000, [1.75, 14, 0.175], 100_000],
-  // From 272,000 tokens of input on, the GPT models from here on cost twice as much.
+  // From 272,000 tokens of input on, the price of this and the following GPT models is twice as high.
   ['gpt-5-4', GPT_LONG, 128_000, [2.5, 15, 0.25], GPT_LONG_INPUT],
   ['gpt-5-4-mini', 400_000, 128_000, [0.75, 4.5, 0.075], GPT_SHORT_INPUT],
   ['gpt-5-4-nano', 400_000, 128_000, [0.2, 1.25, 0.02], GPT_SHORT_INPUT],
@@ -175,8 +175,8 @@ const EDITION = /[-@](?:\d{4}-\d{2}-\d{2}|\d{8}|\d{6}|\d{4}|latest|preview|exp|v
 const NAME_CHARS_MAX = 128;
 
 /**
- * Returns a model's facts; undefined if it is not in the table. `model`: as a request names it. Removes editions from
- * the end of the name until a row has it, so that a similar model is never taken for it.
+ * Returns a model's facts; undefined if the table has no such model. `model`: the name in a request. Removes editions
+ * from the end of the name until a row has the name, and nothing else, so it never confuses two models.
  */
 export function factsOfModel(model: unknown): ModelFacts | undefined {
   if (typeof model !== 'string' || model.length > NAME_CHARS_MAX) return undefined;

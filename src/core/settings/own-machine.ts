@@ -1,6 +1,6 @@
 /**
- * Recognises hosts that only programs on this machine reach; svc uses only these without TLS. RFC 6890 reserves all
- * of 127.0.0.0/8 for the loopback, and RFC 6761 the name localhost.
+ * Recognises hosts that only programs on this machine reach, and hosts of private networks. RFC 6890 reserves all of
+ * 127.0.0.0/8 for the loopback, and RFC 6761 the name localhost.
  */
 
 /** Says whether a host is this machine. `hostname`: in URL's form, or as the listener was given it. */
@@ -99,7 +99,8 @@ function classOfV6(groups: readonly number[]): HostClass {
   const text = groups.map((group) => group.toString(16)).join(':');
   if (text === 'fd00:ec2:0:0:0:0:0:254' || text === 'fd20:ce:0:0:0:0:0:254') return 'never';
   if ((first & 0xfe00) === 0xfc00) return 'own';
-  // Global addresses, without 6to4, Teredo and others that contain another address.
+  // Global addresses are public, except 6to4, Teredo and others that contain another address, and reserved ones: those
+  // for documentation (3fff::/20) and for AS112 (2620:4f::/32).
   const isGlobal = (first & 0xe000) === 0x2000;
   const isSpecial = first === 0x2002 || (first === 0x2001 && (second < 0x200 || second === 0xdb8));
   const isReserved = (first === 0x3fff && second < 0x1000) || (first === 0x2620 && second === 0x4f);

@@ -13,8 +13,8 @@ export const CACHE_TTLS = ['client', 'auto'] as const;
 export type CacheTtl = (typeof CACHE_TTLS)[number];
 
 /**
- * How conversations with bound thinking (see Bond) are shortened. `provider`: svc asks the provider to clear old tool
- * outputs.
+ * How svc shortens bound conversations, whose thinking a provider ties to everything before it. `off`: not at all.
+ * `provider`: svc asks the provider to clear old tool outputs.
  */
 export const BOUND_SHORTENINGS = ['off', 'provider'] as const;
 export type BoundShortening = (typeof BOUND_SHORTENINGS)[number];
@@ -48,8 +48,11 @@ export interface ProxySettings {
   readonly secondLook: SecondLook;
   /** Whether a hook cuts the middle out of a shell's long output before the client sends it. */
   readonly hookCut: boolean;
+  /** True: shortening may leave out outputs of tools. */
   readonly elisionEnabled: boolean;
+  /** The number of newest rounds of tool calls whose outputs always stay. */
   readonly elisionKeepRounds: number;
+  /** Bound on the outputs that svc stores in the memory during one request. */
   readonly elisionCaptureLimit: number;
   readonly cacheTtl: CacheTtl;
   readonly boundShortening: BoundShortening;
