@@ -77,21 +77,15 @@ function tokenCells(row: RequestRow, colors: Colors): [string, Colors['dim']][] 
   const { originalInputTokens: original, forwardedInputTokens: forwarded, usage } = row;
   const answered = usage === undefined ? '' : `, ${short(usage.output)} out`;
   const isNamed = ['not_needed', 'not_applicable'].includes(row.continuityState);
-  return [
+  const cells: [string, Colors['dim']][] = [
     [`${short(original)} → ${short(forwarded)} tokens${answered}`, plain],
-    ...(isNamed ? [] : [[row.continuityState, colors.dim] as [string, Colors['dim']]]),
-    ...thoughtCells(row, colors),
   ];
-}
-
-function thoughtCells({ lostThoughts }: RequestRow, colors: Colors): [string, Colors['dim']][] {
-  if (lostThoughts === undefined) return [];
-  const { prefix = 0, model = 0, account = 0, refused } = lostThoughts;
+  if (!isNamed) cells.push([row.continuityState, colors.dim]);
+  const { prefix = 0, model = 0, account = 0, refused } = row.lostThoughts ?? {};
   const dropped = prefix + model + account;
-  return [
-    ...(refused === undefined ? [] : ['refused for its thinking']),
-    ...(dropped === 0 ? [] : [`${dropped} thinking blocks dropped`]),
-  ].map((text) => [text, colors.yellow]);
+  if (refused !== undefined) cells.push(['refused for its thinking', colors.yellow]);
+  if (dropped > 0) cells.push([`${dropped} thinking blocks dropped`, colors.yellow]);
+  return cells;
 }
 
 /** Joins the cells that fit into the columns; colour codes do not count. */

@@ -110,38 +110,26 @@ const QUOTE_COLUMNS = 160;
 
 /** Characters of an id that a terminal shows: enough to be unique. `svc requests ID` accepts any beginning of an id. */
 const ID_CHARS = 12;
-const HEAD = [
-  'time',
-  'request',
-  'status',
-  'client',
-  'memory',
-  'shortening',
-  'in',
-  'sent',
-  'recalled',
-];
 /** The columns that are aligned left, unlike numbers. A narrow screen shows only the first columns that fit. */
 const LEFT = [0, 1, 2, 3, 4, 5, 9, 10];
 
 function listRows(rows: readonly RequestRow[], terminal: Terminal): void {
-  const cells = rows.map((row) => [
-    timeText(row.at),
-    terminal.isWatched ? row.id.slice(0, ID_CHARS) : row.id,
-    String(row.status),
+  const columns: readonly (readonly [name: string, of: (row: RequestRow) => string | number])[] = [
+    ['time', ({ at }) => timeText(at)],
+    ['request', ({ id }) => (terminal.isWatched ? id.slice(0, ID_CHARS) : id)],
+    ['status', ({ status }) => status],
     // The requests of `svc doctor --live` are svc's own.
-    row.space === PROBE_SPACE ? 'svc doctor' : clientText(row),
-    row.memoryState,
-    row.continuityState,
-    String(row.originalInputTokens),
-    String(row.forwardedInputTokens),
-    String(row.recalledTokens),
-    row.end,
-    row.model,
-  ]);
-  const all = [[...HEAD, 'end', 'model'], ...cells].map((row) =>
-    row.map((cell) => oneLine(cell, 40)),
-  );
+    ['client', (row) => (row.space === PROBE_SPACE ? 'svc doctor' : clientText(row))],
+    ['memory', (row) => row.memoryState],
+    ['shortening', (row) => row.continuityState],
+    ['in', (row) => row.originalInputTokens],
+    ['sent', (row) => row.forwardedInputTokens],
+    ['recalled', (row) => row.recalledTokens],
+    ['end', ({ end }) => end],
+    ['model', ({ model }) => model],
+  ];
+  const cells = rows.map((row) => columns.map(([, of]) => oneLine(String(of(row)), 40)));
+  const all = [columns.map(([name]) => name), ...cells];
   const [head = '', ...lines] = table(all, { columns: terminal.columns(400), left: LEFT });
   terminal.out(terminal.colors.bold(head));
   for (const line of lines) terminal.out(line);

@@ -59,17 +59,13 @@ export async function showStats({ options, context }: Call<StatsOptions>): Promi
   };
   if (options.json === true) {
     const rated = Object.entries(groups).map(([name, all]) => [name, all.map(withRates)] as const);
-    terminal.json({
-      days,
-      total: withRates(total),
-      ...Object.fromEntries(rated),
-      holdOut: trial,
-    });
+    const all = { days, total: withRates(total), ...Object.fromEntries(rated), holdOut: trial };
+    terminal.json(all);
   } else if (sums.length === 0) terminal.note('svc handled no request in these days.');
   else {
     const names = namesOf(sums, context);
     const byProject = groups.byProject.map((one) => ({ ...one, name: names.wordsOf(one.name) }));
-    show(days, { total, ...groups, byProject }, terminal);
+    show(days, total, { ...groups, byProject }, terminal);
     showTrial(trial, terminal);
   }
 }
@@ -133,16 +129,10 @@ function rangeOf({ low, high }: { readonly low: number; readonly high: number })
   return `no clear difference, ${percent(-low)} less to ${percent(high)} more ${what}`;
 }
 
-interface Shown {
-  readonly total: Total;
-  readonly byDay: readonly Group[];
-  readonly byClient: readonly Group[];
-  readonly byProject: readonly Group[];
-}
-
 function show(
   days: number,
-  { total, byDay, byClient, byProject }: Shown,
+  total: Total,
+  groups: Readonly<Record<'byDay' | 'byClient' | 'byProject', readonly Group[]>>,
   terminal: Terminal,
 ): void {
   const { usage } = total;
@@ -175,9 +165,9 @@ function show(
   const thoughts = thoughtSumsText(total.thoughts);
   if (thoughts !== undefined) lines.push(['Thinking', thoughts]);
   for (const [name = '', text = ''] of lines) terminal.row(`  ${name.padEnd(9)} ${text}`, INDENT);
-  showGroups('Day', byDay, terminal);
-  showGroups('Client', byClient, terminal);
-  showGroups('Project', byProject, terminal);
+  showGroups('Day', groups.byDay, terminal);
+  showGroups('Client', groups.byClient, terminal);
+  showGroups('Project', groups.byProject, terminal);
 }
 
 function usedText({ prompts, promptsUsed }: Total): string {
@@ -196,32 +186,20 @@ function lateText({ degraded, late }: Total): string {
 
 function showGroups(title: string, groups: readonly Group[], terminal: Terminal): void {
   const most = Math.max(...groups.map((group) => group.originalInputTokens), 1);
-  const rows = groups
-    .slice(0, ROWS_MAX)
-    .map((group) => [
-      oneLine(group.name, 44) || '(none)',
-      String(group.requests),
-      short(group.originalInputTokens),
-      short(group.forwardedInputTokens),
-      short(group.usage.output),
-      percent(cacheShare([group])),
-      kept(group),
-      String(group.readings),
-      `${group.recalled}/${group.asked}`,
-      bar(group.originalInputTokens / most, BAR_COLUMNS),
-    ]);
-  const head = [
-    title,
-    'requests',
-    'in',
-    'to provider',
-    'answered',
-    'cached',
-    'kept',
-    'again',
-    'recalled',
-    '',
+  const shown: readonly (readonly [name: string, of: (group: Group) => string])[] = [
+    [title, ({ name }) => oneLine(name, 44) || '(none)'],
+    ['requests', ({ requests }) => String(requests)],
+    ['in', (group) => short(group.originalInputTokens)],
+    ['to provider', (group) => short(group.forwardedInputTokens)],
+    ['answered', ({ usage }) => short(usage.output)],
+    ['cached', (group) => percent(cacheShare([group]))],
+    ['kept', kept],
+    ['again', ({ readings }) => String(readings)],
+    ['recalled', ({ recalled, asked }) => `${recalled}/${asked}`],
+    ['', (group) => bar(group.originalInputTokens / most, BAR_COLUMNS)],
   ];
+  const rows = groups.slice(0, ROWS_MAX).map((group) => shown.map(([, of]) => of(group)));
+  const head = shown.map(([name]) => name);
   terminal.out('');
   const columns = terminal.columns(160);
   const [first = '', ...rest] = table([head, ...rows], { columns, left: [0, head.length - 1] });
@@ -262,14 +240,8 @@ function recallRate({ asked, recalled }: Total): number | undefined {
   return asked === 0 ? undefined : recalled / asked;
 }
 
-interface Rates {
-  readonly cacheRate: number | null;
-  readonly recallRate: number | null;
-  /** Tokens at full price that svc saved; negative if it cost more. */
-  readonly keptPrice: number;
-}
-
-function withRates<T extends Total>(total: T): T & Rates {
+/** `keptPrice`: tokens at full price that svc saved; negative if it cost more. */
+function withRates(total: Total) {
   return {
     ...total,
     cacheRate: cacheShare([total]) ?? null,

@@ -54,7 +54,7 @@ function linesOf(activity: Activity, context: CommandContext): readonly string[]
   const { terminal } = context;
   const { open, conversations } = activity;
   const names = namesOf([...open, ...conversations], context);
-  const named = <Row extends { readonly space: string }>(rows: readonly Row[]): readonly Row[] =>
+  const named = <Row extends { readonly space: string }>(rows: readonly Row[]): Row[] =>
     rows.map((row) => ({ ...row, space: names.wordsOf(row.space) }));
   const shown = { ...activity, open: named(open), conversations: named(conversations) };
   const size = { columns: terminal.columns(SIZE.columns), rows: terminal.rows(SIZE.rows) };
@@ -102,30 +102,22 @@ const SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 /** The keys that end the view: q, Ctrl-C and Ctrl-D. */
 const LEAVING = ['q', 'Q', '\u0003', '\u0004'];
 
-interface Activity {
-  /** The addresses of the running proxies, such as 'http://127.0.0.1:8765'. */
-  readonly proxies: readonly string[];
-  /** Requests that are being answered, oldest first. */
-  readonly open: readonly RequestRow[];
-  /** The conversations; the one with the newest request is first. */
-  readonly conversations: readonly ConversationSum[];
-  readonly total: Sum;
-  /** The latest requests, newest first. */
-  readonly latest: readonly RequestRow[];
-}
-
-type Sum = ReturnType<typeof sumOf>;
-type ConversationSum = ReturnType<typeof summed>;
+type Activity = ReturnType<typeof activityOf>;
 
 interface Seen {
+  /** The addresses of the running proxies, such as 'http://127.0.0.1:8765'. */
   readonly proxies: readonly string[];
+  /** Requests that are being answered. */
   readonly open: readonly RequestRow[];
   /** Finished requests, newest first. */
   readonly finished: readonly RequestRow[];
 }
 
-/** Sums up the requests of each conversation, and all finished ones. */
-export function activityOf({ proxies, open, finished }: Seen): Activity {
+/**
+ * Sums up the requests of each conversation, and all finished ones. The oldest open request comes first, and the
+ * conversation with the newest request.
+ */
+export function activityOf({ proxies, open, finished }: Seen) {
   const groups = groupBy([...open, ...finished], ({ conversation, client, space }) => {
     return conversation || `${client} ${space}`;
   });
@@ -188,7 +180,7 @@ interface View extends LineStyle {
 export function activityLines(activity: Activity, view: View): readonly string[] {
   const { colors, columns, rows } = view;
   const title = (text: string): string => colors.bold(oneLine(text, columns));
-  const head = [title(proxiesText(activity)), oneLine(totalText(activity.total), columns), ''];
+  const head = [title(proxiesText(activity)), oneLine(totalText(activity), columns), ''];
   const third = Math.max(2, Math.floor((rows - head.length) / 3));
   const open = activity.open.slice(0, third).map((row) => openLine(row, view));
   const sums = conversationLines(activity.conversations.slice(0, third), view);
@@ -212,7 +204,7 @@ function proxiesText({ proxies }: Activity): string {
     : `svc on ${proxies.join(', ')}    q quits`;
 }
 
-function totalText(total: Sum): string {
+function totalText({ total }: Activity): string {
   const parts = [
     `${total.requests} requests`,
     ...(total.failed === 0 ? [] : [`${total.failed} failed or stopped`]),
@@ -240,7 +232,7 @@ function openLine(row: RequestRow, { columns, now, colors }: View): string {
 }
 
 function conversationLines(
-  conversations: readonly ConversationSum[],
+  conversations: Activity['conversations'],
   { columns, colors, now }: View,
 ): readonly string[] {
   const rows = conversations.map((one) => [

@@ -5,7 +5,7 @@ export type Shell = (typeof SHELLS)[number];
 type Text = (text: string) => string;
 
 const QUOTES: Readonly<Record<Shell, Text>> = {
-  // For a quote, close the quotes, add an escaped one, and open them again, as every POSIX shell reads it.
+  // For a quote, close the quotes, add an escaped one, and open them again: so sh, dash, bash, ksh and zsh agree.
   sh: (text) => `'${text.replaceAll("'", String.raw`'\''`)}'`,
   fish: (text) => `'${text.replaceAll(/['\\]/g, (character) => `\\${character}`)}'`,
   // For PowerShell typographic quotes are quotes too.

@@ -13,8 +13,8 @@ export const CACHE_TTLS = ['client', 'auto'] as const;
 export type CacheTtl = (typeof CACHE_TTLS)[number];
 
 /**
- * How svc shortens bound conversations, whose thinking a provider ties to everything before it. `off`: not at all.
- * `provider`: svc asks the provider to clear old tool outputs.
+ * How svc shortens bound conversations, whose thinking a provider ties to everything before it. `off`: svc leaves out
+ * nothing new. `provider`: svc asks the provider to clear old tool outputs.
  */
 export const BOUND_SHORTENINGS = ['off', 'provider'] as const;
 export type BoundShortening = (typeof BOUND_SHORTENINGS)[number];
