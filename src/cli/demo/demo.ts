@@ -10,7 +10,7 @@ import { sampleOf, memberAt, textAt } from '../../core/dialects/samples.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
 import { startProxy } from '../compose.ts';
 import type { Terminal } from '../terminal.ts';
-import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
+import { type ServerResponse, createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { SseReader } from '../../core/answer/sse.ts';
 import { DEMO_CLIENT, CLIENT_HEADER } from '../../core/request/clients.ts';
@@ -132,7 +132,7 @@ function showAdded(
   dialect: DialectDescriptor,
   question: string,
 ): void {
-  const left = textsIn(sampleOf(dialect.name).newestMessage(provider.received().body)).join('\n');
+  const left = textsIn(sampleOf(dialect.name).newestMessage(provider.received())).join('\n');
   const added = left.replace(question, '').trim();
   terminal.out(`  svc added ${added.split('\n').join('\n            ')}`);
 }
@@ -210,19 +210,16 @@ async function ask(
     throw new Error(`The proxy answered ${answer?.status ?? 'nothing'}: ${answer?.body ?? ''}`);
   }
   const { headers, body } = answer;
-  const said = isStreamed ? streamedText(dialect, body) : sample.textOf(JSON.parse(body));
+  const said = isStreamed ? streamedText(sample, body) : sample.textOf(JSON.parse(body));
   return { text: said, headers };
 }
 
-function streamedText(dialect: DialectDescriptor, body: string): string {
+function streamedText(sample: ReturnType<typeof sampleOf>, body: string): string {
   let said = '';
-  const reader = new SseReader(
-    (data) => {
-      if (data !== '[DONE]') said += sampleOf(dialect.name).pieceOf(JSON.parse(data));
-    },
-    { eventCharsMax: EVENT_CHARS_MAX },
-  );
-  reader.pushText(body);
+  const take = (data: string): void => {
+    if (data !== '[DONE]') said += sample.pieceOf(JSON.parse(data));
+  };
+  new SseReader(take, { eventCharsMax: EVENT_CHARS_MAX }).pushText(body);
   return said;
 }
 
@@ -232,22 +229,17 @@ function streamedText(dialect: DialectDescriptor, body: string): string {
  */
 interface DemoProvider {
   readonly url: string;
-  received(): ReceivedRequest;
+  /** Returns the body of the last request. */
+  received(): unknown;
   stop(): Promise<void>;
 }
 
-interface ReceivedRequest {
-  readonly headers: IncomingMessage['headers'];
-  readonly body: unknown;
-}
-
 async function startDemoProvider(): Promise<DemoProvider> {
-  let last: ReceivedRequest = { headers: {}, body: undefined };
+  let last: unknown;
   const server = createServer((request, response) => {
     const serve = async (): Promise<void> => {
-      const body: unknown = JSON.parse(await text(request));
-      last = { headers: request.headers, body };
-      answerTo(request.url ?? '', body, response);
+      last = JSON.parse(await text(request));
+      answerTo(request.url ?? '', last, response);
     };
     serve().catch(() => response.destroy());
   });
@@ -256,7 +248,12 @@ async function startDemoProvider(): Promise<DemoProvider> {
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('The server has no port.');
   const url = urlOf({ host: address.address, port: address.port });
-  return { url, received: () => last, stop: () => stopServer(server) };
+  const stop = async (): Promise<void> => {
+    server.closeAllConnections();
+    server.close();
+    await once(server, 'close');
+  };
+  return { url, received: () => last, stop };
 }
 
 function answerTo(path: string, body: unknown, response: ServerResponse): void {
@@ -265,9 +262,11 @@ function answerTo(path: string, body: unknown, response: ServerResponse): void {
     response.writeHead(404).end();
     return;
   }
-  const reply = answerFrom(textsIn(sampleOf(dialect.name).newestMessage(body)));
-  if (memberAt(body, 'stream') === true) sendEvents(response, dialect, reply);
-  else sendJson(response, sampleOf(dialect.name).answer(DEMO_MODEL, reply));
+  const sample = sampleOf(dialect.name);
+  const reply = answerFrom(textsIn(sample.newestMessage(body)));
+  if (memberAt(body, 'stream') === true) return sendEvents(response, sample, reply);
+  response.writeHead(200, { 'content-type': 'application/json' });
+  response.end(JSON.stringify(sample.answer(DEMO_MODEL, reply)));
 }
 
 /** Returns the line that shares the most words with the question, if it shares enough. */
@@ -299,23 +298,15 @@ function textsIn(message: unknown): readonly string[] {
   return content.map((part) => textAt(part, 'text'));
 }
 
-function sendJson(response: ServerResponse, body: object): void {
-  response.writeHead(200, { 'content-type': 'application/json' });
-  response.end(JSON.stringify(body));
-}
-
-function sendEvents(response: ServerResponse, dialect: DialectDescriptor, reply: string): void {
+function sendEvents(
+  response: ServerResponse,
+  sample: ReturnType<typeof sampleOf>,
+  reply: string,
+): void {
   response.writeHead(200, { 'content-type': 'text/event-stream' });
-  const sample = sampleOf(dialect.name);
   for (const event of sample.events(DEMO_MODEL, reply.match(/\S+\s*/g) ?? [])) {
     const name = 'type' in event ? `event: ${String(event.type)}\n` : '';
     response.write(`${name}data: ${JSON.stringify(event)}\n\n`);
   }
   response.end(sample.streamEnd);
-}
-
-async function stopServer(server: Server): Promise<void> {
-  server.closeAllConnections();
-  server.close();
-  await once(server, 'close');
 }

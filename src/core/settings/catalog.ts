@@ -28,16 +28,17 @@ export function providersOf(entries: CatalogEntries): readonly Provider[] {
 }
 
 function providerOf(id: string, entry: CatalogEntry | undefined): Provider {
-  const known = Object.hasOwn(WELL_KNOWN, id) ? WELL_KNOWN[id] : undefined;
-  const { name = id, models = [], env = [] } = entry ?? {};
+  const known = wellKnown(id);
+  const { name = id, models = [], env = [], npm = '', api } = entry ?? {};
   // Only these variables can be keys; others name an account or a region.
   const variables = env.filter((one) => /KEY|TOKEN|SECRET|PAT$/.test(one));
   if (known !== undefined) {
     const keyEnvs = known.keyEnv === '' ? [] : [...new Set([known.keyEnv, ...variables])];
     return { ...known, id, name, models, keyEnvs };
   }
-  const apiStyles = stylesOf(entry?.npm);
-  const baseUrl = usableBase(entry?.api);
+  const apiStyles = STYLES.get(npm) ?? [];
+  const [first] = apiStyles;
+  const baseUrl = usableBase(api);
   return {
     id,
     name,
@@ -46,7 +47,7 @@ function providerOf(id: string, entry: CatalogEntry | undefined): Provider {
     apiStyles,
     keyEnv: variables[0] ?? '',
     keyEnvs: variables,
-    auth: authOf(apiStyles),
+    auth: first === undefined ? 'bearer' : defaultAuth(first),
     allowPrivate: baseUrl !== undefined && isOwnMachineUrl(baseUrl),
   };
 }
@@ -62,29 +63,21 @@ const CHAT: readonly Dialect[] = ['openai_chat_completions'];
  * The dialects that a provider's package implies. An entry without a package uses the OpenAI-compatible one; an
  * unlisted package may use any dialect.
  */
-const STYLES: Readonly<Record<string, readonly Dialect[]>> = {
-  '': CHAT,
-  '@ai-sdk/openai-compatible': CHAT,
-  '@openrouter/ai-sdk-provider': CHAT,
-  '@ai-sdk/groq': CHAT,
-  '@ai-sdk/mistral': CHAT,
-  '@ai-sdk/xai': CHAT,
-  '@ai-sdk/cerebras': CHAT,
-  '@ai-sdk/deepinfra': CHAT,
-  '@ai-sdk/togetherai': CHAT,
-  '@ai-sdk/openai': ['openai_responses', 'openai_chat_completions'],
-  '@ai-sdk/anthropic': ['anthropic_messages'],
-};
+const STYLES: ReadonlyMap<string, readonly Dialect[]> = new Map([
+  ['', CHAT],
+  ['@ai-sdk/openai-compatible', CHAT],
+  ['@openrouter/ai-sdk-provider', CHAT],
+  ['@ai-sdk/groq', CHAT],
+  ['@ai-sdk/mistral', CHAT],
+  ['@ai-sdk/xai', CHAT],
+  ['@ai-sdk/cerebras', CHAT],
+  ['@ai-sdk/deepinfra', CHAT],
+  ['@ai-sdk/togetherai', CHAT],
+  ['@ai-sdk/openai', ['openai_responses', 'openai_chat_completions']],
+  ['@ai-sdk/anthropic', ['anthropic_messages']],
+]);
 
-function stylesOf(npm = ''): readonly Dialect[] {
-  return (Object.hasOwn(STYLES, npm) ? STYLES[npm] : undefined) ?? [];
-}
-
-function authOf([first]: readonly Dialect[]): UpstreamAuth {
-  return first === undefined ? 'bearer' : defaultAuth(first);
-}
-
-// Returns the address if it can be used. Only a program on this machine, such as LM Studio, may have a private one.
+/** Returns the address if it can be used. Only a program on this machine, such as LM Studio, may have a private one. */
 function usableBase(api: string | undefined): string | undefined {
   if (api === undefined || api.includes('${')) return undefined;
   return 'url' in parseBaseUrl(api, isOwnMachineUrl(api)) ? api : undefined;

@@ -111,7 +111,7 @@ export const STATED_DEFAULTS = {
 
 export interface Layers {
   readonly environment: Environment;
-  readonly flags: ProxyFlags;
+  readonly flags?: ProxyFlags;
   /** Defaults of this configuration that override the table's. */
   readonly fallbacks?: Partial<ProxySettings>;
 }
@@ -177,7 +177,7 @@ function readSetting<Name extends ProxySettingName>(
   const variable = variableOf(name);
   // Treat an empty variable as unset: that is how a shell unsets it for a single command.
   const fromVariable = parse(layers.environment[variable] || undefined, variable);
-  const fromFlag = parse(layers.flags[name], flagNameOf(name));
+  const fromFlag = parse(layers.flags?.[name], flagNameOf(name));
   return fromFlag ?? fromVariable ?? fromFile ?? layers.fallbacks?.[name] ?? field.fallback;
 }
 
@@ -218,9 +218,8 @@ function flag(fallback: boolean): Field<boolean> {
 function paths(): Field<readonly string[]> {
   const read = (value: unknown): readonly string[] | undefined => {
     if (!Array.isArray(value) || value.length > RELAY_PATHS_MAX) return undefined;
-    const list: unknown[] = value;
-    const valid = list.filter((path): path is string => isRelayPath(path));
-    return valid.length === list.length ? valid : undefined;
+    const list: readonly unknown[] = value;
+    return list.every(isRelayPath) ? list : undefined;
   };
   return {
     fallback: [],
@@ -230,6 +229,6 @@ function paths(): Field<readonly string[]> {
   };
 }
 
-function isRelayPath(path: unknown): boolean {
+function isRelayPath(path: unknown): path is string {
   return typeof path === 'string' && path.length <= 1024 && RELAY_PATH.test(path);
 }

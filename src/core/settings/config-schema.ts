@@ -76,7 +76,7 @@ export function parseAccess(
 ): { readonly access?: Access; readonly problems: readonly Problem[] } {
   const findings = new Findings();
   const file = readRoot(value, findings);
-  const { host, port } = readProxySettings(file['proxy'], { environment, flags: {} }, findings);
+  const { host, port } = readProxySettings(file['proxy'], { environment }, findings);
   const localToken = readLocalToken(file['localToken'], environment, findings);
   const wanted = ['config', 'version', 'proxy', 'proxy.host', 'proxy.port', 'localToken'];
   const problems = findings.problems.filter(({ path }) => wanted.includes(path));
@@ -96,8 +96,7 @@ export function parseMemory(
   const findings = new Findings();
   const file = readRoot(value, findings);
   const memory = readMemory(file['memory'], environment, findings);
-  const layers = { environment, flags: {} };
-  const { memoryMode: mode } = readProxySettings(file['proxy'], layers, new Findings());
+  const { memoryMode: mode } = readProxySettings(file['proxy'], { environment }, new Findings());
   const wanted = /^(?:config|version|memory(?:\..*)?)$/;
   const problems = findings.problems.filter(({ path }) => wanted.test(path));
   return problems.length > 0 || memory === undefined
@@ -119,7 +118,7 @@ export function parseRecall(
   const file = readRoot(value, findings);
   const memory = readMemory(file['memory'], environment, new Findings());
   const fallbacks = memory?.kind === 'hosted' ? HOSTED_FALLBACKS : {};
-  const proxy = readProxySettings(file['proxy'], { environment, flags: {}, fallbacks }, findings);
+  const proxy = readProxySettings(file['proxy'], { environment, fallbacks }, findings);
   return { proxy, ...(memory && { memory }), problems: findings.problems };
 }
 

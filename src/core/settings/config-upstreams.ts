@@ -100,11 +100,7 @@ function readUpstream(place: Place): UpstreamSettings | undefined {
   const own = { name, apiStyle, baseUrl, providerKey, auth, headers, query, allowPrivate };
   if (auth === 'client' && !isLoginUpstream(place, own)) return undefined;
   const proxy = readNetworkProxy(place, baseUrl);
-  return {
-    ...own,
-    ...(proxy === undefined ? {} : { proxy }),
-    ...(compressionMode === undefined ? {} : { compressionMode }),
-  };
+  return { ...own, ...(proxy && { proxy }), ...(compressionMode && { compressionMode }) };
 }
 
 /** Checks that a login goes only to its provider, or to a listener on this machine that the user allows. */
