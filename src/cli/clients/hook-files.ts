@@ -181,15 +181,10 @@ export function pluginFile(
 
 /** Returns the plugin's source with the command of this installation. */
 function pluginText(source: string, command: readonly string[]): string {
-  const text = readFileSync(join(packageFolder(), 'plugins', source), 'utf8');
+  const file = import.meta.filename;
+  const packageFolder = join(dirname(file), file.endsWith('.ts') ? '../../..' : '..');
+  const text = readFileSync(join(packageFolder, 'plugins', source), 'utf8');
   // Omit the last two words, `hook` and the client's name, because the plugin adds them and the event.
   const words = JSON.stringify(command.slice(0, -2)).replaceAll('"', "'");
   return text.replace("const COMMAND = ['svc'];", () => `const COMMAND = ${words};`);
-}
-
-function packageFolder(): string {
-  return join(
-    dirname(import.meta.filename),
-    ...(import.meta.filename.endsWith('.ts') ? ['..', '..', '..'] : ['..']),
-  );
 }

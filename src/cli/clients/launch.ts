@@ -21,7 +21,7 @@ import { parseToml } from '../../adapters/foreign/toml-text.ts';
 import { asRecord } from '../../core/bytes/json-fields.ts';
 import { tomlString } from '../../core/foreign/shell-quote.ts';
 import { BLOCK_BEGIN } from '../../core/foreign/toml-block.ts';
-import { spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 
 /** A client as `svc run` starts it. Its arguments and environment name the proxy, so no file changes. */
 export interface LaunchedClient {
@@ -221,20 +221,14 @@ export function isBuiltInConfigurable(version: string): boolean {
 
 /** Deadline of `PROGRAM --version`. Codex answers in 50 ms; a client that hangs must not keep the user waiting. */
 const VERSION_MS = 5_000;
-const VERSION_CHARS_MAX = 200;
 
 /** Returns the output of `PROGRAM --version`; '' without output in time. */
 export async function versionOf(program: string, environment: Environment): Promise<string> {
   // On Windows npm installs clients as .cmd files, which only a shell can start.
   const shell = process.platform === 'win32';
   const options = { env: { ...environment }, timeout: VERSION_MS, shell };
-  const child = spawn(program, ['--version'], { ...options, stdio: ['ignore', 'pipe', 'ignore'] });
-  let said = '';
-  child.stdout.on('data', (chunk: Buffer) => {
-    said = `${said}${chunk.toString('latin1')}`.slice(0, VERSION_CHARS_MAX);
-  });
   return new Promise((resolve) => {
-    child.on('error', () => resolve(''));
-    child.on('close', () => resolve(said));
+    const child = execFile(program, ['--version'], options, (_, output) => resolve(output));
+    child.stdin?.end();
   });
 }

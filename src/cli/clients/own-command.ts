@@ -43,16 +43,14 @@ function ownFolders(environment: Environment): readonly string[] {
   const home = clientHome(environment);
   const config = configFolder(environment);
   const isUsual = config === join(home, '.config', 'svc');
-  return [...(isUsual ? [] : [`SVC_CONFIG_HOME=${config}`]), ...dataVariable(environment, home)];
-}
-
-function dataVariable(environment: Environment, home: string): readonly string[] {
+  const assignments = isUsual ? [] : [`SVC_CONFIG_HOME=${config}`];
   const data = dataFolder(environment);
-  if (environment['SVC_DATA_HOME']) return [`SVC_DATA_HOME=${data}`];
-  const shared = resolve(environment['XDG_DATA_HOME'] || join(home, '.local', 'share'));
+  if (environment['SVC_DATA_HOME']) return [...assignments, `SVC_DATA_HOME=${data}`];
+  const usual = join(home, '.local', 'share');
+  const shared = resolve(environment['XDG_DATA_HOME'] || usual);
   // Where svc's data is elsewhere, as on macOS, XDG_DATA_HOME has no effect.
-  const isUsed = dirname(data) === shared;
-  return isUsed && shared !== join(home, '.local', 'share') ? [`XDG_DATA_HOME=${shared}`] : [];
+  const isUsed = shared !== usual && dirname(data) === shared;
+  return isUsed ? [...assignments, `XDG_DATA_HOME=${shared}`] : assignments;
 }
 
 /**

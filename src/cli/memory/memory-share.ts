@@ -57,7 +57,13 @@ export async function shareMemories(call: Call<ShareOptions>): Promise<void> {
   const { args: refs, options, context } = call;
   const { terminal } = context;
   const { path, space, file } = await placeOf(process.cwd(), context);
-  if (file.problems.length > 0) throw brokenFile(file);
+  const [problem] = file.problems;
+  if (problem !== undefined) {
+    throw new CliError(
+      `The shared file cannot be read whole. ${problem}`,
+      'Mend or delete that paragraph first, so that nothing of it is lost.',
+    );
+  }
   const removed = new Set(options.remove);
   const unknown = [...removed].filter((id) => !file.entries.some((one) => sharedId(one) === id));
   if (unknown.length > 0) {
@@ -184,13 +190,6 @@ async function refuseLink(folder: string): Promise<void> {
   const stat = await lstat(folder).catch(() => undefined);
   if (stat === undefined || stat.isDirectory()) return;
   throw new CliError(`${folder} is not a plain folder.`, 'svc follows no link: look at it first.');
-}
-
-function brokenFile({ problems }: SharedFile): CliError {
-  return new CliError(
-    `The shared file cannot be read whole. ${problems[0] ?? ''}`,
-    'Mend or delete that paragraph first, so that nothing of it is lost.',
-  );
 }
 
 async function chosenEntries(

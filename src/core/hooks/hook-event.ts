@@ -41,12 +41,12 @@ const CALLS_MAX = 64;
 
 /**
  * Reads an event. Returns undefined if svc ignores it: it is of an unknown kind, of a sub-agent, or of no session.
- * `folder`: the folder in which the session began, if the client states it outside the event.
+ * `folder`: the folder in which the session began, if the client states it outside the event; '' otherwise.
  */
 export function readHookEvent(
   client: HookClient,
   name: string,
-  { value, folder = '' }: { readonly value: unknown; readonly folder?: string | undefined },
+  { value, folder }: { readonly value: unknown; readonly folder: string },
 ): HookEvent | undefined {
   const kind = kindOf(client, name);
   const fields = asRecord(value);
