@@ -102,8 +102,8 @@ export interface CodexProvider {
   readonly baseUrl: string;
   readonly name: string;
   /**
-   * How Codex gets the local token: from a command; from a variable; or in the path of the base URL, if Codex
-   * supports no command or sends its own login.
+   * How Codex gets the local token: from a command, from a variable, or in the path of the base URL. 'login': in the
+   * path, and Codex sends its own login to the provider.
    */
   readonly credential:
     | { readonly tokenCommand: readonly string[] }

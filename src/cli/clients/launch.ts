@@ -76,7 +76,7 @@ export const CLAUDE: LaunchedClient = {
     if (!takesLogin(upstream)) {
       return {
         args: [],
-        // svc adds the provider's key.
+        // svc adds the provider's key, so the client must not send a token of its login.
         environment: { ...shared, CLAUDE_CODE_OAUTH_TOKEN: undefined },
         notes: hasLogin(environment, 'claude') ? [keyPays('Claude Code', 'claude')] : [],
       };

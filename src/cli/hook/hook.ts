@@ -16,9 +16,8 @@ import { type HookCall, type HookEnd, type HookParts, IN_BACKGROUND } from './ho
 
 /**
  * Runs `svc hook CLIENT EVENT`, by which a client gets memory into its own transcript, without a proxy in the path. If
- * anything fails, the client continues without svc: nothing here throws, prints an error or exceeds its deadline. A
- * running proxy answers from what it has in memory, so this file loads little; the store is loaded only if no proxy
- * runs.
+ * anything fails, the client continues without svc: nothing here throws, prints an error or exceeds its deadline. The
+ * hook asks a running proxy, so this file loads little. The code of the store is loaded only if no proxy runs.
  */
 
 /**

@@ -83,9 +83,7 @@ function rangeOf(
   return { text: start, rest: `[svc: ${rest}]` };
 }
 
-/**
- * Returns the first lines that fit into `tokensMax`. If the first line does not fit, returns its beginning.
- */
+/** Returns the first lines that fit into `tokensMax`. If the first line does not fit, returns its beginning. */
 function withinTokens(text: string, tokensMax: number): Beginning {
   // No token has more than 16 characters, so a longer text cannot fit.
   let [low, high] = [0, Math.min(text.length, 16 * tokensMax)];

@@ -39,7 +39,7 @@ export async function showQuota({ options, context }: Call<QuotaOptions>): Promi
   }
 }
 
-/** Returns a window for JSON, which has no Infinity: `fullAt` is then null, and `lastsUntilReset` is true. */
+/** Returns a window for JSON, which has no Infinity. For a `fullAt` of Infinity it has null and lastsUntilReset. */
 function plainWindow(window: WindowReport): object {
   const { fullAt } = window;
   const lasts = fullAt === Infinity;

@@ -85,7 +85,7 @@ async function watch(
       // Read again only after the last read, so that slow reads do not pile up.
       const activity = await look();
       if (!left.signal.aborted) terminal.paint(linesOf(activity, context));
-      // oxlint-disable-next-line no-await-in-loop
+      // oxlint-disable-next-line no-await-in-loop -- This is the pause between two drawings.
       await sleep(seconds * 1000, undefined, { signal: left.signal }).catch(() => undefined);
     }
   } finally {

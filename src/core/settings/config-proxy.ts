@@ -93,7 +93,7 @@ const FIELDS: { readonly [Name in ProxySettingName]: Field<ProxySettings[Name]> 
   relayPaths: paths(),
 };
 
-// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The keys of that very table.
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- FIELDS has exactly these keys.
 const NAMES = Object.keys(FIELDS) as ProxySettingName[];
 
 /** The settings that a new file contains, so that a user who opens it sees them. */

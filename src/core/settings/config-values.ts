@@ -60,7 +60,7 @@ export class Findings {
     });
   }
 
-  /** Reports unknown keys and keeps them: a typing error must not count as a setting. */
+  /** Warns of each unknown key, because it may be a mistyped setting. */
   warnUnknown(path: string, value: object, known: readonly string[]): void {
     for (const [index, key] of Object.keys(value).entries()) {
       if (known.includes(key)) continue;
