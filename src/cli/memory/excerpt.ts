@@ -85,7 +85,7 @@ function rangeOf(
 
 /** Returns the first lines that fit into `tokensMax`. If the first line does not fit, returns its beginning. */
 function withinTokens(text: string, tokensMax: number): Beginning {
-  // No token has more than 16 characters, so a longer text cannot fit.
+  // Search at most 16 characters for each token. Only a text with long runs of white space has more.
   let [low, high] = [0, Math.min(text.length, 16 * tokensMax)];
   while (low < high) {
     const middle = Math.ceil((low + high) / 2);

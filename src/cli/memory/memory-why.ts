@@ -31,10 +31,6 @@ export async function explainRecall(call: Call<WhyOptions>): Promise<void> {
   const settings = await recallSettings(context.environment);
   const asked = { space, now: Date.now(), settings };
   const question = lookQuestion(prompt, asked);
-  const {
-    tokensMax,
-    agent: { quietShare },
-  } = question;
   const look = await readStore(context, async ({ desk }) => {
     if (desk === undefined) {
       throw new CliError('A memory service does not say why.', 'Ask in the service itself.');
@@ -43,6 +39,7 @@ export async function explainRecall(call: Call<WhyOptions>): Promise<void> {
   });
   const { agent, exchanges } = look;
   const told = { standing: [], exchanges, sessions: [] };
+  const { tokensMax } = question;
   const { text: block } = writeAgentBlock(told, { tokensMax, briefTokensMax: 0 });
   const { terminal } = context;
   if (options.json === true) {
@@ -50,7 +47,7 @@ export async function explainRecall(call: Call<WhyOptions>): Promise<void> {
     return;
   }
   if (agent === undefined) terminal.note(`Nothing is stored in ${nameOf(space, context)}.`);
-  else print(agent, { block, quietShare }, terminal);
+  else print(agent, { block, quietShare: question.agent.quietShare }, terminal);
 }
 
 /** Returns the settings of recall. Without a configuration they are the defaults, because hooks need none either. */

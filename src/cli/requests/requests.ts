@@ -71,7 +71,7 @@ export async function listRequests(call: Call<RequestsOptions>): Promise<void> {
 async function showOne(row: RequestRow, store: CliStore, terminal: Terminal): Promise<void> {
   for (const line of requestDetails(row)) terminal.row(line, ' '.repeat(14));
   await showBlocks(row, store, terminal);
-  await quoteLeftOut(row.elidedRefs ?? [], { store, terminal });
+  await quoteLeftOut(row.elidedRefs ?? [], store, terminal);
 }
 
 /** Prints the texts that svc added to the request, word for word. */
@@ -92,7 +92,8 @@ async function showBlocks(
 /** Prints the texts that svc left out of the request, each shortened to one line. */
 async function quoteLeftOut(
   refs: readonly string[],
-  { store, terminal }: { readonly store: CliStore; readonly terminal: Terminal },
+  store: CliStore,
+  terminal: Terminal,
 ): Promise<void> {
   if (refs.length === 0) return;
   terminal.out('');

@@ -75,13 +75,10 @@ export function kindOf({ events }: HookClient, event: string): HookKind | undefi
   return Object.hasOwn(events, event) ? events[event] : undefined;
 }
 
-export type HookClientName = keyof typeof HOOK_CLIENTS;
+const BY_NAME: ReadonlyMap<string, HookClient> = new Map(Object.entries(HOOK_CLIENTS));
 
 export function hookClient(name: string): HookClient | undefined {
-  return Object.hasOwn(HOOK_CLIENTS, name)
-    ? // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- It is one of its own names.
-      HOOK_CLIENTS[name as HookClientName]
-    : undefined;
+  return BY_NAME.get(name);
 }
 
 function pluginEvents(): HookClient['events'] {
