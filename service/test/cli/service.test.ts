@@ -8,10 +8,11 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { makeCertificate } from '../../../test/support/certificate.ts';
 import { runServiceCli, runServiceHere, tempFolder } from '../../../test/support/cli.ts';
+import { serviceFlags } from '../../src/cli/commands/service-init.ts';
 import { callService, itemOf, keyIdOf } from '../support/memory-service.ts';
 import {
   initService,
@@ -199,6 +200,11 @@ test(
     expect(checks.find(({ subject }) => subject === 'Certificate')?.level).toBe('warning');
   },
 );
+
+test('the certificate of a flag is an absolute path, because stop and status run in other folders', () => {
+  const { tls } = serviceFlags({ tlsCert: 'cert.pem', tlsKey: 'key.pem' });
+  expect(tls).toEqual({ cert: resolve('cert.pem'), key: resolve('key.pem') });
+});
 
 test(
   'plain HTTP beyond loopback is refused before anything is made',

@@ -32,9 +32,10 @@ import {
  * to the settings.
  */
 
-type ServiceInitOptions = CommonOptions & RawServiceFlags;
-
-export async function initService({ options, context }: Call<ServiceInitOptions>): Promise<void> {
+export async function initService({
+  options,
+  context,
+}: Call<CommonOptions & RawServiceFlags>): Promise<void> {
   const { terminal } = context;
   const folder = folderOf(options, context);
   const file = `${folder}/${SETTINGS_FILE}`;
@@ -42,8 +43,8 @@ export async function initService({ options, context }: Call<ServiceInitOptions>
     const hint = `Start it: svc-service start. Its settings: ${file}`;
     throw new CliError(`There is a service in ${folder} already.`, hint);
   }
-  const given = serviceFlags(absolute(options));
-  const { settings: parsed, problems } = parseServiceSettings({ ...SERVICE_DEFAULTS, ...given });
+  const given = { ...SERVICE_DEFAULTS, ...serviceFlags(options) };
+  const { settings: parsed, problems } = parseServiceSettings(given);
   if (parsed === undefined) {
     const hint = 'Plain HTTP is only for loopback: see svc-service init --help';
     throw new CliError([`These settings do not fit together: ${problems.join('; ')}.`], hint, 2);
@@ -82,16 +83,6 @@ export async function initService({ options, context }: Call<ServiceInitOptions>
   terminal.note(
     `The service is in ${folder}. Next: svc-service keys create --name NAME, then svc-service start`,
   );
-}
-
-/** Makes paths absolute, because the service may be started from another folder. */
-function absolute(flags: ServiceInitOptions): ServiceInitOptions {
-  const { tlsCert, tlsKey } = flags;
-  return {
-    ...flags,
-    ...(tlsCert === undefined ? {} : { tlsCert: resolve(tlsCert) }),
-    ...(tlsKey === undefined ? {} : { tlsKey: resolve(tlsKey) }),
-  };
 }
 
 export interface VaultAddOptions extends ConsoleOptions {
@@ -152,7 +143,7 @@ export interface RawServiceFlags {
   readonly metrics?: string;
 }
 
-/** Converts flags to settings. Throws CliError. */
+/** Converts flags to settings. Makes paths absolute, because other commands run in other folders. Throws CliError. */
 export function serviceFlags(flags: RawServiceFlags): Readonly<Record<string, unknown>> {
   const { host, port, tlsCert: cert, tlsKey: key, behindProxy, publicUrl, rate, metrics } = flags;
   const { databaseFrom, redisFrom } = flags;
@@ -164,7 +155,7 @@ export function serviceFlags(flags: RawServiceFlags): Readonly<Record<string, un
     host,
     behindProxy,
     port: port && numberOf(port, '--port'),
-    tls: cert && { cert, key },
+    tls: cert && key && { cert: resolve(cert), key: resolve(key) },
     publicUrl: publicUrl && originOf(publicUrl),
     database: databaseFrom && { from: databaseFrom },
     redis: redisFrom && { from: redisFrom },
