@@ -191,7 +191,7 @@ export function writeSettings(folder: string, settings: ServiceSettings): Promis
   return writePrivate(folder, SETTINGS_FILE, `${JSON.stringify(settings, undefined, 2)}\n`);
 }
 
-/** Returns the settings of the folder, replaced by those of `flags`. Throws CliError if there is no service. */
+/** Returns the settings of the folder, in which `flags` replace members. Throws CliError if there is no service. */
 export async function serviceSettings(
   folder: string,
   flags: Readonly<Record<string, unknown>> = {},

@@ -35,12 +35,6 @@ export interface ServiceStartOptions extends CommonOptions, RawServiceFlags {
   readonly log?: string;
 }
 
-const ADDRESS_WORDS = {
-  command: 'svc-service start',
-  look: 'svc-service doctor',
-  usualPort: SERVICE_PORT,
-} as const;
-
 export async function startServiceCommand({
   options,
   context,
@@ -55,7 +49,9 @@ export async function startServiceCommand({
   const starting = { settings, folder, pepper, tls, terminal, environment, onCall };
   const service = await startService(starting).catch((error: unknown) => {
     const { host, port } = settings;
-    throw listenError(error, { host, port, ...ADDRESS_WORDS }) ?? storeError(error);
+    const words = { command: 'svc-service start', look: 'svc-service doctor' };
+    const address = { host, port, usualPort: SERVICE_PORT, ...words };
+    throw listenError(error, address) ?? storeError(error);
   });
   process.on('SIGHUP', () => void reload(service, settings, terminal));
   // Listen for signals before printing the address: a program that reads it may stop the service at once.

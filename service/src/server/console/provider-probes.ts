@@ -288,9 +288,7 @@ function takeProbe({ parts, tenantId }: ConsoleCall): void {
   probesOf.set(parts.store, buckets);
   const afterMs = buckets.take(tenantId, parts.clock.monotonic());
   if (afterMs === 0) return;
-  const message = 'Providers were asked too often: the limit is provider_probes_per_minute.';
-  throw new ServiceFault('RATE_LIMIT_EXCEEDED', message, {
-    afterMs,
-    param: 'provider_probes_per_minute',
-  });
+  const param = 'provider_probes_per_minute';
+  const message = `Providers were asked too often: the limit is ${param}.`;
+  throw new ServiceFault('RATE_LIMIT_EXCEEDED', message, { afterMs, param });
 }

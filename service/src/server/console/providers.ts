@@ -444,11 +444,12 @@ async function save(
   await refuseOwnKeys(call, asked);
   const next: TenantProvider = {
     ...provider,
-    ...(credential === undefined
-      ? {}
-      : { credential: await sealer.seal('credential', credential) }),
-    ...(headers === undefined ? {} : { headers: await sealer.sealAll('headers', headers) }),
-    ...(query === undefined ? {} : { query: await sealer.sealAll('query', query) }),
+    ...present(
+      'credential',
+      credential === undefined ? undefined : await sealer.seal('credential', credential),
+    ),
+    ...present('headers', headers && (await sealer.sealAll('headers', headers))),
+    ...present('query', query && (await sealer.sealAll('query', query))),
   };
   checkWhole(next);
   const isNew = ifVersion === undefined;

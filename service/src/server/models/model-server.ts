@@ -339,9 +339,8 @@ function checkRoute(entry: PathEntry | undefined, { method, target }: RequestHea
   }
   if (entry.methods.includes(method)) return;
   const allow = entry.methods.join(', ');
-  throw new ServiceFault('METHOD_NOT_ALLOWED', 'This path does not support this method.', {
-    allow,
-  });
+  const message = 'This path does not support this method.';
+  throw new ServiceFault('METHOD_NOT_ALLOWED', message, { allow });
 }
 
 function asKnown(thrown: unknown): unknown {

@@ -52,15 +52,12 @@ async function ask(call: Call, asked: RecallRequest): Promise<ServiceAnswer> {
     const state = during.last;
     const isLate = error instanceof MemoryError && error.reason === 'timeout';
     if (!isLate || state === undefined) throw error;
-    return nothingInTime(state, asked);
+    const { candidates = [] } = asked;
+    const coverage = candidates.map((digest) => ({ digest, state: 'not_checked' as const }));
+    return { state, items: [], coverage, isTruncated: false, isPartial: true };
   } finally {
     during.end();
   }
-}
-
-function nothingInTime(state: SpaceState, { candidates = [] }: RecallRequest): ServiceAnswer {
-  const coverage = candidates.map((digest) => ({ digest, state: 'not_checked' as const }));
-  return { state, items: [], coverage, isTruncated: false, isPartial: true };
 }
 
 function questionOf(call: Call, asked: RecallRequest): ServiceQuestion {

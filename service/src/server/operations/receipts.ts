@@ -26,7 +26,7 @@ export const listReceipts: Operation = async ({ store, head, signal }) => {
   // One receipt more than asked for shows whether there is another page.
   const found = await store.listReceipts(filterOf(query, limit + 1), signal);
   const hasMore = found.length > limit;
-  // For a page before a receipt, the row that is too many comes first.
+  // With `before`, the receipt that is too many is the first one.
   const shown = query.before === undefined ? found.slice(0, limit) : found.slice(-limit);
   const data = shown.map(({ body }) => parseJson(body));
   const ids = shown.map(({ receiptId: id }) => id);
