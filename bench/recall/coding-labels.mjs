@@ -89,14 +89,25 @@ function readFacts(file) {
 const MARKS = /^(?:- )?(?:\d{4}-\d\d-\d\d: )?(?:\(\S+\) )?(?:(?:user|assistant): )?/;
 export const BRIEF_HEAD = 'Earlier sessions here:';
 
-/** What a block quotes, without fence, days, references and marks: lines of exchanges, and of the brief. */
+/** A line of the brief that only has names of its session. */
+const NAMES = /^about ((?:`[^`]+`(?:, )?)+)$/;
+const DAYED_NAMES = /^about (.+), last worked on (\d{4}-\d\d-\d\d)$/;
+
+/**
+ * What a block quotes, without fence, days, references and marks: lines of exchanges, and of the brief. A line of names
+ * keeps its day, without which its session would be unknown.
+ */
 export function entriesOf(block) {
   const entries = { lines: [], brief: [] };
   let list = entries.lines;
+  let day = '';
   for (const line of block.split('\n')) {
     if (line.startsWith('- ')) {
+      day = /^- (\d{4}-\d\d-\d\d): /.exec(line)?.[1] ?? day;
       const parts = list === entries.brief ? line.split(' → assistant: ') : [line];
-      list.push(...parts.map((part) => part.replace(MARKS, '')));
+      const said = parts.map((part) => part.replace(MARKS, ''));
+      const told = said.length > 1 ? said.filter((part) => !NAMES.test(part)) : said;
+      list.push(...told.map((part) => part.replace(NAMES, `about $1, last worked on ${day}`)));
     } else if (line.startsWith('  ') && list.length > 0) {
       list.push(`${list.pop()}\n${line.slice(2)}`);
     } else list = line === BRIEF_HEAD ? entries.brief : entries.lines;
@@ -116,6 +127,8 @@ export function sourcesIn(prior) {
     all: bare(`${exchange.human}\n${answerOf(exchange)}`),
   }));
   return (entry) => {
+    const named = DAYED_NAMES.exec(entry);
+    if (named !== null) return exchangesNamed(prior, named);
     const said = bare(entry);
     if (said.length < SHORT) {
       const whole = texts.filter(({ human }) => human === said);
@@ -130,6 +143,19 @@ export function sourcesIn(prior) {
       both.length > 0 ? both : texts.filter(({ all }) => all.includes(head) || all.includes(tail));
     return found.map(({ exchange }) => exchange);
   };
+}
+
+/** The exchanges of the sessions that ended on that day and have all the names. */
+function exchangesNamed(prior, [, names, day]) {
+  const wanted = names.split(', ').map((name) => name.replaceAll(/`|\(\)/g, ''));
+  const sessions = new Map();
+  for (const one of prior) sessions.set(one.session, [...(sessions.get(one.session) ?? []), one]);
+  return [...sessions.values()].flatMap((exchanges) => {
+    const last = Math.max(...exchanges.map(({ at, end }) => Math.max(at, end)));
+    if (!new Date(last).toISOString().startsWith(day)) return [];
+    const text = exchanges.map((one) => `${one.human}\n${answerOf(one)}`).join('\n');
+    return wanted.every((name) => text.includes(name)) ? exchanges : [];
+  });
 }
 
 /** The visible words of an answer. */

@@ -328,7 +328,7 @@ test('R26: a block that quotes a forgotten exchange, or names its session, is em
       limits,
     ).text,
   };
-  expect(blocks.brief).toContain('find out why the parser drops');
+  expect(blocks.brief).toContain('Root cause: `flushTail()`');
   const records = parser.map(({ digest }) => referenceOf(digest));
   const known = {
     passages: [],

@@ -11,7 +11,10 @@ const titleOf = (
   values: ReadonlyMap<string, number>,
   said = new SaidLines(''),
   tokensMax?: number,
-): string => brief.titlesOf(exchanges, values)(said, tokensMax)?.title ?? '';
+): string => {
+  const titles = brief.titlesOf(exchanges, values);
+  return (titles.said(said, tokensMax) ?? titles.about(said, tokensMax))?.title ?? '';
+};
 const asked = (text: string) => [{ asked: text, answered: '' }];
 
 test('a statement of one sentence is a title whole, with its value at the end', () => {
@@ -135,21 +138,52 @@ test('a session of another branch is listed only if it fits the prompt well, or 
 });
 
 const MOVED = 'Moved `tide_planner.ts` to the depot of Bergen.';
-const session = (text: string, answered: string, branch = '') => ({
-  branch,
-  titleWithin: (tokensMax: number) =>
-    brief.titlesOf([{ asked: text, answered }], VALUES)(new SaidLines(''), tokensMax),
-});
+const session = (text: string, answered: string, branch = '') => {
+  const { said, about } = brief.titlesOf([{ asked: text, answered }], VALUES);
+  return {
+    branch,
+    titleWithin: (tokensMax: number) => said(new SaidLines(''), tokensMax),
+    namesWithin: (tokensMax: number) => about(new SaidLines(''), tokensMax),
+  };
+};
 const titlesOf = (sessions: readonly ReturnType<typeof session>[], briefTokensMax = 125) =>
   brief.shareTitles(sessions, { briefTokensMax, days: 1 }).map((one) => one?.title);
 
-test('what was asked stands before what was concluded, where both fit', () => {
+test('what was asked stands before what was concluded, where both fit and the session has no names', () => {
   const order = 'Move the tide planner to Bergen';
-  expect(titleOf([{ asked: order, answered: MOVED }], VALUES)).toBe(
-    `${order} → assistant: ${MOVED}`,
+  const moved = 'Moved the tide planner of the quai to the depot of Bergen because of 12 boats.';
+  expect(titleOf([{ asked: order, answered: moved }], VALUES)).toBe(
+    `${order} → assistant: ${moved}`,
   );
   const long = `${order}, and keep ${'the boats of the harbour and '.repeat(9)}the quai`;
-  expect(titleOf([{ asked: long, answered: MOVED }], VALUES)).toBe(`assistant: ${MOVED}`);
+  expect(titleOf([{ asked: long, answered: moved }], VALUES)).toBe(`assistant: ${moved}`);
+  expect(titleOf([{ asked: order, answered: MOVED }], VALUES)).toBe(`assistant: ${MOVED}`);
+});
+
+test('a conclusion that names nothing of its session stands behind its names', () => {
+  const answered = 'Fixed the tides of Bergen in 3 places because the depot was closed.';
+  const exchanges = [
+    { asked: 'mend `tide_planner.ts`, it loses a row', answered: 'See `readTides()`.' },
+    { asked: 'ok, go', answered },
+  ];
+  const title = brief.titlesOf(exchanges, new Map()).said(new SaidLines(''));
+  expect(title?.title).toBe(`about \`readTides()\`, \`tide_planner.ts\` → assistant: ${answered}`);
+  expect(title?.exchanges).toEqual(exchanges);
+});
+
+test('a session without a conclusion is listed by its names instead of an order of its day', () => {
+  const order = 'check that the tide planner of the quai still opens planner.json';
+  const exchanges = [
+    { asked: order, answered: 'The tide planner of the quai opens `readTides()` now?' },
+    { asked: 'ok', answered: '' },
+  ];
+  const { said, about } = brief.titlesOf(exchanges, VALUES);
+  expect(said(new SaidLines(''))).toBeUndefined();
+  expect(about(new SaidLines(''))).toEqual({
+    title: 'about `readTides()`, `planner.json`',
+    exchanges: exchanges.slice(0, 1),
+  });
+  expect(about(new SaidLines('about readTides() planner.json'))).toBeUndefined();
 });
 
 test('the conclusion comes from the text after the last tool call', () => {
@@ -167,7 +201,8 @@ test.each([
   'The crane of the harbour depot was painted in `crane_paint.ts`.',
 ])('an answer that is open, a piece, or beside what was asked is no title: %s', (answered) => {
   const text = 'Why does the tide planner of Bergen lose the last row of the quai?';
-  expect(titleOf([{ asked: text, answered }], VALUES)).toBe('');
+  const { said } = brief.titlesOf([{ asked: text, answered }], VALUES);
+  expect(said(new SaidLines(''))).toBeUndefined();
 });
 
 test('a request alone is a title only if its answer takes up its words', () => {
@@ -180,14 +215,17 @@ test('a request alone is a title only if its answer takes up its words', () => {
 
 test('each session gets its share, and a long line what the others leave', () => {
   const long = `Moved \`tide_planner.ts\` to the depot of Bergen because the boats of the quai left at 6431.`;
-  const [short, other, third] = titlesOf([
+  const [first, second, third] = titlesOf([
     session('ok, go', long),
     session('ok, go', MOVED),
     session('ok, go', ''),
   ]);
-  expect([short, other, third]).toEqual([`assistant: ${long}`, `assistant: ${MOVED}`, undefined]);
+  expect([first, second, third]).toEqual([`assistant: ${long}`, `assistant: ${MOVED}`, undefined]);
   const four = Array.from({ length: 4 }, () => session('ok, go', MOVED));
   expect(titlesOf(four, 88).filter((title) => title !== undefined)).toHaveLength(2);
+  const longs = Array.from({ length: 4 }, () => session('ok, go', long));
+  const names = 'about `tide_planner.ts`';
+  expect(titlesOf(longs)).toEqual([`assistant: ${long}`, names, names, `assistant: ${long}`]);
 });
 
 test('a branch names a session where it fits, once', () => {

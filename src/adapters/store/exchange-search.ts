@@ -47,10 +47,11 @@ import {
   type EarlierSession,
   likeliestSessions,
   SESSIONS_MAX,
+  type SessionTitles,
   shareTitles,
   titlesOf,
-  type TitleWithin,
 } from '../../core/recall/session-brief.ts';
+import { namesOf } from '../../core/recall/session-names.ts';
 import { filesFrom } from './provenance.ts';
 
 /**
@@ -495,26 +496,28 @@ class SessionSearch {
     });
     const likeliest = likeliestSessions(sessions, now);
     const said = new SaidLines(question.prompt);
-    const found: { at: number; branch: string; titleWithin: TitleWithin<ExchangeTexts> }[] = [];
+    const found: { at: number; branch: string; titles: SessionTitles<ExchangeTexts> }[] = [];
     for (let at = 0; at < likeliest.length && found.length < SESSIONS_MAX; at += SESSIONS_MAX) {
       const some = likeliest.slice(at, at + SESSIONS_MAX);
       const read = yield* together(some.map((one) => this.#textsOf(one.conversation, question)));
+      const names = namesOf(read, values);
       for (const [place, texts] of read.entries()) {
         if (found.length === SESSIONS_MAX) break;
-        const titleWithin = titlesOf(texts, values);
-        const title = titleWithin(said);
+        const titles = titlesOf(texts, values, names[place]);
+        const title = titles.said(said) ?? titles.about(said);
         if (title === undefined) continue;
         said.add(partsOf(title.title).join('\n'));
-        found.push({ at: some[place]?.at ?? 0, branch: some[place]?.branch ?? '', titleWithin });
+        found.push({ at: some[place]?.at ?? 0, branch: some[place]?.branch ?? '', titles });
       }
     }
     const others = new SaidLines(question.prompt);
     const days = new Set(found.map(({ at }) => Math.floor(at / DAY_MS))).size;
     const { briefTokensMax } = agent;
     const titles = shareTitles(
-      found.map(({ branch, titleWithin }) => ({
+      found.map(({ branch, titles: { said: whole, about } }) => ({
         branch,
-        titleWithin: (tokensMax: number) => titleWithin(others, tokensMax),
+        titleWithin: (tokensMax: number) => whole(others, tokensMax),
+        namesWithin: (tokensMax: number) => about(others, tokensMax),
       })),
       { briefTokensMax, days },
     );
@@ -522,8 +525,9 @@ class SessionSearch {
       const one = titles[place];
       if (one === undefined || partsOf(one.title).every((part) => others.has(part))) return [];
       others.add(partsOf(one.title).join('\n'));
-      const { space, records } = one.exchange;
-      return [{ at, title: one.title, space, records }];
+      const { exchanges, title } = one;
+      const records = [...new Set(exchanges.flatMap((exchange) => exchange.records))];
+      return [{ at, title, space: exchanges[0]?.space ?? '', records }];
     });
   }
 

@@ -12,6 +12,7 @@ import {
 import { isReply, isTelling, ownWordsOf, sentencesAsked } from './own-words.ts';
 import { ANSWER_MARK, TITLE_ARROW } from './recall-block.ts';
 import type { SaidLines } from './said-lines.ts';
+import { aboutNames, hasName, namesOf } from './session-names.ts';
 import { isOfMoment, isStepOfExample, objectPointsBack, requestPointsBack } from './saying.ts';
 import { hasValue, isNoRequest, kindOf, SPECIFIC } from './sentences.ts';
 import { termsOf } from './terms.ts';
@@ -22,11 +23,13 @@ import { termsOf } from './terms.ts';
  */
 
 /** Bound on sessions in the list: its token limit allows no more. */
-export const SESSIONS_MAX = 3;
+export const SESSIONS_MAX = 4;
 /** Bound on sessions that are considered: if one has nothing new to say, the next takes its place. */
 const CANDIDATES_MAX = 12;
-/** Tokens that each listed session must get: a shorter line names neither subject nor outcome. */
-const SESSION_TOKENS = 19;
+/** Tokens of the list for each session in it. With fewer, hardly any line has room for a conclusion. */
+const SESSION_TOKENS = 16;
+/** Tokens that are kept for each session until it has a title. Two names of it fit. */
+const NAMES_TOKENS = 11;
 /** Most tokens of a title. */
 const TITLE_TOKENS_MAX = 36;
 /** Tokens of the block's opening and closing line, svc's mark and the line above the titles. */
@@ -80,19 +83,24 @@ export interface TitledExchange extends Answer {
 
 export interface Titled<Kind> {
   readonly title: string;
-  readonly exchange: Kind;
+  /** The exchanges whose words the title may have. */
+  readonly exchanges: readonly Kind[];
 }
 
 export interface Listed<Kind> {
   /** The one branch that names the session; '' if it had several, a common one, or that of the session that asks. */
   readonly branch: string;
+  /** Returns `said` of the session's titles (see SessionTitles) within a token limit. */
   titleWithin(tokensMax: number): Titled<Kind> | undefined;
+  /** Returns `about` of the session's titles within a token limit. */
+  namesWithin(tokensMax: number): Titled<Kind> | undefined;
 }
 
 /**
- * Returns a title for each session, within the list's tokens; undefined if none fits. The tokens are divided equally.
- * What a title leaves goes to the sessions after it, then to those for which no title fitted. With the rest, titles get
- * the name of their branch, each branch once. `days`: on how many days the sessions were.
+ * Returns a title for each session, within the list's tokens; undefined if none fits. An earlier session may use all
+ * tokens but NAMES_TOKENS for each later one. A session whose conclusion does not fit is listed by its names, and gets
+ * its conclusion if the other titles leave enough. With the rest, titles get the name of their branch, each branch once.
+ * `days`: on how many days the sessions were.
  */
 export function shareTitles<Kind>(
   sessions: readonly Listed<Kind>[],
@@ -101,14 +109,20 @@ export function shareTitles<Kind>(
   let left = briefTokensMax - FRAME_TOKENS - DATE_TOKENS * days;
   const listed = sessions.slice(0, Math.max(1, Math.floor(left / SESSION_TOKENS)));
   const titles: (Titled<Kind> | undefined)[] = [];
-  for (const isAgain of [false, true]) {
-    for (const [place, session] of listed.entries()) {
-      if (titles[place] !== undefined) continue;
-      const share = isAgain ? left : Math.floor(left / (listed.length - place));
-      const one = session.titleWithin(Math.min(TITLE_TOKENS_MAX, share - LINE_TOKENS));
-      titles[place] = one;
-      if (one !== undefined) left -= LINE_TOKENS + estimateTextTokens(one.title);
-    }
+  for (const [place, session] of listed.entries()) {
+    const later = NAMES_TOKENS * (listed.length - place - 1);
+    const share = left - later - LINE_TOKENS;
+    const one =
+      session.titleWithin(Math.min(TITLE_TOKENS_MAX, share)) ?? session.namesWithin(share);
+    titles[place] = one;
+    left -= tokensOf(one);
+  }
+  for (const [place, session] of listed.entries()) {
+    const short = titles[place];
+    const most = Math.min(TITLE_TOKENS_MAX, left + tokensOf(short) - LINE_TOKENS);
+    const longer = session.titleWithin(most) ?? short;
+    titles[place] = longer;
+    left += tokensOf(short) - tokensOf(longer);
   }
   const named = new Set(['']);
   return titles.map((one, place) => {
@@ -121,33 +135,70 @@ export function shareTitles<Kind>(
   });
 }
 
+function tokensOf(line: Titled<unknown> | undefined): number {
+  return line === undefined ? 0 : LINE_TOKENS + estimateTextTokens(line.title);
+}
+
 /** Returns a session's title within a token limit, which repeats none of the lines in `said`. */
-export type TitleWithin<Kind> = (
+type TitleWithin<Kind> = (
   said: Pick<SaidLines, 'has'>,
   tokensMax?: number,
 ) => Titled<Kind> | undefined;
 
+export interface SessionTitles<Kind> {
+  /**
+   * What an answer concluded. If the line names nothing of the session, the session's names precede it. Without a
+   * conclusion: the request, if it is a single statement of the user.
+   */
+  readonly said: TitleWithin<Kind>;
+  /** The names that the session was about. If it has none: a request whose words the answer has too. */
+  readonly about: TitleWithin<Kind>;
+}
+
 /**
- * Reads a session's exchanges once, and returns a function that describes the session in one line (title). The title is
- * what an answer concluded about the things that the user asked for, after the request if both fit. If no answer
- * concluded anything, it is a request whose words the answer has too. Undefined if there is neither, or if everything
- * is already quoted.
+ * Reads a session's exchanges once, and returns functions that describe the session in one line (title). `names`: the
+ * session's, see namesOf().
  */
 export function titlesOf<Kind extends TitledExchange>(
   exchanges: readonly Kind[],
   values: TermValues,
-): TitleWithin<Kind> {
+  names: readonly string[] = namesOf([exchanges])[0] ?? [],
+): SessionTitles<Kind> {
   const asked = namingIn(exchanges.map((one) => ownWordsOf(one.asked)).join('\n'));
-  const read = exchanges.map((exchange) => ({ exchange, lines: linesOf(exchange, values, asked) }));
-  return (said, tokensMax = TITLE_TOKENS_MAX) => {
-    let best: (Titled<Kind> & Scored) | undefined;
-    for (const { exchange, lines } of read) {
-      const one = lineFrom(lines, { said, tokensMax });
-      if (one !== undefined && one.score > (best?.score ?? Number.NEGATIVE_INFINITY)) {
-        best = { exchange, ...one };
+  const read = exchanges.map((exchange) => ({
+    exchange,
+    lines: linesOf(exchange, { values, asked }),
+  }));
+  /** Returns the exchanges from which the names in a title come, and `also`. */
+  const naming = (title: string, also?: Kind): readonly Kind[] => {
+    const shown = names.filter((name) => title.includes(`\`${name}\``));
+    return exchanges.filter(
+      (one) => one === also || hasName(`${one.asked}\n${one.answered}`, shown),
+    );
+  };
+  const best =
+    (from: (lines: ExchangeLines, limits: TitleLimits) => Scored | undefined): TitleWithin<Kind> =>
+    (said, tokensMax = TITLE_TOKENS_MAX) => {
+      let found: (Titled<Kind> & Scored) | undefined;
+      for (const { exchange, lines } of read) {
+        const one = from(lines, { said, tokensMax });
+        if (one !== undefined && one.score > (found?.score ?? Number.NEGATIVE_INFINITY)) {
+          found = {
+            exchanges: one.hasNames === true ? naming(one.title, exchange) : [exchange],
+            ...one,
+          };
+        }
       }
-    }
-    return best && { exchange: best.exchange, title: best.title };
+      return found && { exchanges: found.exchanges, title: found.title };
+    };
+  const ofRequest = best(requestFrom);
+  return {
+    said: best((lines, limits) => lineFrom(lines, names, limits)),
+    about: (said, tokensMax = TITLE_TOKENS_MAX) => {
+      const title = aboutNames(names, { tokensMax });
+      if (title === '') return ofRequest(said, tokensMax);
+      return said.has(title) ? undefined : { title, exchanges: naming(title) };
+    },
   };
 }
 
@@ -160,7 +211,7 @@ const VALUE = {
   asked: 1,
   // For each sentence before it: an answer begins with what it did, and details follow.
   later: -0.1,
-  // For a request without a conclusion: most orders of a past day are done.
+  // For a statement without a conclusion.
   untold: -100,
 };
 /** Most informative words of a request that count in its score. */
@@ -178,6 +229,8 @@ const ARROW_TOKENS = 4;
 interface Scored {
   readonly title: string;
   readonly score: number;
+  /** True if the title lists names of the session, which may come from any of its exchanges. */
+  readonly hasNames?: true;
 }
 
 /** A sentence that can be a part of a title. */
@@ -190,16 +243,20 @@ interface Candidate extends Scored {
 interface ExchangeLines {
   readonly told: readonly Candidate[];
   readonly requests: readonly Candidate[];
+  /** True if the request says all that the user wanted to be remembered. */
+  readonly isStatement: boolean;
   /** True if the request is the session's subject, so that it is a title without a conclusion. */
   isSubject(request: string): boolean;
 }
 
-/** Finds what an exchange can add to a title. `asked`: the informative terms of all requests of the session. */
-function linesOf(
-  exchange: TitledExchange,
-  values: TermValues,
-  asked: ReadonlySet<string>,
-): ExchangeLines {
+interface SessionFacts {
+  readonly values: TermValues;
+  /** The informative terms of all requests of the session. */
+  readonly asked: ReadonlySet<string>;
+}
+
+/** Finds what an exchange can add to a title. */
+function linesOf(exchange: TitledExchange, { values, asked }: SessionFacts): ExchangeLines {
   const lines = firstTold(exchange, (part, isTold) => soleSentences(part).filter(isTold));
   const sentences = sentencesAsked(exchange.asked);
   return {
@@ -209,8 +266,9 @@ function linesOf(
       values,
       scoreAsked,
     ),
+    isStatement: isOneStatement(sentences),
     isSubject: (request) => {
-      if (exchange.answered === '' || isOneStatement(sentences)) return true;
+      if (exchange.answered === '') return true;
       const answered = namingIn(exchange.answered);
       return [...namingIn(request)].filter((term) => answered.has(term)).length >= TAKEN_MIN;
     },
@@ -222,17 +280,31 @@ interface TitleLimits {
   readonly tokensMax: number;
 }
 
-function lineFrom(lines: ExchangeLines, { said, tokensMax }: TitleLimits): Scored | undefined {
+function lineFrom(
+  lines: ExchangeLines,
+  names: readonly string[],
+  { said, tokensMax }: TitleLimits,
+): Scored | undefined {
   const told = bestOf(lines.told, { said, tokensMax: tokensMax - MARK_TOKENS });
-  const left = told === undefined ? tokensMax : tokensMax - ARROW_TOKENS - told.tokens;
-  const request = bestOf(lines.requests, { said, tokensMax: left });
-  if (told !== undefined) {
-    return request === undefined
-      ? { title: `${ANSWER_MARK}${told.title}`, score: told.score }
-      : { title: `${request.title}${TITLE_ARROW}${told.title}`, score: told.score + VALUE.asked };
+  if (told === undefined) {
+    return lines.isStatement ? requestFrom(lines, { said, tokensMax }) : undefined;
   }
-  if (request === undefined || !lines.isSubject(request.title)) return undefined;
-  return { title: request.title, score: request.score + VALUE.untold };
+  const left = tokensMax - ARROW_TOKENS - told.tokens;
+  const about = hasName(told.title, names) ? '' : aboutNames(names, { tokensMax: left, most: 2 });
+  if (about !== '') {
+    return { title: `${about}${TITLE_ARROW}${told.title}`, score: told.score, hasNames: true };
+  }
+  // The names say the subject. A request of a past day would read as an order.
+  const request = names.length > 0 ? undefined : bestOf(lines.requests, { said, tokensMax: left });
+  return request === undefined
+    ? { title: `${ANSWER_MARK}${told.title}`, score: told.score }
+    : { title: `${request.title}${TITLE_ARROW}${told.title}`, score: told.score + VALUE.asked };
+}
+
+function requestFrom(lines: ExchangeLines, limits: TitleLimits): Scored | undefined {
+  const request = bestOf(lines.requests, limits);
+  const isTitle = request !== undefined && (lines.isStatement || lines.isSubject(request.title));
+  return isTitle ? { title: request.title, score: request.score + VALUE.untold } : undefined;
 }
 
 function bestOf(
