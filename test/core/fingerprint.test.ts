@@ -117,7 +117,7 @@ function dense(text: string): string {
 describe('a Responses message', () => {
   const typed = (text: string) => {
     const bytes = Buffer.from(`[${text}]`);
-    return digestItem(bytes, { start: 1, end: bytes.length - 1 }, { hasTypedMessages: true });
+    return digestItem(bytes, { start: 1, end: bytes.length - 1 }, true);
   };
   const codex = '{"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]}';
 

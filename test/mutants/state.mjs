@@ -291,7 +291,7 @@ export const STATE = [
   {
     name: 'the form of a prompt counts',
     file: 'src/core/conversation/fingerprint.ts',
-    from: 'this.#forms.hasTypedMessages ? readMessage(this.#bytes, start) : undefined',
+    from: 'this.#hasTypedMessages ? readMessage(this.#bytes, start) : undefined',
     to: 'undefined as Message | undefined',
     test: IDENTITY,
     only: 'changes its form',

@@ -110,6 +110,7 @@ function step(state: State, kind: Kind): State {
   const { row, count } = state;
   if (state.isEscaping === true) return afterBackslash({ row, count }, kind);
   if (row === 'hex' && count < COUNTED.hex) return enter(row, count + 1);
+  if (isWeight(kind)) return { row: 'wide', count: 1, pays: kind };
   switch (kind) {
     case 'small':
     case 'small n':
@@ -130,15 +131,7 @@ function step(state: State, kind: Kind): State {
       return { row, count, isEscaping: true };
     case 'inner':
       return enter('wide', 1);
-    case 'twoBytes':
-    case 'threeBytes':
-    case 'han':
-    case 'kana':
-    case 'hangul':
-    case 'fourBytes':
-      break;
   }
-  return { row: 'wide', count: 1, pays: kind };
 }
 
 function afterBackslash(state: State, kind: Kind): State {

@@ -75,16 +75,12 @@ export const REASONING_MEMBERS = [
 /** Members of an item or of a content block that are left out of the digest. */
 const UNCOUNTED: readonly string[] = [...MARKS, ...REASONING_MEMBERS];
 
-/** `hasTypedMessages`: a message may state its type, and its text parts may be `input_text` or `output_text`. */
-export interface ItemForms {
-  readonly hasTypedMessages: boolean;
-}
-
-const PLAIN_FORMS: ItemForms = { hasTypedMessages: false };
-
-/** Returns the base64url sha256 of the content of the item at `span`, which must be valid JSON. */
-export function digestItem(bytes: Buffer, span: Span, forms: ItemForms = PLAIN_FORMS): string {
-  const writer = new CanonicalWriter(bytes, forms);
+/**
+ * Returns the base64url sha256 of the content of the item at `span`, which must be valid JSON. `hasTypedMessages`: a
+ * message may state its type, and its text parts may be `input_text` or `output_text`.
+ */
+export function digestItem(bytes: Buffer, span: Span, hasTypedMessages = false): string {
+  const writer = new CanonicalWriter(bytes, hasTypedMessages);
   writer.writeItem(span.start);
   return hash('sha256', writer.take(), 'base64url');
 }
@@ -103,14 +99,14 @@ export function chainFingerprint(previous: string, digest: string): string {
 /** Collects the bytes that are hashed. Adjacent bytes of the body become one piece, which is not copied. */
 class CanonicalWriter {
   readonly #bytes: Buffer;
-  readonly #forms: ItemForms;
+  readonly #hasTypedMessages: boolean;
   readonly #pieces: Uint8Array[] = [];
   #start = 0;
   #end = 0;
 
-  constructor(bytes: Buffer, forms: ItemForms) {
+  constructor(bytes: Buffer, hasTypedMessages: boolean) {
     this.#bytes = bytes;
-    this.#forms = forms;
+    this.#hasTypedMessages = hasTypedMessages;
   }
 
   take(): Uint8Array {
@@ -124,7 +120,7 @@ class CanonicalWriter {
       this.#writeCompact(start);
       return;
     }
-    const message = this.#forms.hasTypedMessages ? readMessage(this.#bytes, start) : undefined;
+    const message = this.#hasTypedMessages ? readMessage(this.#bytes, start) : undefined;
     if (message === undefined) this.#writeBlock(start);
     else this.#writeMessage(message);
   }

@@ -65,14 +65,12 @@ export const CLOUD_FORMATS: readonly SecretRule[] = [
     { rest: NO_REST, source: 'Microsoft: 84 characters with a signature at a known place' },
   ),
   format('alibaba-key-id', 'LTAI', /(?<![A-Za-z0-9])LTAI[A-Za-z0-9]{16}(?:[A-Za-z0-9]{4})?(?!\w)/g),
-  format('tencent-key-id', 'AKID', /(?<![A-Za-z0-9])AKID[A-Za-z0-9]{28}/g, {
-    accepts: isRandomAfter(4),
-  }),
+  format('tencent-key-id', 'AKID', /(?<![A-Za-z0-9])AKID[A-Za-z0-9]{28}/g, isRandomAfter(4)),
   format(
     'yandex-key',
     ['AQVN', 'YCAJ', 'YCM', 'YCN'],
     /(?<![\w-])(?:AQVN[\w-]{35}|YC[A-Z][\w-]{37})(?![\w-])/g,
-    { accepts: isRandomAfter(4) },
+    isRandomAfter(4),
   ),
   format('yandex-token', 't1.', /(?<![\w.])t1\.[A-Z0-9a-z_-]{3,40}={0,2}\.[\w-]{86}/g, {
     rest: DOTTED_REST,
@@ -80,9 +78,7 @@ export const CLOUD_FORMATS: readonly SecretRule[] = [
     accepts: isRandomAfter(10),
   }),
   format('digitalocean-token', ['dop_v1_', 'doo_v1_', 'dor_v1_'], /do[opr]_v1_[A-Za-z0-9]{40}/g),
-  format('scaleway-key', 'SCW', /(?<![A-Za-z0-9])SCW[A-Z0-9]{17}(?![A-Z0-9])/g, {
-    accepts: isRandomAfter(3),
-  }),
+  format('scaleway-key', 'SCW', /(?<![A-Za-z0-9])SCW[A-Z0-9]{17}(?![A-Z0-9])/g, isRandomAfter(3)),
   format('cloudflare-key', 'v1.0-', /(?<!\w)v1\.0-[a-f0-9]{24}-[a-f0-9]{100}/g),
   format('cloudflare-token', ['cfk_', 'cfut_', 'cfat_'], /(?<!\w)cf(?:k|ut|at)_[A-Za-z0-9]{40}/g, {
     source: 'Cloudflare since 2026: 40 characters and a checksum',
@@ -111,9 +107,7 @@ export const CODE_FORMATS: readonly SecretRule[] = [
     { rest: /[\w.-]*/y },
   ),
   format('gitlab-token', 'GR1348941', /GR1348941[\w-]{20}/g),
-  format('bitbucket-token', 'ATBB', /(?<![A-Za-z0-9])ATBB[A-Za-z0-9]{24}/g, {
-    accepts: isRandomAfter(4),
-  }),
+  format('bitbucket-token', 'ATBB', /(?<![A-Za-z0-9])ATBB[A-Za-z0-9]{24}/g, isRandomAfter(4)),
   format('atlassian-token', ['ATATT3', 'ATCTT3'], /AT(?:ATT|CTT)3[\w=-]{50}/g, {
     rest: BASE64_REST,
   }),
@@ -123,8 +117,8 @@ export const CODE_FORMATS: readonly SecretRule[] = [
   format('hex-key', 'hex_', /(?<!\w)hex_[0-9a-f]{40}(?!\w)/g),
   format('packagist-token', 'packagist_', /(?<!\w)packagist_[a-z]{2,4}_[0-9a-f]{60}/g),
   format('clojars-token', ['CLOJARS_', 'clojars_'], /clojars_[a-z0-9]{60}/gi),
-  format('cargo-token', 'cio', /(?<!\w)cio[A-Za-z0-9]{32}(?!\w)/g, { accepts: isRandomAfter(3) }),
-  format('nuget-key', 'oy2', /(?<!\w)oy2[a-z0-9]{43}(?!\w)/g, { accepts: isRandomAfter(3) }),
+  format('cargo-token', 'cio', /(?<!\w)cio[A-Za-z0-9]{32}(?!\w)/g, isRandomAfter(3)),
+  format('nuget-key', 'oy2', /(?<!\w)oy2[a-z0-9]{43}(?!\w)/g, isRandomAfter(3)),
   format('docker-token', 'dckr_', /dckr_(?:pat|oat)_[\w-]{20}/g),
   format('artifactory-key', 'AKCp', /(?<![A-Za-z0-9])AKCp[A-Za-z0-9]{69}(?![A-Za-z0-9])/g),
   format('artifactory-token', 'cmVmd', /(?<![A-Za-z0-9])cmVmd[A-Za-z0-9]{59}(?![A-Za-z0-9])/g),
@@ -142,9 +136,7 @@ export const CODE_FORMATS: readonly SecretRule[] = [
     source: 'HashiCorp Vault before 1.10',
   }),
   format('sourcegraph-token', 'sgp_', /sgp_(?:(?:[a-fA-F0-9]{16}|local)_)?[a-fA-F0-9]{40}/g),
-  format('octopus-key', 'API-', /(?<![\w-])API-[A-Z0-9]{26}(?![\w-])/g, {
-    accepts: isRandomAfter(4),
-  }),
+  format('octopus-key', 'API-', /(?<![\w-])API-[A-Z0-9]{26}(?![\w-])/g, isRandomAfter(4)),
   format(
     'harness-key',
     ['pat.', 'sat.'],
@@ -164,19 +156,20 @@ export const CODE_FORMATS: readonly SecretRule[] = [
     accepts: () => true,
     source: 'age: Bech32 after the prefix',
   }),
-  format('clickhouse-key', '4b1d', /(?<![A-Za-z0-9])4b1d[A-Za-z0-9]{38}(?![A-Za-z0-9])/g, {
-    accepts: isRandomAfter(4),
-  }),
+  format(
+    'clickhouse-key',
+    '4b1d',
+    /(?<![A-Za-z0-9])4b1d[A-Za-z0-9]{38}(?![A-Za-z0-9])/g,
+    isRandomAfter(4),
+  ),
   format('supabase-token', ['sbp_', 'sb_secret_'], /sb(?:p_[0-9a-f]{40}|_secret_[\w-]{20})/g),
   format('planetscale-token', 'pscale_', /pscale_(?:tkn|pw|oauth)_[\w.=-]{32}/g, {
     rest: DOTTED_REST,
   }),
   format('neon-key', 'napi_', /napi_[a-z0-9]{40}/g),
-  format('prisma-key', 'prisma_', /prisma_[a-z]{2,8}_[\w-]{30}/g, { accepts: isRandomAfter(7) }),
-  format('render-key', 'rnd_', /(?<!\w)rnd_[A-Za-z0-9]{24}/g, { accepts: isRandomAfter(4) }),
-  format('notion-secret', 'secret_', /(?<!\w)secret_[A-Za-z0-9]{40}/g, {
-    accepts: isRandomAfter(7),
-  }),
+  format('prisma-key', 'prisma_', /prisma_[a-z]{2,8}_[\w-]{30}/g, isRandomAfter(7)),
+  format('render-key', 'rnd_', /(?<!\w)rnd_[A-Za-z0-9]{24}/g, isRandomAfter(4)),
+  format('notion-secret', 'secret_', /(?<!\w)secret_[A-Za-z0-9]{40}/g, isRandomAfter(7)),
   format('netlify-token', 'nfp_', /nfp_[A-Za-z0-9]{36}/g),
   format('vercel-token', 'vc', /(?<![A-Za-z0-9])vc[piark]_[A-Za-z0-9]{24}/g),
   format('definednetworking-key', 'dnkey-', /dnkey-[\w=-]{26}-[\w=-]{52}/g, {

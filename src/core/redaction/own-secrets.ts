@@ -59,7 +59,11 @@ function formsOf(secret: string): readonly string[] {
   const unescaped = decodeEscapes(secret).view;
   const inBase64 = [0, 1, 2].map((offset) => insideBase64(secret, offset));
   const long = inBase64.filter((form) => form.length >= BASE64_CHARS_MIN);
-  return [unescaped, ...long, ...long.map(toBase64Url)];
+  return [
+    unescaped,
+    ...long,
+    ...long.map((form) => form.replaceAll('+', '-').replaceAll('/', '_')),
+  ];
 }
 
 /** Returns the base64 characters that depend only on the secret. `offset`: the number of bytes before the secret. */
@@ -69,10 +73,6 @@ function insideBase64(secret: string, offset: number): string {
   const first = Math.ceil((offset * 8) / 6);
   const last = Math.floor((bytes.length * 8) / 6);
   return whole.slice(first, last);
-}
-
-function toBase64Url(base64: string): string {
-  return base64.replaceAll('+', '-').replaceAll('/', '_');
 }
 
 /**

@@ -35,15 +35,11 @@ export function findRecoveryCodes(headEnd: number, text: string): FoundAll {
   while (at !== undefined && secrets.length < RECOVERY_CODES_MAX) {
     const start: number = endOfMatch(LIST_MARK, text, at) ?? at;
     const end = endOfMatch(LIST_CODE, text, start);
-    if (end === undefined || !isRecoveryCode(text.slice(start, end))) break;
+    if (end === undefined || end - start < 6 || !/\d/.test(text.slice(start, end))) break;
     secrets.push({ start, end });
     at = end;
   }
   return { secrets, end: at ?? headEnd };
-}
-
-function isRecoveryCode(word: string): boolean {
-  return /\d/.test(word) && word.length >= 6;
 }
 
 const WORDS_LEAD =

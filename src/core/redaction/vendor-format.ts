@@ -8,12 +8,12 @@ import type { Candidate, SecretRule } from './secret-rule.ts';
 
 export const DOTTED_REST = /[\w.=-]*/y;
 
-/** Makes a rule for one vendor's format. `keywords`: every key of the format has one of them. */
+/** Makes a rule for one vendor's format. `keywords`: every key has one of them. `more`: a check, or further members. */
 export function format(
   kind: string,
   keywords: string | readonly string[],
   pattern: RegExp,
-  more: Partial<SecretRule> = {},
+  more: Partial<SecretRule> | SecretRule['accepts'] = {},
 ): SecretRule {
   return {
     kind,
@@ -22,7 +22,7 @@ export function format(
     isRun: true,
     accepts: ({ secret }) => !isMadeUp(secret),
     source: 'The vendor’s documentation of its tokens',
-    ...more,
+    ...(typeof more === 'function' ? { accepts: more } : more),
   };
 }
 

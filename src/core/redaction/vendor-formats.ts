@@ -30,20 +30,18 @@ const AI_FORMATS: readonly SecretRule[] = [
     'huggingface-token',
     ['hf_', 'api_org_'],
     /(?<![A-Za-z0-9])(?:hf_|api_org_)[A-Za-z0-9]{30}/g,
-    { accepts: isRandomAfter(3) },
+    isRandomAfter(3),
   ),
   format('groq-key', 'gsk_', /gsk_[A-Za-z0-9]{32}/g),
   format('xai-key', 'xai-', /xai-[A-Za-z0-9]{40}/g),
   format('perplexity-key', 'pplx-', /pplx-[A-Za-z0-9]{32}/g),
   format('replicate-token', 'r8_', /r8_(?<![A-Za-z0-9]r8_)[A-Za-z0-9]{32}/g),
-  format('fireworks-key', 'fw_', /(?<![A-Za-z0-9])fw_[A-Za-z0-9]{22,24}(?!\w)/g, {
-    accepts: isRandomAfter(3),
-  }),
+  format('fireworks-key', 'fw_', /(?<![A-Za-z0-9])fw_[A-Za-z0-9]{22,24}(?!\w)/g, isRandomAfter(3)),
   format('nvidia-key', 'nvapi-', /nvapi-[\w-]{40}/g),
   format('tavily-key', 'tvly-', /tvly-(?:dev-|prod-)?[A-Za-z0-9]{20}/g),
   format('langsmith-key', 'lsv2_', /lsv2_(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10}/g),
   format('wandb-key', 'wandb_v1_', /wandb_v1_[\w-]{30}/g),
-  format('cerebras-key', 'csk-', /(?<![\w-])csk-[a-z0-9]{40}/g, { accepts: isRandomAfter(4) }),
+  format('cerebras-key', 'csk-', /(?<![\w-])csk-[a-z0-9]{40}/g, isRandomAfter(4)),
   format('together-key', 'tgp_v1_', /(?<!\w)tgp_v1_[\w-]{40}/g),
   format('pinecone-key', 'pcsk_', /(?<!\w)pcsk_[A-Za-z0-9]{4,8}_[A-Za-z0-9]{40}/g),
   format('sandbox-key', ['e2b_', 'dtn_'], /(?<!\w)(?:e2b_[0-9a-f]{40}|dtn_[0-9a-f]{64})(?!\w)/g, {
@@ -53,26 +51,27 @@ const AI_FORMATS: readonly SecretRule[] = [
   format('cursor-key', ['key_', 'crsr_'], /(?<!\w)(?:key|crsr)_[0-9a-f]{64}(?!\w)/g),
 ];
 
+const HYPHEN_REST = /[A-Za-z0-9-]*/y;
 const CHAT_FORMATS: readonly SecretRule[] = [
   format(
     'slack-token',
     'xox',
     /xoxb-[0-9]{8,14}-(?:[0-9]{10,13}-[A-Za-z0-9]{16}|[A-Za-z0-9]{18})/g,
     {
-      rest: /[A-Za-z0-9-]*/y,
+      rest: HYPHEN_REST,
       source: 'Slack bots: two ids and a secret, or one id in the old form',
     },
   ),
-  format('slack-token', 'xoxb-', /xoxb-[0-9]{10,13}-[0-9]{10,13}/g, { rest: /[A-Za-z0-9-]*/y }),
+  format('slack-token', 'xoxb-', /xoxb-[0-9]{10,13}-[0-9]{10,13}/g, { rest: HYPHEN_REST }),
   format('slack-token', 'xox', /xox[pe](?:-[0-9]{10,13}){3}-[A-Za-z0-9-]{28}/g, {
-    rest: /[A-Za-z0-9-]*/y,
+    rest: HYPHEN_REST,
   }),
-  format('slack-token', 'xoxe', /xoxe(?:\.xox[bp])?-\d-[A-Z0-9]{40}/gi, { rest: /[A-Za-z0-9-]*/y }),
+  format('slack-token', 'xoxe', /xoxe(?:\.xox[bp])?-\d-[A-Z0-9]{40}/gi, { rest: HYPHEN_REST }),
   format('slack-token', 'xox', /xox[os]-\d{4,14}-\d{4,14}-\d{4,14}-[a-fA-F\d]{6}/g, {
-    rest: /[A-Za-z0-9-]*/y,
+    rest: HYPHEN_REST,
   }),
   format('slack-token', 'xox', /xox[acdrs]-(?:\d-)?[0-9A-Za-z-]{8}/g, {
-    rest: /[A-Za-z0-9-]*/y,
+    rest: HYPHEN_REST,
     accepts: ({ secret, next }) =>
       next !== '.' && /\d/.test(secret.slice(5)) && !/x{4}/i.test(secret),
   }),
@@ -206,10 +205,8 @@ const OTHER_FORMATS: readonly SecretRule[] = [
     ['sdk-', 'api-'],
     /(?<![\w-])(?:sdk|api)-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(?![\w-])/g,
   ),
-  format('unkey-key', 'unkey_', /(?<!\w)unkey_[A-Za-z0-9_]{20}/g, { accepts: isRandomAfter(6) }),
-  format('browserbase-key', 'bb_', /(?<!\w)bb_(?:live|test)_[\w-]{24}/g, {
-    accepts: isRandomAfter(8),
-  }),
+  format('unkey-key', 'unkey_', /(?<!\w)unkey_[A-Za-z0-9_]{20}/g, isRandomAfter(6)),
+  format('browserbase-key', 'bb_', /(?<!\w)bb_(?:live|test)_[\w-]{24}/g, isRandomAfter(8)),
   format('deepgram-key', 'dg_', /(?<!\w)dg_[A-Za-z0-9]{36}/g),
   format('elevenlabs-key', 'sk_', /(?<!\w)sk_[a-f0-9]{48}(?!\w)/g),
 ];
@@ -231,7 +228,7 @@ const WORDED_FORMATS: readonly SecretRule[] = [
       `(?<![\\w-])(?:[a-z][a-z0-9]{0,11}_){1,2}(?:${KEY_WORDS.join('|')})_(?=[A-Za-z0-9]{12})[\\w-]{20}`,
       'g',
     ),
-    { accepts: ({ secret }) => isRandomTail(secret, '_') },
+    ({ secret }) => isRandomTail(secret, '_'),
   ),
   format(
     'api-key',
@@ -240,7 +237,7 @@ const WORDED_FORMATS: readonly SecretRule[] = [
       `(?<![\\w.-])(?:${FIRST_WORDS.join('|')})[_-](?:(?:live|prod|test|dev|branch)[_-])?(?=[A-Za-z0-9]{12})[\\w-]{20}`,
       'g',
     ),
-    { accepts: ({ secret }) => isRandomTail(secret, '-') || isRandomTail(secret, '_') },
+    ({ secret }) => isRandomTail(secret, '-') || isRandomTail(secret, '_'),
   ),
 ];
 

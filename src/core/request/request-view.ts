@@ -208,7 +208,7 @@ function* readOne(
   return makeItem(traits, {
     span,
     // Only Responses takes a string instead of the list, and only there a message may state its type.
-    digest: digestItem(bytes, span, { hasTypedMessages: dialectOf(place.dialect).takesTextInput }),
+    digest: digestItem(bytes, span, dialectOf(place.dialect).takesTextInput),
     fingerprintBefore: place.last?.fingerprint ?? '',
     tokens,
     soFar: addItem(place.last?.soFar, traits, {

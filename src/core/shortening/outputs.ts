@@ -140,7 +140,7 @@ function readOutputs(view: RequestView, item: Item): readonly ItemOutput[] {
     if (text.end - text.start > WRITTEN_BYTES_MAX) return [];
     const whole = asText(parseSpan(bytes, text));
     const said = whole.slice(0, toolTextLength(whole));
-    const content = bytesOf(bytes, text, { said, isWhole: said.length === whole.length });
+    const content = bytesOf(bytes, text, said, said.length === whole.length);
     if (content === undefined) return [];
     const digest = textDigest('tool', said);
     const tokens = estimateTokens(bytes, content.start, content.end);
@@ -151,11 +151,7 @@ function readOutputs(view: RequestView, item: Item): readonly ItemOutput[] {
 }
 
 /** Returns the span of `said`, the beginning of the string at `text`; undefined if its bytes decode to another text. */
-function bytesOf(
-  bytes: Buffer,
-  text: Span,
-  { said, isWhole }: { readonly said: string; readonly isWhole: boolean },
-): Span | undefined {
+function bytesOf(bytes: Buffer, text: Span, said: string, isWhole: boolean): Span | undefined {
   const start = text.start + 1;
   if (isWhole) return { start, end: text.end - 1 };
   const end = stringPrefixEnd(bytes, text.start, said.length);
