@@ -226,14 +226,14 @@ export class HookMemory {
       briefTokensMax,
       ...(action !== undefined && { action }),
     };
-    // For a second look (second-look.ts) a memory service gets the words of the agent's action in place of the prompt,
-    // and no facts about the agent.
+    // For a second look (second-look.ts) a memory service gets only the words of the agent's action: no prompt, no
+    // answer, and no facts about the agent.
     const isWordsOnly = action !== undefined && memory.supports.kind === 'hosted';
     return {
       space,
       olderSpaces,
       humanText: texts.questionText(isWordsOnly ? wordsOf(action) : prompt, QUESTION_CHARS_MAX),
-      assistantText: aroundPrompt(texts, asked.answer, asked.around),
+      assistantText: isWordsOnly ? '' : aroundPrompt(texts, asked.answer, asked.around),
       excludeDigests: [...asked.held, ...(await this.#saidIn(conversation, session.since))],
       tokensMax: room,
       now: clock.now(),

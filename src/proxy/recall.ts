@@ -236,12 +236,15 @@ export class Recaller {
     if (tokensMax === undefined) await this.#settle(look, placements, undefined);
     else {
       const agent = this.#agentFactsOf(reading, call.settings);
-      // A memory service gets the words of the action in place of the prompt, and no facts about the agent.
+      const isHosted = this.#dependencies.memory.supports.kind === 'hosted';
       const asked =
-        this.#dependencies.memory.supports.kind === 'hosted' || agent === undefined
+        isHosted || agent === undefined
           ? { humanText: wordsOf(action), tokensMax, agent: undefined }
           : { humanText, tokensMax, agent: { ...agent, briefTokensMax: 0, action } };
-      recalled = await this.#ask(call, look, await this.#question(look, asked));
+      const question = await this.#question(look, asked);
+      // A memory service gets only the words of the action: no prompt, no answer, and no facts about the agent.
+      const told = isHosted ? { ...question, assistantText: '' } : question;
+      recalled = await this.#ask(call, look, told);
       if (recalled.state.startsWith('degraded_')) await this.#settle(look, placements, undefined);
     }
     remember({ ...look.call, generation, mayLook: false }, recalled.placements);

@@ -411,11 +411,11 @@ test.each([
     const output = (round: number) =>
       round === 2 ? `Error: the key ${secret} was refused` : 'text';
     await sendTo({ provider, story }, dialect, []);
-    const body = await sendTo(
-      { provider, story },
-      dialect,
-      lookRounds(dialect, LOOK_AT, { output }),
-    );
+    const words = said('assistant', 'I begin with the parsnip.');
+    const body = await sendTo({ provider, story }, dialect, [
+      words,
+      ...lookRounds(dialect, LOOK_AT, { output }),
+    ]);
     expect(asked).toHaveLength(1 + times);
     expect(looksIn(body)).toHaveLength(times);
     expect(body).not.toContain(other.text);
@@ -423,6 +423,7 @@ test.each([
     if (look === undefined) return;
     expect(look.agent).toBeUndefined();
     expect(look.humanText).toContain('harbour_lock.ts');
+    expect(look.humanText + look.assistantText).not.toContain('parsnip');
     expect(JSON.stringify(look)).not.toContain(secret);
   },
 );
