@@ -339,6 +339,17 @@ test.each<[string, (ref: string) => ForgetFilter]>([
   expect((await foundEntries(store.ledger, [seen])).has(seen)).toBe(true);
 });
 
+test('R26: outputs that are too many bytes for one answer of the service are all forgotten', async () => {
+  const { hosted } = await openHostedScene();
+  const outputs = Array.from({ length: 20 }, (_, at) =>
+    outputRecordOf(`${at} ${'ä'.repeat(130_000)}`),
+  );
+  for (const output of outputs) await hosted.memory.capture([output], patience());
+  const refs = outputs.map(({ digest }) => referenceOf(digest));
+  expect(await hosted.memory.forget({ refs }, patience())).toBe(20);
+  for (const ref of refs) expect(await hosted.memory.retrieve({ ref }, patience())).toBeUndefined();
+});
+
 test('a record whose bytes are not what its digest says is not given out', async () => {
   const { service, hosted } = await openHostedScene();
   const output = outputRecordOf('a build log');

@@ -24,6 +24,10 @@ import { FakeMemory } from './fake-memory.ts';
 
 /** The operations of the memory API over a memory in memory. */
 
+interface FoundObject extends Record<string, unknown> {
+  readonly bytes: number;
+}
+
 interface SpaceState {
   counter: number;
   sequence: number;
@@ -173,18 +177,29 @@ export class FakeOperations {
 
   async retrieve(asked: RetrieveRequest): Promise<unknown> {
     const spaces = asked.space === undefined ? [...this.#spaces.keys()] : [asked.space];
-    const found = await Promise.all(
-      asked.refs.map((ref) => Promise.all(spaces.map((space) => this.#objects(ref, space)))),
-    );
-    const objects = found.flat(2);
-    const missing = asked.refs
-      .filter((_, at) => found[at]?.flat().length === 0)
-      .map((ref) => ({ ref, reason: this.#purged.has(ref) ? 'purged' : 'unknown' }));
+    const objects: FoundObject[] = [];
+    const missing: { ref: string; reason: string }[] = [];
+    let left = asked.max_bytes ?? Infinity;
+    for (const ref of asked.refs) {
+      // oxlint-disable-next-line no-await-in-loop -- One after the other, until the bytes are used up.
+      const found = (await Promise.all(spaces.map((space) => this.#objects(ref, space)))).flat();
+      if (found.length === 0) {
+        missing.push({ ref, reason: this.#purged.has(ref) ? 'purged' : 'unknown' });
+      }
+      for (const object of found) {
+        if (object.bytes > left) {
+          missing.push({ ref, reason: 'over_max_bytes' });
+          break;
+        }
+        left -= object.bytes;
+        objects.push(object);
+      }
+    }
     return { ...(asked.space === undefined ? {} : { space: asked.space }), objects, missing };
   }
 
-  async #objects(ref: string, space: string): Promise<unknown[]> {
-    const objects: unknown[] = [];
+  async #objects(ref: string, space: string): Promise<FoundObject[]> {
+    const objects: FoundObject[] = [];
     for (const [digest, { text, bytes }] of this.stateOf(space).records) {
       const record = JSON.parse(bytes.toString()) as ContentRecord;
       const own = contentReference(record.k, digest);

@@ -188,16 +188,21 @@ export class HostedMemory implements Memory {
 
   async forget(filter: ForgetFilter, signal: AbortSignal): Promise<number> {
     const { mirror, placed } = this.#parts;
-    const purges = await this.#stored.purgesFor(filter, signal);
-    let forgotten: number;
-    try {
-      forgotten = await this.#stored.purge(purges, signal);
-    } finally {
-      // Do this after an error too: a second purge does not report the records that this one has deleted.
-      for (const space of new Set(purges.map(([name]) => name))) {
-        // oxlint-disable-next-line no-await-in-loop -- One space, nearly always.
-        await placed.emptyPurged(space, signal);
+    let forgotten = 0;
+    for (let isMore = true; isMore;) {
+      // oxlint-disable-next-line no-await-in-loop -- A second round only for what did not fit into one answer.
+      const { purges, isCut } = await this.#stored.purgesFor(filter, signal);
+      try {
+        // oxlint-disable-next-line no-await-in-loop
+        forgotten += await this.#stored.purge(purges, signal);
+      } finally {
+        // Do this after an error too: a second purge does not report the records that this one has deleted.
+        for (const space of new Set(purges.map(([name]) => name))) {
+          // oxlint-disable-next-line no-await-in-loop -- One space, nearly always.
+          await placed.emptyPurged(space, signal);
+        }
       }
+      isMore = isCut && purges.length > 0;
     }
     // Apply the filter to this machine too: to copies of outputs, and to memories from before the service was used.
     const nearby = await mirror?.forget(filter, signal);
@@ -586,20 +591,28 @@ class StoredRecords {
     return [...found];
   }
 
-  /** Returns the purges that a filter needs. It asks for the records first, because a purge needs their digests. */
-  async purgesFor(filter: ForgetFilter, signal: AbortSignal): Promise<readonly SpacePurge[]> {
-    if (filter.space !== undefined && !isSpace(filter.space)) return [];
+  /**
+   * Returns the purges that a filter needs. It asks for the records first, because a purge needs their digests.
+   * `isCut`: some records did not fit into an answer, so ask again after these purges.
+   */
+  async purgesFor(
+    filter: ForgetFilter,
+    signal: AbortSignal,
+  ): Promise<{ readonly purges: readonly SpacePurge[]; readonly isCut: boolean }> {
+    if (filter.space !== undefined && !isSpace(filter.space)) return { purges: [], isCut: false };
     if ('refs' in filter) {
       const refs = filter.refs.filter((ref) => isReference(ref));
       const found: Found[] = [];
+      let isCut = false;
       for (const some of chunksOf(refs, RETRIEVE_REFS_MAX)) {
         // oxlint-disable-next-line no-await-in-loop
         const fetched = await this.#fetch(some, filter.space, signal);
         found.push(...fetched.found.map(({ record, digest }) => ({ ...record, digest })));
+        isCut ||= fetched.isCut;
       }
-      return purgesOf(found);
+      return { purges: purgesOf(found), isCut };
     }
-    if (!('words' in filter)) return [[filter.space, { all: true }]];
+    if (!('words' in filter)) return { purges: [[filter.space, { all: true }]], isCut: false };
     const pagesMax = FORGET_PAGES_MAX * PAGE_MAX;
     const said = queriesOf({ ...filter, limit: pagesMax });
     const printed = said.map((query) => ({ ...query, kind: 'tool_output' as const }));
@@ -610,7 +623,7 @@ class StoredRecords {
         found.push(...items.flatMap(({ provenance: [source] }) => source ?? []));
       }
     }
-    return purgesOf(found);
+    return { purges: purgesOf(found), isCut: false };
   }
 
   async purge(purges: readonly SpacePurge[], signal: AbortSignal): Promise<number> {
@@ -681,7 +694,8 @@ class StoredRecords {
       return { record, digest: object.digest };
     });
     const purged = answer.missing.filter(({ reason }) => reason === 'purged');
-    return { found, purged: purged.map(({ ref }) => ref) };
+    const isCut = answer.missing.some(({ reason }) => reason === 'over_max_bytes');
+    return { found, purged: purged.map(({ ref }) => ref), isCut };
   }
 }
 
