@@ -172,7 +172,7 @@ test('a sentence whose beginning is the cut title of an earlier block is quoted 
 test('a line of an earlier block, of a rule or of another exchange is not quoted again', () => {
   const earlier = '<svc-memory note="x">\n2026-05-01 m_zzzzzzzz:\n- assistant: one\n</svc-memory>';
   const told = {
-    standing: [{ text: 'Always pin undici.', at }],
+    standing: [{ role: 'user' as const, text: 'Always pin undici.', at }],
     exchanges: [
       { ...exchange('m_aaaaaaaa', 'one'), quotes: [{ role: 'assistant' as const, text: 'One' }] },
       {
@@ -192,7 +192,11 @@ test('a line of an earlier block, of a rule or of another exchange is not quoted
 });
 
 test('a second look says a rule as a fact with its day, and only once in a conversation', () => {
-  const told = { standing: [{ text: 'Always pin undici.', at }], exchanges: [], sessions: [] };
+  const told = {
+    standing: [{ role: 'user' as const, text: 'Always pin undici.', at }],
+    exchanges: [],
+    sessions: [],
+  };
   const look = writeAgentBlock(told, { ...limits, isLook: true });
   expect(look.text).toContain('\n- 2026-05-01, the user: Always pin undici.\n');
   const again = [look.text, writeAgentBlock(told, limits).text];
@@ -204,11 +208,21 @@ test('a second look says a rule as a fact with its day, and only once in a conve
 
 test('a rule is said without the marks of the list that it stood in', () => {
   const told = {
-    standing: [{ text: '- **Locks**: Never use npm.', at }],
+    standing: [{ role: 'user' as const, text: '- **Locks**: Never use npm.', at }],
     exchanges: [],
     sessions: [],
   };
   expect(writeAgentBlock(told, limits).text).toContain('\n- Locks: Never use npm.\n');
+});
+
+test('a pinned answer of the assistant is not said as the user’s words', () => {
+  const standing = [
+    { role: 'assistant' as const, text: 'The staging database listens on 6543.', at },
+    { role: 'user' as const, source: 'unverified' as const, text: 'Use yarn.', at },
+  ];
+  const { text } = writeAgentBlock({ standing, exchanges: [], sessions: [] }, limits);
+  expect(text).toContain('\n- assistant: The staging database listens on 6543.\n');
+  expect(text).toContain('\n- unverified: Use yarn.\n');
 });
 
 test('a later block of a request says in fewer words that it is data', () => {

@@ -108,7 +108,11 @@ async function told(
   const chat = await store.recall(question, patience());
   const agent = await store.recall({ ...question, agent: AGENT }, patience());
   const { exchanges = [], sessions = [] } = agent;
-  const standing = agent.items.map((item) => ({ text: item.text, at: 0 }));
+  const standing = agent.items.map(({ text: said }) => ({
+    role: 'user' as const,
+    text: said,
+    at: 0,
+  }));
   const limits = { tokensMax: 512, briefTokensMax: AGENT.briefTokensMax };
   return {
     chat: viewOf(chat),

@@ -3,10 +3,17 @@ import type { RecalledExchange, RecalledSession } from './agent-facts.ts';
 import { isoDay } from '../memory/times.ts';
 import { isUnanswered, plainLine } from './conclusions.ts';
 import { SESSIONS_LINE } from './own-blocks.ts';
-import type { Said } from './rules-in-force.ts';
 import { isSameLine } from './said-lines.ts';
 import { isStatement } from './sentences.ts';
-import { CLOSE, lineOf, LineSizes, partsOf, quoteOf, type RecallBlock } from './recall-block.ts';
+import {
+  type BlockPassage,
+  CLOSE,
+  lineOf,
+  LineSizes,
+  partsOf,
+  quoteOf,
+  type RecallBlock,
+} from './recall-block.ts';
 
 /**
  * Writes the recalled text (block) that svc adds to an agent's request: a few lines of earlier exchanges, each exchange
@@ -15,13 +22,16 @@ import { CLOSE, lineOf, LineSizes, partsOf, quoteOf, type RecallBlock } from './
  */
 
 export interface AgentMemories {
-  /** The rules that apply, in the user's words. */
-  readonly standing: readonly Said[];
+  /** The rules that apply, in the user's words, and at a prompt the memories that the user has pinned. */
+  readonly standing: readonly StandingText[];
   /** The exchanges, best first. */
   readonly exchanges: readonly AgentExchange[];
   /** The earlier sessions, the likeliest to matter first. */
   readonly sessions: readonly AgentSession[];
 }
+
+type StandingText = Pick<BlockPassage, 'role' | 'text' | 'at'> &
+  Partial<Pick<BlockPassage, 'source'>>;
 
 type AgentSession = Pick<RecalledSession, 'at' | 'title'>;
 
@@ -192,10 +202,12 @@ function briefLines(
   earlier: readonly string[],
 ): Brief {
   const kept: string[] = [];
-  for (const { text: said, at } of memories.standing) {
-    const text = plainLine(said);
-    const plain = lineOf({ role: 'user', text });
-    const line = limits.isLook === true ? `- ${isoDay(at)}, the user: ${quoteOf(text)}` : plain;
+  for (const said of memories.standing) {
+    const text = plainLine(said.text);
+    const line =
+      limits.isLook === true
+        ? `- ${isoDay(said.at)}, the user: ${quoteOf(text)}`
+        : lineOf({ ...said, text });
     if (earlier.some((block) => block.includes(quoteOf(text)))) continue;
     if (estimateTextTokens(written([...kept, line])) <= limits.tokensMax) kept.push(line);
   }
