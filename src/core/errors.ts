@@ -136,7 +136,7 @@ export class ProxyError extends Error {
     return ERROR_ROWS[this.code].retry ?? false;
   }
 
-  /** What the user can do, in one sentence. */
+  /** What the user can do, in one or two short sentences. */
   get hint(): string {
     return ERROR_ROWS[this.code].hint;
   }

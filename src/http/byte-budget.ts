@@ -117,7 +117,7 @@ export class ByteBudget {
   }
 }
 
-/** Share of the budget that an owner's further bodies leave free: enough for a body of nearly every request. */
+/** Share of the budget that all but an owner's first body leave free: enough for the body of nearly every request. */
 const RESERVED_SHARE = 1 / 4;
 
 export interface BudgetLimits {

@@ -6,8 +6,8 @@ import { type BudgetLimits, ByteBudget, type Lease } from './byte-budget.ts';
 import { ProxyError } from '../core/errors.ts';
 
 /**
- * Reads and decodes request bodies within one budget for the whole process. It decodes a body only after it has reserved
- * the bytes of the result, and stops if the client hangs up.
+ * Reads and decodes request bodies within two budgets for the whole process: for decoded and for encoded bodies. It
+ * decodes a body only after it has reserved the bytes of the result, and stops if the client hangs up.
  */
 export class RequestBodies {
   readonly #decode: BodyDecoder;
@@ -123,7 +123,7 @@ interface BodySender {
 /** A whole decoded body, and its share of the budget. */
 interface ReceivedBody {
   readonly body: Buffer | undefined;
-  /** The body as the client encoded it; undefined if it was not encoded. */
+  /** The body as the client encoded it; undefined if it was not encoded, or if svc does not keep these bytes. */
   readonly encoded?: { readonly bytes: Buffer; readonly encoding: Encoding };
   /** Gives the bytes back to the budget; call it when the handler has finished with the body. */
   readonly release: () => void;

@@ -5,7 +5,7 @@ import { errorBody } from '../core/http/gate.ts';
 
 /**
  * The facts for an error answer. svc makes such an answer in the form of the client's API. The answer contains no path,
- * header or body of the request, and no Access-Control-* header, because no answer is for a web page.
+ * header or body of the request, and no Access-Control-* header, because no page of another site may read it.
  */
 export interface ErrorContext {
   readonly dialect: Dialect | undefined;

@@ -47,7 +47,7 @@ import type { UiDoor } from './ui-door.ts';
 import { answerError, answerJson, type ErrorContext, writeErrorAnswer } from './answers.ts';
 
 interface LocalServerOptions {
-  /** Returns the settings in force. It is called for every request; only `listen()` reads host and port. */
+  /** Returns the settings in force. It is called for every request; host and port count only when the server starts. */
   readonly settings: () => ProxySettings;
   /** Returns the sha256 of each valid token. It is called for every request, so a new token counts at once. */
   readonly tokenDigests: () => readonly Buffer[];
@@ -90,7 +90,7 @@ const BOUNDS: ListenerBounds = {
   times: TIMES,
   /** Bytes of the longest head. Codex sends its state in headers; Node's default is 16 KiB. */
   headerBytesMax: 64 << 10,
-  /** Bound on connections: twice the 1,000 open streams that a process must support. */
+  /** Bound on connections: about twice the 1,000 open streams that a process must support. */
   connectionsMax: 2_048,
 };
 
@@ -98,8 +98,8 @@ const LOOPBACK = ['127.0.0.1', '::1'];
 
 /**
  * The listener on loopback. It checks access, reads and decodes the body, and gives the request to the handler. It
- * turns every error into the form of the client's API: a request's only `.catch` is here. It never logs a header, a
- * body or a key.
+ * writes every error in the form of the client's API if the answer has not begun, and otherwise breaks the connection:
+ * a request's only `.catch` is here. It never logs a header, a body or a key.
  */
 export class LocalServer {
   readonly #options: LocalServerOptions;

@@ -73,7 +73,9 @@ export function comparePrefix(
   return comparison;
 }
 
-/** Returns why the provider's cache did not serve this request, and keeps the request for the next comparison. */
+/**
+ * Returns why the provider's cache did not serve this request, and keeps an accepted request for the next comparison.
+ */
 function missed(
   row: RequestRow,
   { reading, plan, placements, startedAt, answeredAt, comparison }: EndedRequest,

@@ -4,8 +4,8 @@ import { withinDeadline } from './deadline.ts';
 /**
  * Runs work that no request waits for, one piece at a time. It stores the history of sessions that began before svc
  * started, outputs that a later request may leave out, and the state of the files that an exchange is about. If work of
- * the first two kinds is lost, a later request adds it again. But a session may send no further request, so a shutdown
- * runs the rest of the work.
+ * the first two kinds is lost, a later request adds it again. But a session may send no more requests, so a shutdown
+ * runs as much of the work as it can within LAST_WORK_MS.
  */
 
 /** Factor in the bounds: most conversations have two kinds of work at once, outputs and history. */
@@ -43,7 +43,7 @@ export class BackgroundQueue {
   #isClosed = false;
   #running: Promise<void> = Promise.resolve();
 
-  /** `onDone` is called after each piece of work. */
+  /** `onDone` is called after each piece of work that succeeds. */
   constructor(pace: BackgroundPace, onDone?: () => void) {
     this.#pace = pace;
     this.#onDone = onDone;
@@ -53,7 +53,10 @@ export class BackgroundQueue {
     return this.#bytes;
   }
 
-  /** Adds work, and replaces queued work of the same kind and conversation. */
+  /**
+   * Adds work, which replaces queued work of the same kind and conversation. Above the bounds the oldest work is
+   * dropped.
+   */
   add(owner: ConversationOwner, work: QueuedWork): void {
     const key = `${work.kind} ${conversationKeyOf(owner)}`;
     this.#take(key);

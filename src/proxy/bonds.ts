@@ -56,10 +56,10 @@ export class Bonds {
   }
 
   /**
-   * Returns the bond if the client has left its bound thinking out, as many do when a new prompt begins. Then no
-   * thinking depends on the blocks. But the provider's cache has the conversation up to its newest recorded answer,
+   * Returns the bond if the client has left its bound thinking out, as many do when a new prompt begins. No thinking
+   * depends on the blocks any more. But the provider's cache has the conversation up to its newest recorded answer,
    * with the blocks of that time. A block that was not among them must not come back in front of that answer. `ms`: the
-   * deadline of the ledger. `answersMax`: how many of the last answers are looked up.
+   * deadline of the ledger, in milliseconds. `answersMax`: how many of the last answers are looked up.
    */
   async #lookBehind(reading: Reading, ms: number, answersMax = Infinity): Promise<Bond> {
     const answers = finalAnswers(reading.view.items).slice(-answersMax);
@@ -74,8 +74,8 @@ export class Bonds {
   }
 
   /**
-   * Returns the bond if the client has edited its history. The provider ignores thinking after the edit, so the newest
-   * thinking whose own prefix is unchanged decides.
+   * Returns the bond if the client has edited its history; undefined if the ledger did not answer in time. The provider
+   * ignores thinking after the edit, so the newest thinking whose own prefix is unchanged decides.
    */
   async #lookBefore(reading: Reading, end: number): Promise<Bond | undefined> {
     const thoughts = reading.view.items.slice(0, end).flatMap((_, index) => {
@@ -103,7 +103,7 @@ export class Bonds {
 
   /**
    * Records an answer by its visible text, if the client may send it back without thinking that svc recognises:
-   * - svc saw no thinking, but the answer may have had some in a form or an encoding that svc does not read;
+   * - svc changed the request and saw no thinking, but the answer may have had some in a form that svc does not read;
    * - the answer ends a bound exchange, and many clients leave old thinking out when the next prompt begins.
    */
   answered({ text, thoughts, callsTools, model }: Answer, relayed: Relayed): void {
@@ -117,7 +117,7 @@ export class Bonds {
     this.#record(saidId(text, newestGiven(view)), model, relayed);
   }
 
-  /** Records a thinking block, or an answer, under an id. Returns whether the thinking is bound. */
+  /** Records a thinking block, or an answer, under an id. Returns whether the thinking may be bound. */
   #record(
     thought: string,
     model: string | undefined,
@@ -176,7 +176,7 @@ const ANSWERS_MAX = 4;
 
 /**
  * Deadline of the ledger for a conversation that may be bound, in milliseconds. It is longer than a recall's: if svc
- * cannot repeat the blocks in front of the thinking, the thinking is lost.
+ * cannot repeat the blocks in front of the thinking, the provider may drop the thinking.
  */
 export const BOUND_MS = 2_000;
 
@@ -237,7 +237,7 @@ function isGiven(item: Item | undefined): boolean {
   return GIVEN.has(item?.role);
 }
 
-/** Returns the index of the last item of each answer that calls no tools. */
+/** Returns the index of the last item of each answer that something other than a tool result follows. */
 function finalAnswers(items: readonly Item[]): readonly number[] {
   return items.flatMap((item, at) => {
     const next = items[at + 1];

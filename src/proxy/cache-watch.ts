@@ -14,9 +14,9 @@ import type { RecallCall } from './recall.ts';
  */
 
 interface Pause {
-  /** Milliseconds since the conversation's last request. */
+  /** Milliseconds since the conversation's last request; a lower bound if only the ledger knows it. */
   readonly idleMs: number;
-  /** True if the provider's prompt cache has dropped the conversation. */
+  /** True if the provider's prompt cache must have dropped the conversation: its lifetime is over. */
   readonly isCold: boolean;
 }
 

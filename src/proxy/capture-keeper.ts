@@ -27,7 +27,7 @@ const RETRY_MS = 5000;
 
 type OnFinished = (reading: Reading, finished: FinishedExchange) => void;
 
-/** Makes records of finished exchanges, and puts each into the outbox once. */
+/** Makes records of the questions and answers of a conversation, and puts them into the outbox. */
 export class CaptureKeeper {
   readonly #dependencies: KeeperDependencies;
   readonly #onFinished: OnFinished;
@@ -54,9 +54,9 @@ export class CaptureKeeper {
   }
 
   /**
-   * Stores the newest exchange of the history that is not stored yet, because the session began before svc. Returns false
-   * if none is left, or if the ledger did not answer. `placements`: the recalled blocks of the request. What an answer
-   * repeats of them is not stored. Never rejects.
+   * Stores the newest exchange of the history that is not stored yet, mostly because the session began before svc.
+   * Returns false if none is left, or if the ledger did not answer. `placements`: the recalled blocks of the request.
+   * What an answer repeats of them is not stored. Never rejects.
    */
   async keepHistory(reading: Reading, placements: readonly Placement[]): Promise<boolean> {
     const { items } = reading.view;
@@ -321,7 +321,8 @@ export interface FinishedExchange {
 
 /**
  * Returns a function that stores the provenance of an exchange: the commit and the state of its files. It does so after
- * the answer was relayed. A failed attempt is not repeated: then recall never notices that the files have changed.
+ * the answer was relayed. A failed attempt is not repeated, so recall cannot notice for this exchange that its files
+ * have changed.
  */
 export function provenanceKeeper(
   dependencies: Pick<ProxyDependencies, 'outbox' | 'code' | 'texts'>,

@@ -22,8 +22,8 @@ import type { PrefixHistory } from '../core/meter/cache-miss.ts';
 import type { MeterState } from '../core/shortening/meter.ts';
 
 /**
- * Caches the last body of each conversation, so that svc parses the next body only from where it differs. Without the
- * cached body svc parses all of it, with the same result.
+ * Caches the last bodies of a few conversations, so that svc parses the next body only from where it differs. Without
+ * the cached body svc parses all of it, with the same result.
  */
 
 // Bound on cached views, because every request is compared with every view. One user's agents and sub-agents seldom
@@ -196,8 +196,8 @@ export class ConversationState {
    */
   boundFrom: string | undefined;
   /**
-   * The fingerprint of the last item of the latest request. It shows that a request is sent again, so that svc does not
-   * search for the same tool result once more; see second-look.ts.
+   * The fingerprint of the last item of the latest request. It shows that a request is sent again. Without it: svc
+   * would search for the same tool result once more; see second-look.ts.
    */
   newest: string | undefined;
   /** Digests of the latest requests. Without it: the request log could not say why the provider's cache missed. */
@@ -225,7 +225,7 @@ export class ConversationState {
 const STATE_BYTES = 2_048;
 /** Bytes of memory of a fingerprint in a map. */
 const NAME_BYTES = 150;
-/** Bytes of a character in a string that is not only Latin. */
+/** Bytes of a character in a string that has characters beyond Latin-1. */
 const CHARACTER_BYTES = 2;
 
 // Bound on prompts whose blocks are remembered. Every round of a tool loop has the same prompt, and users seldom go back.

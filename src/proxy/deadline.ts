@@ -2,7 +2,10 @@ import type { Clock } from '../ports/clock.ts';
 import type { Steps } from '../core/bytes/steps.ts';
 import { MemoryError } from '../core/errors.ts';
 
-/** The time by which memory and ledger must have answered everything for one request. */
+/**
+ * The time by which memory and ledger must have answered for one request. Only what a bound conversation repeats has
+ * longer; see BOUND_MS.
+ */
 export class Deadline {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #at: number;

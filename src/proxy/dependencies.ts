@@ -134,12 +134,17 @@ export interface ClientRequest {
   readonly id: string;
   readonly route: Route;
   readonly method: string;
-  /** Path and query exactly as received. */
+  /**
+   * Path and query as received, without the parts that splitTarget() removes: the client's name and the local token.
+   */
   readonly target: string;
   readonly headers: RawHeaders;
   /** The decoded body; undefined if the request had none. */
   readonly body: Buffer | undefined;
-  /** The body in the client's own content encoding; undefined if the client did not compress it. */
+  /**
+   * The body in the client's own content encoding; undefined if the client did not compress it, or if svc did not keep
+   * it.
+   */
   readonly encoded?: EncodedBody | undefined;
   /** When the head of the request had arrived, by Clock.monotonic(). */
   readonly startedAt: number;
@@ -208,8 +213,9 @@ export interface AnswerWatcher {
   /** Reads a chunk. Returns true if the chunk may complete the answer. */
   data(chunk: Uint8Array): boolean;
   /**
-   * Called after `data` has returned true, before the chunk is forwarded, and at the end of the bytes. Returns false if
-   * the answer continues after all. After it has returned true it is not called again.
+   * Called if `data` has returned true, or if a chunk completes the announced length, before the chunk is forwarded;
+   * and at the end of the bytes. Returns false if the answer continues after all. The relay does not call it again
+   * after true.
    */
   beforeLast(): boolean;
 }

@@ -48,9 +48,9 @@ const BACKGROUND = { paceMs: 20, share: 0.25 };
 
 /**
  * Handles a request after the gate has accepted it and its body is decoded. The steps are those of "A request in
- * fifteen minutes" in ARCHITECTURE.md. If the memory fails, only the reported state changes. A request stops only for
- * an `x-svc-` header that is invalid or not allowed, a missing upstream, an unreachable provider, or a limit of a
- * service.
+ * fifteen minutes" in ARCHITECTURE.md. If the memory fails, the request goes on, and the reported state says so. svc
+ * stops a request for an `x-svc-` header that is invalid or not allowed, a missing upstream, a provider that it cannot
+ * reach, or a limit of a service.
  */
 export class ProxyHandler {
   readonly #dependencies: ProxyDependencies;
@@ -98,7 +98,7 @@ export class ProxyHandler {
     return this.#conversations.bytes + this.#shortener.heldBytes + this.#background.bytes;
   }
 
-  /** Drops caches and background work for good. Running requests continue to their end. */
+  /** Drops the caches, and ends background work for good. Running requests continue to their end. */
   leave(): void {
     this.#conversations.clear();
     this.#background.close();
@@ -149,7 +149,8 @@ export class ProxyHandler {
     // Recalls, proves what may be left out, and plans the edits.
     const upstream = configured.settings;
     const change = await this.#change({ request, read, modes, settings, upstream });
-    // The form of the request (see Form) that the provider accepted: the planned one, unless the provider refuses that.
+    // The form of the request (see Form) that counts as sent: the planned one, unless the provider accepts only
+    // another.
     let taken: TakenForm = change;
     const { bond, plan, recalled } = change;
     record.note({ ...notedOf(change), memoryGeneration: recalled.generation }, 'recall');
@@ -359,7 +360,10 @@ export class ProxyHandler {
     }
   }
 
-  /** Asks memory and ledger which texts may be left out, which blocks were placed earlier, and what to recall now. */
+  /**
+   * Asks memory and ledger what thinking is bound to, how long the conversation paused, which texts may be left out,
+   * which blocks were placed earlier, which cache marks change, and what to recall now.
+   */
   async #askMemory({ modes, settings, upstream }: ChangeCall, reading: Reading) {
     const { clock } = this.#dependencies;
     const deadline = new Deadline(clock, settings.recallMs);
@@ -368,7 +372,8 @@ export class ProxyHandler {
     const pause = await this.#caches.pauseOf(reading, deadline.msLeft / 2);
     const call = { modes, settings, deadline, reading, bond, isCacheCold: pause.isCold };
     const finding = this.#shortener.findCandidates(call);
-    // If `finding` rejects, Promise.all below throws. These two promises then only say that nothing is left out.
+    // If `finding` rejects, Promise.all below throws. `leaving` and `clearing` do not reject: they say that nothing
+    // leaves.
     const leaving = () => finding.then(leavingOf).catch(() => NOTHING_LEAVES);
     const clearing = finding
       .then(() => upstream && this.#shortener.findClearing(call, upstream))
@@ -379,7 +384,7 @@ export class ProxyHandler {
       this.#longCaches.edits({ ...call, idleMs: pause.idleMs }),
     ]);
     const recalled = await this.#recaller.recall(call, replayed);
-    // The recall comes first, because exchanges are left out only if the request has a recalled block.
+    // The recall comes first: exchanges are left out for the first time only if the request has a recalled block.
     const settleCall = { ...call, firstUnsent: replayed.firstUnsent };
     const shortening = await this.#shortener.settle(settleCall, candidates, recalled);
     const state = shortening.isRecorded ? recalled.state : ('degraded_unavailable' as const);
@@ -516,8 +521,8 @@ interface Change extends TakenForm {
 
 /**
  * Returns the forms to send if the provider refuses the planned one: first the form with only the edits of earlier
- * requests, then the client's own bytes. A form without the edits in front of bound thinking loses that thinking
- * (`breaksBond`).
+ * requests, if it has some and is not the planned one; then the client's own bytes. A form without the edits in front
+ * of bound thinking loses that thinking (`breaksBond`).
  */
 function fallbacksOf(
   body: Buffer,

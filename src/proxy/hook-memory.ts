@@ -57,14 +57,14 @@ const ANSWER_MS = 700;
 const START_BRIEF_TOKENS = 88;
 /** Attempts to write a block within the byte limit of a hook, each with a quarter fewer tokens. */
 const FITS_MAX = 6;
-/** Bound on the blocks of a session that are read. No session gets so many. */
+/** Bound on the blocks of a session that are read. Hardly any session gets so many. */
 const BLOCKS_MAX = 32;
 
 /** What svc has given to a session since the session began or was last compacted. */
 interface Session {
   /** The number of compactions. */
   readonly epoch: number;
-  /** When the session was compacted, in milliseconds since 1970; 0 if never. */
+  /** When the session was last compacted, in milliseconds since 1970; 0 if never. */
   readonly since: number;
   /** The number of recalled texts (blocks) that the session has got since then. */
   readonly blocks: number;
@@ -226,8 +226,8 @@ export class HookMemory {
       briefTokensMax,
       ...(action !== undefined && { action }),
     };
-    // For a second look (second-look.ts) a memory service gets only the words of the agent's action: no prompt, no
-    // answer, and no facts about the agent.
+    // For a second look (second-look.ts) a memory service gets no text of the session but the words of the agent's
+    // action: no prompt, no answer, and no facts about the agent.
     const isWordsOnly = action !== undefined && memory.supports.kind === 'hosted';
     return {
       space,
@@ -241,7 +241,10 @@ export class HookMemory {
     };
   }
 
-  /** Returns the digests of the stored texts of this session since `since`, which the client still sends itself. */
+  /**
+   * Returns the digests of the newest stored texts of this session since `since`, which the client still sends itself;
+   * none with a memory service.
+   */
   async #saidIn(conversation: string, since: number): Promise<readonly string[]> {
     const { memory } = this.#dependencies;
     if (memory.supports.kind === 'hosted') return [];
@@ -252,7 +255,10 @@ export class HookMemory {
     return said.map(({ digest }) => digest);
   }
 
-  /** Says whether this hook is the first one for its event. A second look must be the first one after its prompt. */
+  /**
+   * Says whether this hook is the first one for its event. A second look must be the first one after its prompt. A
+   * session's start and a compaction need no claim.
+   */
   async #claims(question: HookQuestion, deadline: Deadline): Promise<boolean> {
     const { kind, occasion, prompt } = question;
     if (kind === 'compacted' || kind === 'start' || (occasion === '' && kind !== 'look'))

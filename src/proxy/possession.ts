@@ -21,7 +21,10 @@ export interface AskedText {
   readonly text: string;
 }
 
-/** The result of a proof. `unproven`: one answer was wrong, so all are ignored. `degraded`: the memory did not answer. */
+/**
+ * The result of a proof. `unproven`: one answer was wrong, now or in the last DISTRUST_MS, so all are ignored.
+ * `degraded`: the memory did not answer.
+ */
 export type Possession =
   | { readonly kind: 'proven'; readonly digests: ReadonlySet<string> }
   | { readonly kind: 'unproven' }

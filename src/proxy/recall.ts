@@ -242,7 +242,7 @@ export class Recaller {
           ? { humanText: wordsOf(action), tokensMax, agent: undefined }
           : { humanText, tokensMax, agent: { ...agent, briefTokensMax: 0, action } };
       const question = await this.#question(look, asked);
-      // A memory service gets only the words of the action: no prompt, no answer, and no facts about the agent.
+      // A memory service gets no text of the session but the words of the action: no prompt, no answer, no facts.
       const told = isHosted ? { ...question, assistantText: '' } : question;
       recalled = await this.#ask(call, look, told);
       if (recalled.state.startsWith('degraded_')) await this.#settle(look, placements, undefined);
@@ -283,7 +283,8 @@ export class Recaller {
       const { placements: left } = replayed.kind === 'settled' ? replayed.recalled : replayed;
       return { placements: left, state: 'degraded_unavailable' };
     }
-    // A failed recall is not recorded, so the next request of this prompt asks again.
+    // A failed recall is not recorded here, so the next request of this prompt asks again. #lookAgain() records its
+    // own.
     if (state !== 'recalled' && state !== 'empty') return { placements, state };
     const byHooks = this.#hooksIn(reading).placed.map((one) => one.block);
     const told = [...toldBy(placements, leaving), ...byHooks];
@@ -562,7 +563,10 @@ const STATED_BYTES_MAX = 256 * 1024;
 /** Least characters of a quote that is searched for in the instructions. A shorter one may occur by chance. */
 const STATED_CHARS_MIN = 12;
 
-/** Removes quotes that the client's instructions contain: CLAUDE.md, AGENTS.md and its memory files. */
+/**
+ * Removes quotes that the request contains where clients put instructions, such as CLAUDE.md, AGENTS.md and memory
+ * files: before the first answer, or behind the messages.
+ */
 function withoutStated(answer: QuotedAnswer, { bytes, items, list }: RequestView): QuotedAnswer {
   const first = items.find(({ role }) => role === 'assistant')?.start ?? list.end;
   const places = [
@@ -655,8 +659,8 @@ function silenceOf({ reading, modes }: RecallCall): MemoryState | undefined {
 /**
  * Says whether this request carries the blocks of earlier requests again. No request does in shadow mode, or if the
  * provider stores the history. Otherwise every request of a conversation does that is or may be bound (see Bond),
- * because the provider checks the prefix in requests of every kind. In other conversations requests that may get a new
- * block do, and side calls.
+ * because the provider checks the prefix in requests of every kind. In other conversations only side calls do, and
+ * requests that may get a new block.
  */
 function mayRepeat(
   { reading, modes, bond }: RecallCall,
@@ -725,7 +729,7 @@ const STATE_OF_FAILURE: Readonly<Record<MemoryFailure, MemoryState>> = {
 
 /**
  * Asks the memory under a deadline. After repeated failures it does not ask for a while, so that a memory that does not
- * answer delays no request. Every failure becomes a state.
+ * answer delays few requests. Every failure becomes a state.
  */
 export class RecallGuard {
   readonly #memory: RequestMemory;

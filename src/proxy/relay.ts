@@ -32,9 +32,9 @@ const AFTER_TERMINAL_MS = 500;
 const HELD_BYTES_MAX = 1 << 20;
 
 /**
- * Forwards the provider's bytes to the client unchanged, as they come. Resolves when the last byte was written to the
- * client's socket, or when one side has closed its connection. If the client does not read, svc does not read from the
- * provider either.
+ * Forwards the provider's bytes to the client unchanged, as they come; only `holdBack` may delay the end. Resolves when
+ * the last byte was written to the client's socket, or when one side has closed its connection. If the client does not
+ * read, svc does not read from the provider either.
  */
 export function relay(options: RelayOptions): Promise<RelayEnd> {
   return new Promise((resolve, reject) => {
@@ -218,7 +218,7 @@ const BAD_REQUEST = 400;
 const REFUSAL_CHARS_MAX = 16_384;
 
 export interface AnswerListeners extends Pick<AnswerParserOptions, 'onThought'> {
-  /** Called once, when the answer is whole or has failed. */
+  /** Called at most once, when the answer is whole or has failed. */
   readonly onAnswer: (answer: Answer) => void;
 }
 
@@ -289,7 +289,10 @@ export class AnswerWatch implements AnswerWatcher {
     }
   }
 
-  /** Returns which thinking of the request the provider did not use. Call it after the relay has ended. Never throws. */
+  /**
+   * Returns how much thinking of the request the provider dropped, flagged or refused. Call it after the relay has
+   * ended. Never throws.
+   */
   lostThoughts(): LostThoughts | undefined {
     if (this.#refusal !== undefined) {
       return isThoughtRefusal(this.#refusal) ? { refused: 1 } : undefined;
@@ -309,7 +312,10 @@ export class AnswerWatch implements AnswerWatcher {
     return this.#reader !== undefined && !this.#reader.gaveUp && !this.#isTold;
   }
 
-  /** Estimates the output tokens of an answer, whole or not. Undefined if the provider has counted them. Never throws. */
+  /**
+   * Estimates the output tokens of an answer, whole or not. Undefined if the provider has counted them, or if svc has
+   * no bytes to estimate. Never throws.
+   */
   uncountedTokens(): number | undefined {
     // The limits of a service also count the tokens of an answer that svc does not read.
     const unread = Math.ceil(this.#unreadBytes / BYTES_A_TOKEN);

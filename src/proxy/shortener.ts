@@ -73,7 +73,7 @@ import { OUTPUT_PLACE } from '../core/memory/reference.ts';
 
 /**
  * Collects the facts for shortening a request: what was left out earlier, what the memory has and proves, and whether the
- * provider's cache is cold. core/shortening/removal.ts decides.
+ * provider's cache is cold. The code that decides is in core/shortening/: removal.ts and decide.ts.
  */
 
 interface ShorteningCall extends RecallCall {
@@ -89,8 +89,8 @@ interface SettledShortening extends Shortening {
 }
 
 /**
- * Says whether svc may ask the provider to clear outputs. The user must have chosen that, and svc must have a key for
- * the upstream: to a request with a login svc adds no member.
+ * Says whether svc may ask the provider to clear outputs, which it does only in a long, bound conversation. The user
+ * must have chosen that, and svc must have a key for the upstream: to a request with a login svc adds no member.
  */
 function mayAskToClear(
   { reading, modes, settings, bond }: ShorteningCall,
@@ -510,7 +510,7 @@ const KNOWN_BYTES = 200;
  */
 class OutputKeeper {
   readonly #dependencies: Pick<ProxyDependencies, 'memory' | 'clock' | 'ledger'>;
-  /** The state of each output, by space and digest. 'refused': the memory did not take it, because it has a secret. */
+  /** The state of each output, by space and digest. 'refused': the memory did not take it, as if it has a secret. */
   readonly #fates = new Recent<string, 'underway' | 'stored' | 'refused'>(KNOWN_MAX);
   #generation: number;
 

@@ -46,8 +46,8 @@ export function definitionsIn(text: string): readonly Definition[] {
 }
 
 /**
- * Returns at most `most` definitions, spread evenly over the text. If more than half of `most` have the least
- * indentation, as classes have, it chooses among these alone.
+ * Returns at most `most` definitions, spread evenly over the text. If more than `most / 2` definitions have the least
+ * indentation, as classes have, it chooses only among these.
  */
 export function fewDefinitions(text: string, most: number): readonly Definition[] {
   const all = definitionsIn(text);
@@ -125,7 +125,7 @@ function definedName(text: string, at: number): string {
   return AFTER_NAME.test(text.slice(WORD.lastIndex)) ? name.slice(0, NAME_CHARS) : '';
 }
 
-/** Returns the name of a value that is a function, as in `const f = (x) => …`. */
+/** Returns the name of a value that begins like a function, as in `const f = (x) => …`, or is in parentheses. */
 function valueName(text: string, at: number): string {
   const name = wordAt(text, at);
   if (name === undefined) return '';

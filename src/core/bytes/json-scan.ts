@@ -1,7 +1,7 @@
 /**
  * Finds values in a JSON text without building them: it skips strings and counts brackets.
- * Every function ends for any bytes, in linear time, and does not throw. It returns -1 or undefined where it sees that
- * the bytes are no JSON. Unlike JSON.parse it misses some faults. For valid JSON its offsets are exact.
+ * Every function ends for any bytes, in linear time, and does not throw. Most return -1 or undefined where they see
+ * that the bytes are no JSON, but they miss some faults that JSON.parse finds. For valid JSON the offsets are exact.
  */
 import { parseJson } from './json-fields.ts';
 
@@ -246,7 +246,10 @@ export function endsWithout(bytes: Buffer, end: number, key: string): boolean {
   return bytes[skipSpace(bytes, at)] === CLOSE_BRACE;
 }
 
-/** Returns the value of member `name` of the object at `open`. If members repeat, the last one counts, as in JSON.parse. */
+/**
+ * Returns the span of member `name` of the object at `open`, which must be valid JSON. If members repeat, the last one
+ * counts, as in JSON.parse.
+ */
 export function memberValue(bytes: Buffer, open: number, name: string): Span | undefined {
   let found: Span | undefined;
   let member = firstMember(bytes, open);
@@ -258,7 +261,7 @@ export function memberValue(bytes: Buffer, open: number, name: string): Span | u
   return found;
 }
 
-/** Returns where the elements of a list begin. The list must be valid JSON. */
+/** Returns where the elements of a list begin. If the list is not valid JSON, it may return only the first ones. */
 export function elementsOf(bytes: Buffer, list: Span): number[] {
   const starts: number[] = [];
   let start = firstElement(bytes, list.start);

@@ -7,11 +7,14 @@ export interface PictureSize {
   readonly height: number;
 }
 
-// Base64 characters that are decoded. A JPEG states its size after its metadata, and the metadata of a camera have 64 kB
-// and a preview picture.
+// Base64 characters that are decoded. A JPEG states its size after its metadata, which may have 64 kB and a preview
+// picture if a camera made it.
 const HEAD_CHARS = 256 * 1024;
 
-/** Returns the size of a file in base64; undefined if it is no PNG, JPEG, GIF or WebP, or states no size. */
+/**
+ * Returns the size in pixels of the picture in a base64 file; undefined if that is no PNG, JPEG, GIF or WebP, or states
+ * no size within HEAD_CHARS.
+ */
 export function pictureSize(base64: string): PictureSize | undefined {
   const head = Buffer.from(base64.slice(0, HEAD_CHARS), 'base64');
   for (const read of [pngSize, gifSize, webpSize, jpegSize]) {

@@ -1,7 +1,7 @@
 /**
- * Says which models may bind their thinking to its prefix: then the provider checks that nothing before a thought has
- * changed. The tables list the models that are known not to bind. Every other model counts as binding, because
- * providers add models with the check and never remove it.
+ * Says which models may bind their thinking to its prefix, so that the provider checks that nothing before a thought
+ * has changed. The tables list the models that are known not to bind. Every other model counts as binding, because
+ * providers have so far added models with the check, and removed it from none.
  * Sources: platform.claude.com, preserved thinking and prefix checks (2026-11: Fable 5.1 and 5.2, Mythos 5.1 and
  * 5.2, Opus 5.5, Sonnet 5.5, Haiku 5.5 check; Opus 5, Sonnet 5, Fable 5, Haiku 4.5 and older do not);
  * developers.openai.com, keep prefix unchanged (2026-11: "newer frontier models", none is named).

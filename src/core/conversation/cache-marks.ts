@@ -8,7 +8,7 @@ export const CACHE_DEFAULT_MS = 5 * 60_000;
 const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 };
 const LIFETIME = /^(\d{1,6})([smh])$/;
 
-/** Reads `1h` or `30m` as milliseconds; 0 for anything else. */
+/** Reads a lifetime in s, m or h, such as `30m`, as milliseconds; 0 for anything else. */
 export function lifetimeMs(value: unknown): number {
   const [, count = '', unit = ''] = typeof value === 'string' ? (LIFETIME.exec(value) ?? []) : [];
   return Number(count) * (UNIT_MS[unit] ?? 0);

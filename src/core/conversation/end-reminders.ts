@@ -1,7 +1,8 @@
 /**
  * Separates a tool's output from the reminders that a client appended to it.
  * Claude Code appends messages that the user types while the agent works, the context of hooks, and notes that
- * change from request to request. They are not tool output: svc neither stores nor replaces them.
+ * change from request to request. They are not tool output, so svc neither stores them as a part of it nor replaces
+ * them.
  */
 
 export const REMINDER = '<system-reminder>';
@@ -9,8 +10,8 @@ export const REMINDER_END = '</system-reminder>';
 const LINE_REMINDER = `\n${REMINDER}`;
 
 /**
- * Beginnings of a typed frame: a reminder with a user's message. The user may type any tag, so everything after such a
- * beginning counts as the user's, even if the reminder seems to end.
+ * Beginnings of a typed frame: a reminder with a user's message. The user may type any tag, so nothing after such a
+ * beginning counts as tool output, even if the reminder seems to end.
  */
 const TYPED_FRAMES: readonly string[] = [
   `${REMINDER}\nThe user sent the following message:`,
@@ -18,8 +19,9 @@ const TYPED_FRAMES: readonly string[] = [
 ];
 
 /**
- * Returns how many characters of an output came from its tool. Only whole reminders at the very end are the client's.
- * A reminder further up is from a file that the tool read, so it counts as output.
+ * Returns how many characters of an output came from its tool. The client's are whole reminders at the very end, and
+ * everything from the first typed frame on. Any other reminder further up is from a file that the tool read, so it
+ * counts as output.
  */
 export function toolTextLength(text: string): number {
   const typed = typedFrameStart(text);
@@ -44,7 +46,8 @@ function typedFrameStart(text: string): number {
 
 /**
  * Returns the index of the reminder whose closing tag ends `text`; -1 if there is none. Such a reminder may quote an
- * opening tag. So it begins at the first line with an opening tag after the previous reminder.
+ * opening tag. So it begins at the first line after the previous reminder that begins with an opening tag, or else at
+ * the last opening tag.
  */
 function lastReminderStart(text: string): number {
   const nearest = text.lastIndexOf(REMINDER);

@@ -10,7 +10,7 @@ export interface Exchange {
   /** The index of the first item, and the index after the last one. Exchanges cover the items without a gap. */
   readonly start: number;
   readonly end: number;
-  /** The index of its newest item with human text; undefined for items before the first human text. */
+  /** The index of the newest item with human text; undefined for the exchange before the first human text. */
   readonly human: number | undefined;
   /** The user's text; several consecutive messages are joined by a blank line. */
   readonly humanText: string;
@@ -20,7 +20,7 @@ export interface Exchange {
   readonly assistantText: string;
   /** The part of assistantText after the last tool call: the answer itself, without words on the way to it. */
   readonly lastText: string;
-  /** True if no answer has come since the human text or the last tool result. */
+  /** True if the assistant has written no text after the newest human text, tool result or tool call. */
   readonly isOpen: boolean;
   /** True if the user stopped the answer, so that the text so far is incomplete. */
   readonly wasInterrupted: boolean;
@@ -99,7 +99,7 @@ function exchangeOf(items: readonly ItemTraits[], start: number, end: number): E
   for (const [at, item] of items.slice(start, end).entries()) {
     const { humanText, assistantText, toolCalls, toolResultIds } = item;
     wasInterrupted ||= item.isInterruption && at > 0;
-    // In front of a summary Codex repeats all typed texts of the history. They are not new, so drop them.
+    // In front of a summary Codex repeats typed texts of the history. They are not new, so drop them.
     if (item.isSummary === true && !isAnswered) humanTexts = [];
     if (toolResultIds.length > 0 || humanText !== '') isOpen = true;
     if (humanText !== '') {

@@ -1,8 +1,10 @@
 /**
  * Identifies items and conversations: equal fingerprints mean the same conversation so far.
  * A digest covers an item's content, but not what a client may rewrite between two requests:
- * - Cache marks. Claude Code moves its mark to the newest message, and turns a list of one block back into a string.
- * - The form of a Responses input: a string, a message, or a message that states its type. SDKs change between them.
+ * - Cache marks, and whether a content is a string or a list of one text. Claude Code moves its mark to the newest
+ *   message, and turns the list with the old mark back into a string.
+ * - The form of a Responses input: a string, a message, or a message that states its type; and the order of a message's
+ *   role and content. SDKs change between them.
  * - White space between values.
  * - Thinking. A client may leave old thinking out, and the conversation stays the same.
  * Everything else counts, in the client's order and spelling: 2^53+1 differs from 2^53, and a character differs from
@@ -26,7 +28,7 @@ import {
   type Span,
 } from '../bytes/json-scan.ts';
 
-// If the content of an item is a string, it is hashed as a list with one text block, which these bytes enclose.
+// Content that is a string is hashed as a list with one text block: the string is put between these bytes.
 const BLOCK_OPEN = Buffer.from('[{"type":"text","text":');
 const BLOCK_CLOSE = Buffer.from('}]');
 
@@ -96,7 +98,7 @@ export function chainFingerprint(previous: string, digest: string): string {
   return hash('sha256', previous + digest, 'base64url');
 }
 
-/** Collects the bytes that are hashed. Adjacent bytes of the body become one piece, which is not copied. */
+/** Collects the bytes that are hashed. Adjacent bytes of the body become one piece; a single piece is not copied. */
 class CanonicalWriter {
   readonly #bytes: Buffer;
   readonly #hasTypedMessages: boolean;
@@ -167,7 +169,7 @@ class CanonicalWriter {
     return close + 1;
   }
 
-  /** Writes the content of an item. A string becomes a list with one block, which begins with `opening`. */
+  /** Writes the content of an item or a block. A string becomes a list with one block, which begins with `opening`. */
   #writeContent(start: number, opening = BLOCK_OPEN): number {
     const bytes = this.#bytes;
     if (opensString(bytes, start)) {

@@ -5,8 +5,8 @@ import { REMINDER, REMINDER_END, typedInOutput, withoutFrameEnd } from './end-re
  * Separates a user's typed text from the text that the client put around it.
  * If typed text is missed, svc loses a memory. If other text counts as typed, svc stores the words of a file or a model
  * as the user's own. That is worse, so a doubtful block counts as not typed.
- * The texts may be hostile (a file that the client pasted in): every rule reads a text a constant number of times,
- * and no regular expression may backtrack over it.
+ * The texts may be hostile (a file that the client pasted in): every rule reads a text a bounded number of times, and
+ * no regular expression may take more than linear time.
  */
 
 export interface UserText {
@@ -33,8 +33,8 @@ const INJECTED_WHOLE: ReadonlySet<string> = new Set([
 const AUTOMATED = '(This is an automated message, so do not respond to it conversationally.)';
 
 /**
- * Characters of a text in which SUMMARY_ORDER is searched for. In Claude Code's recorded requests the sentence begins
- * within the first 900, but not always at 0.
+ * Characters of a text in which SUMMARY_ORDER is searched for. In Claude Code's recorded requests the sentence is
+ * within the first 900, but not always at their beginning.
  */
 const ORDER_CHARS_MAX = 900;
 const SUMMARY_ORDER = 'Your task is to create a detailed summary of the conversation so far';
@@ -99,7 +99,10 @@ function addTyped(state: Reading, text: string): void {
   if (text !== '') state.typed.push(text);
 }
 
-/** Says whether the client, and not the user, wrote a block. Only such a block may state the environment. */
+/**
+ * Says whether a block has the form of a text that the client writes, perhaps around typed text. Only such a block may
+ * state the environment.
+ */
 export function isWrapper(text: string): boolean {
   return meaningOf(text) !== undefined || isOneElement(text);
 }
@@ -321,12 +324,13 @@ type Meaning =
   | 'compaction'
   | 'side';
 
-/** The beginning of a block, and its meaning. A pattern is matched at the start and may not backtrack. */
+/** The beginning of a block, and its meaning. A pattern is matched at the start and takes at most linear time. */
 type Wrapper = readonly [starts: string | RegExp, meaning: Meaning];
 
 /**
- * Texts that clients send with the role of the user. Each is from the client's program or from recorded sessions. A
- * sentence that a user might type is not listed. The first matching row decides.
+ * Texts that clients send with the role of the user. Each is from the client's program or from recorded sessions. The
+ * list avoids sentences that users may type too, except aider's, such as `I updated the files.` The first matching row
+ * decides.
  */
 const WRAPPERS: readonly Wrapper[] = [
   // --- Claude Code

@@ -57,8 +57,9 @@ function kindOf({ type, reason }: Readonly<Record<string, unknown>>): Counted {
 const REFUSAL = /\bbound to (?:a|an|the)? ?(?:different|another|other) (?:\w+ )?conversation/i;
 
 /**
- * Says whether the body of an answer with status 400 blames thinking from another conversation. Only such a request can
- * succeed without its thinking. The error for a damaged signature does not have this sentence.
+ * Says whether the body of an answer with status 400 blames thinking from another conversation. svc sends a form that
+ * loses the thinking (`breaksBond`) only after such a refusal. The error for a damaged signature does not have this
+ * sentence.
  */
 export function isThoughtRefusal(body: string): boolean {
   return REFUSAL.test(body);

@@ -2,8 +2,9 @@ import { isWrapper } from './human-text.ts';
 
 /**
  * Finds the project folder and the git branch that a client states in its own text.
- * The folder decides from which space memories are recalled, so the content of a file must not be able to name it.
- * Only the client's own environment text is read, and only at the place where the client writes it.
+ * The folder decides from which space memories are recalled, so the content of a file must not be able to name it. Of
+ * user messages svc reads only the client's own environment blocks. In a system text the first folder counts, because
+ * clients state theirs before the files that they quote (pi: the last one).
  */
 
 export interface StatedProject {
@@ -94,7 +95,10 @@ const PI_MARKS: readonly Mark[] = [...SYSTEM_MARKS, ['<cwd>\n', /^$/]];
 /** Matches the beginning of a system message's part that describes the environment. */
 const ELEMENT =
   /(?:^|\n)(?:# Environment\n(?:You have been invoked in the following environment: *\n)?|<env>\n|<environment>\n|====\n\nSYSTEM INFORMATION\n\nOperating System: .{0,200}\n(?:Default Shell: .{0,200}\n)?Home Directory: .{0,400}\n)$/;
-/** Characters before a folder's line in which ELEMENT is searched for. The longest match is Roo Code's three lines. */
+/**
+ * Characters before a folder's line in which ELEMENT is searched for. The longest match is Roo Code's heading with
+ * three lines.
+ */
 const ELEMENT_CHARS_MAX = 1000;
 
 /**
@@ -204,7 +208,7 @@ function valuesAfter([mark, before]: Mark, text: string): readonly Value[] {
   return values;
 }
 
-/** Returns the value up to the end of the line or to a closing tag. A path may hold spaces, but no `<`. */
+/** Returns the value up to the end of the line, or to a `<`, which begins a closing tag. A value may hold spaces. */
 function firstLine(text: string): string {
   const end = text.search(/[\r\n<]/);
   return (end === -1 ? text : text.slice(0, end)).trim();

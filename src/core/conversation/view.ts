@@ -16,8 +16,9 @@ export interface ToolCall {
 export type ClientOrder = 'compaction' | 'side';
 
 /**
- * The facts about one element of `messages` or `input`, read once from its parsed JSON. They depend on the element
- * and the dialect alone, never on its neighbours. So svc reads them again only if the bytes of the element change.
+ * The facts about one element of `messages` or `input`, read from its parsed JSON. They depend on the element, the
+ * dialect and `readsFrames` of the view, never on the element's neighbours. So the next request takes them over if
+ * these are the same.
  */
 export interface ItemTraits {
   readonly role: ItemRole;
@@ -27,8 +28,8 @@ export interface ItemTraits {
   readonly assistantText: string;
   readonly toolCalls: readonly ToolCall[];
   /**
-   * Ids of the calls that this item answers. A tool that the provider runs answers its call in the same item, so the
-   * id is then in both lists.
+   * Ids of the calls that this item answers. A tool that the provider runs may answer its call in the same item. The
+   * call's id is then in `toolCalls` too.
    */
   readonly toolResultIds: readonly string[];
   /** True if the item has thinking, encrypted reasoning or a provider's compaction: bytes that must not change. */
@@ -55,14 +56,14 @@ export interface ItemTraits {
   readonly workingFolder?: string | undefined;
   /** The folder in the part of a system message that describes the environment. CONTRADICTED: two parts differ. */
   readonly place?: string | undefined;
-  /** In a user message: the client that writes its environment in this form. */
+  /** In a user message with a folder: the client that writes its environment in the form of that message. */
   readonly statedBy?: string | undefined;
   readonly branch?: string | undefined;
   readonly clientOrder?: ClientOrder | undefined;
 }
 
 export interface Item extends ItemTraits, Span {
-  /** base64url sha256 of the item's content. Thinking, cache marks and the form of a single text block do not count. */
+  /** base64url sha256 of the item's content, without what clients may rewrite; see fingerprint.ts. */
   readonly digest: string;
   /**
    * base64url sha256 over the digests from the newest compaction, or else the first item, up to this item: the
@@ -87,11 +88,11 @@ export interface SoFar {
   readonly firstHumanText: string;
   /** The folder in the first system message. CONTRADICTED: a later one, before the first answer, names another folder. */
   readonly systemFolder: string | undefined;
-  /** The folder in a part of a system message that describes the environment. CONTRADICTED: as for `systemFolder`. */
+  /** The folder in the first system message's part about the environment. CONTRADICTED: as for `systemFolder`. */
   readonly systemPlace: string | undefined;
   /** The first folder in a user message before any answer, with the client that writes this form. */
   readonly userFolder: StatedFolder | undefined;
-  /** The first git branch that an item states. */
+  /** The first git branch that an item states. System messages after the first one do not count. */
   readonly branch: string | undefined;
   /** The client's order in the first item of role 'system', if any. */
   readonly systemOrder: ClientOrder | undefined;

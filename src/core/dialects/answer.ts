@@ -24,11 +24,14 @@ export interface Answer {
   readonly text: string;
   /** True if the answer asks the client to run tools, so that the exchange continues. */
   readonly callsTools: boolean;
-  /** True if the provider has ended the answer: with `message_stop`, `response.completed` or a finish reason. */
+  /**
+   * True if the provider has ended the answer, for example with `message_stop`, `response.completed` or a finish
+   * reason.
+   */
   readonly isComplete: boolean;
   /** True if the provider reported an error inside the answer, refused, or filtered it. */
   readonly isFailed: boolean;
-  /** True if the answer ended at a limit (`max_tokens`, `length`), so that its text is not whole. */
+  /** True if the answer ended early, mostly at a limit (`max_tokens`, `length`), so that its text is not whole. */
   readonly isCutShort: boolean;
   /** The ids of the answer's signed thinking blocks, in order. */
   readonly thoughts: readonly string[];

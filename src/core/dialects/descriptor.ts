@@ -7,7 +7,8 @@ import type { DialectApi } from './apis.ts';
 
 /**
  * Everything in which one dialect differs from the others. The rest of svc uses the descriptor and never compares a
- * dialect's name, so that a new dialect needs only one more folder under `src/core/dialects/`.
+ * dialect's name, so that a new dialect needs one more folder under `src/core/dialects/`, and a row in the tables
+ * there.
  */
 export interface DialectDescriptor extends DialectApi {
   /** The member of the request body that holds the conversation as a list. */
@@ -38,7 +39,9 @@ export interface DialectDescriptor extends DialectApi {
 
   /** Returns how long the provider caches a prompt if the request states no lifetime, in milliseconds. */
   cacheDefaultMs(model: string): number;
-  /** Returns the tokens of a picture by the provider's published rule. `size`: undefined for a linked picture. */
+  /**
+   * Returns the tokens of a picture by the provider's published rule. `size`: undefined if it is linked or unreadable.
+   */
   pictureTokens(size: PictureSize | undefined, detail: string): number;
 }
 
@@ -67,7 +70,9 @@ export interface ResultPlace {
 export interface CachePrices {
   /** Price of a token that is read from the cache. */
   readonly read: number;
-  /** Price of a token that is written to the cache. If the provider publishes two prices, this is the higher one. */
+  /**
+   * Price of a token that is written to the cache. If the provider's models have two prices, this is the higher one.
+   */
   readonly write: number;
   /** Price of a token that is written to the cache for an hour. */
   readonly writeHour: number;

@@ -199,8 +199,8 @@ export function usageNumbers(
 }
 
 /**
- * Says whether the provider counted tokens. A gateway may send zeros or an empty object instead (seen 2026-11-27).
- * Then svc estimates, as for an answer without `usage`.
+ * Says whether the provider counted tokens. A gateway may send zeros or an empty object instead (seen 2026-11-27). svc
+ * then estimates the tokens, as for an answer without `usage`.
  */
 function hasCounts({ input, cacheRead, cacheWrite, output }: Usage): boolean {
   return input + cacheRead + cacheWrite + output > 0;

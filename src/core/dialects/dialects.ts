@@ -29,7 +29,7 @@ export interface Call {
   readonly tool: string;
   /** The arguments, if they are an object; otherwise {}. */
   readonly fields: Fields;
-  /** The arguments as JSON. */
+  /** The arguments: as the client wrote them if they are a string, otherwise as JSON. */
   readonly text: string;
 }
 
@@ -58,7 +58,10 @@ export function pathIn(fields: Fields): string {
   return PATH_FIELDS.map((name) => asText(fields[name])).find((path) => path !== '') ?? '';
 }
 
-/** Returns the command of a call of a shell tool. Of a list such as `["bash", "-lc", …]` this is the last word. */
+/**
+ * Returns the command of a call of a shell tool. Of a list such as `["bash", "-lc", …]` this is the last word; the
+ * words of any other list are joined.
+ */
 export function commandIn(fields: Fields): string {
   const command = fields['command'] ?? fields['cmd'];
   if (typeof command === 'string') return command;

@@ -4,8 +4,8 @@ import type { CachePrices } from './descriptor.ts';
 
 /** What both dialects of OpenAI have in common. */
 
-// Prices of OpenAI's cache. Only newer models charge for writing. The ratio of tokens was measured on Codex's usage
-// (bench/README.md).
+// Prices of OpenAI's cache. Only newer models charge for writing. `tokenRatio`, OpenAI's count of tokens divided by
+// svc's estimate, was measured on Codex's usage (bench/README.md).
 export const OPENAI_CACHE: CachePrices = {
   read: 0.1,
   write: 1.25,
@@ -20,7 +20,8 @@ const OPENAI_MODEL = /(?:^|[/:])gpt-(\d{1,2})(?:[.-](\d{1,2}))?(?!\d)/;
 
 /**
  * Returns how long OpenAI caches a prompt by default, in milliseconds, as its guide says: at least 30 minutes from
- * GPT-5.6 on; 24 hours for GPT-4.1 and older GPT-5 models, unless the organisation has zero data retention.
+ * GPT-5.6 on; 24 hours for GPT-4.1 and older GPT-5 models, unless the organisation has zero data retention. Any other
+ * model has CACHE_DEFAULT_MS.
  */
 export function openAiCacheMs(model: string): number {
   const [, major = '0', minor = '0'] = OPENAI_MODEL.exec(model.toLowerCase()) ?? [];

@@ -1,6 +1,6 @@
 import type { Dialect } from '../conversation/view.ts';
 
-/** The smallest request and answer in each dialect, for the demo and for calls that test a provider. */
+/** Small requests and answers in each dialect, for the demo and for calls that test a provider. */
 
 interface DialectSample {
   request(model: string, text: string, isStreamed: boolean): object;
@@ -65,7 +65,7 @@ const CHAT: DialectSample = {
   request: (model, text, stream) => ({ model, stream, messages: [said(text)] }),
   cacheableRequest: ({ model, prefix, question, answerTokensMax, isOpenAi }) => ({
     model,
-    // OpenAI requires the newer name; other providers know only the older one.
+    // OpenAI requires the newer name; many other providers know only the older one.
     [isOpenAi ? 'max_completion_tokens' : 'max_tokens']: answerTokensMax,
     messages: [{ role: 'system', content: prefix }, said(question)],
   }),

@@ -20,8 +20,9 @@ import { apiOf, type DialectApi } from '../dialects/apis.ts';
 /**
  * The gate of the proxy's listener. It checks a request's head before svc reads any byte of the body. Its error texts
  * never repeat what the client sent.
- * The order matters: first it refuses a web page (by Host and Origin), then a caller without a token. So apart from the
- * paths that need no token, only a caller with the token learns which paths and methods exist.
+ * The order matters: after the form of the head it first refuses a web page (by Host and Origin), then a caller without
+ * a token. So apart from the paths that need no token, only a caller with the token learns which paths and methods
+ * exist.
  */
 export interface GatePolicy extends BodyPolicy {
   readonly port: number;
@@ -39,7 +40,10 @@ export interface Admission extends BodyForm {
   readonly route: Route;
   /** The request target without the local token. */
   readonly target: string;
-  /** The client's headers, without Content-Length (the decoded body has its own length) and with CLIENT_HEADER. */
+  /**
+   * The client's headers without Content-Length, because the decoded body has its own length. If the path names the
+   * client, CLIENT_HEADER is added.
+   */
   readonly headers: RawHeaders;
 }
 
@@ -139,9 +143,9 @@ interface Access {
 }
 
 /**
- * Checks the local token, which is either the client's key, or in TOKEN_HEADER or the path. The token may be in both
- * header and path, because `svc run` sets the header and `svc connect` the path; then both must be right. If the
- * upstream takes a login, the request must have that login and no other credential.
+ * Checks the local token, which is either the client's key, or in TOKEN_HEADER or the path. A request may have a token
+ * in TOKEN_HEADER and one in the path, because `svc run` sets the header and `svc connect` the path; both tokens must
+ * be right then. If the upstream takes a login, the request must have that login and no other credential.
  */
 function checkAccess({ headers, split, route, login }: Access, policy: GatePolicy): void {
   const inCredentials = isOneOf(credentialsOf(headers), policy.tokenDigests);

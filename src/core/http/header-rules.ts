@@ -1,6 +1,7 @@
 /**
- * Decides which headers are forwarded, in both directions. A header that is not listed here is forwarded unchanged:
- * order, case, repeats and unknown vendor names are kept. Values are latin1 text, one character per byte.
+ * Decides which headers are forwarded, in both directions. A header that neither this file, nor a Connection header,
+ * nor the upstream's settings name is forwarded unchanged: order, case, repeats and unknown vendor names are kept.
+ * Values are latin1 text, one character per byte.
  */
 
 /** How a provider gets its credential. 'client': the official client's own login, which svc forwards and never stores. */
@@ -22,8 +23,8 @@ const HOP_BY_HOP = namesIn(`
 const REWRITTEN = ['accept-encoding', 'content-encoding', 'content-length', 'expect', 'host'];
 
 /**
- * Headers in which clients, gateways and browsers send keys. None is forwarded, because the client's credential is svc's
- * local token, and svc adds the provider's key itself.
+ * Headers in which clients, gateways and browsers send keys. None is forwarded but the Authorization of a login (auth
+ * `client`), because the client's credential is otherwise svc's local token, and svc adds the provider's key itself.
  */
 const CALLER_CREDENTIALS = namesIn(`
   anthropic-api-key api-key apikey authentication authorization cf-access-client-id cf-access-client-secret
@@ -84,7 +85,10 @@ const CREDENTIAL_NAMES: Readonly<Record<UpstreamAuth, string>> = {
   client: 'authorization',
 };
 
-/** Headers of an answer that are not forwarded: they tell browsers about the provider's own host or connection. */
+/**
+ * Headers of an answer that are not forwarded: those about one connection, and those that tell browsers about the
+ * provider's own host. svc sets `x-content-type-options` itself.
+ */
 const NEVER_ANSWERED: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
   'alt-svc',
@@ -108,9 +112,9 @@ export function headerCount(headers: RawHeaders, name: string): number {
 }
 
 /**
- * Returns the client's headers that the provider may see, then the upstream's custom headers, and last the provider's
- * credential, once. With the auth `client`, the client's own Authorization stays in its place instead. The transport
- * adds Host and Content-Length.
+ * Returns the client's headers that the provider may see, then `accept-encoding`, the upstream's custom headers, and
+ * last the provider's credential, once. With the auth `client`, the client's own Authorization stays in its place
+ * instead. The transport adds Host and Content-Length.
  */
 export function forwardHeaders(client: RawHeaders, upstream: CredentialRules): string[] {
   const custom = Object.entries(upstream.headers).filter(
@@ -173,7 +177,7 @@ export function answerHeaders(provider: RawHeaders, status = 200): string[] {
   return answered;
 }
 
-/** Says whether a status is a redirect. A client that follows it would send its key and its prompt to another host. */
+/** Says whether a status is a redirect. A client that follows it may send its key and its prompt to another host. */
 export function isRedirect(status: number): boolean {
   return status >= 300 && status < 400 && status !== 304;
 }

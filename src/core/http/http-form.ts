@@ -3,8 +3,8 @@ import type { RawHeaders } from './header-rules.ts';
 import { TOKEN_HEADER } from './local-token.ts';
 
 /**
- * Checks the form of a request's head, before svc reads any byte of the body. Both listeners refuse such requests from
- * any caller. The error texts never repeat what the client sent.
+ * Checks the form of a request's head, before svc reads any byte of the body. Both listeners refuse a head in another
+ * form from any caller. The error texts never repeat a value that the client sent.
  */
 export interface RequestHead {
   readonly method: string;
@@ -69,7 +69,7 @@ export function indexHeaders(raw: RawHeaders): HeaderIndex {
   return index;
 }
 
-/** Checks version, number of headers, target and Host. */
+/** Checks the version, the number of headers, the Host, and what formProblem() checks. */
 export function checkForm(head: RequestHead, headers: HeaderIndex): void {
   if (head.httpVersion !== '1.1') refuse('HTTP_VERSION_UNSUPPORTED', 'svc supports only HTTP/1.1.');
   if (head.headers.length > 2 * HEADERS_MAX) {

@@ -2,7 +2,7 @@ import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 
 /**
  * The header for the local token. A client that sends a login cannot send the token in a credential header, so it uses
- * this header or the first segment of its path.
+ * this header, or its path as in splitTarget().
  */
 export const TOKEN_HEADER = 'x-svc-local-token';
 
@@ -12,7 +12,7 @@ const CLIENT_PATH = /^\/c\/([a-z-]{1,32})(\/.*)$/s;
 
 /**
  * Returns the token for paths. Paths are visible in process lists, status lines and settings files, so it differs
- * from the local token, and it opens model routes only.
+ * from the local token, and it opens only model routes and relayed paths.
  */
 export function pathTokenOf(localToken: string): string {
   const code = createHmac('sha256', localToken).update('svc path token 1').digest('base64url');

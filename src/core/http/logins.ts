@@ -45,7 +45,7 @@ export const LOGINS: Readonly<Record<Login, LoginFacts>> = {
   },
 };
 
-/** Headers in which clients send a key. A request with a login may have none of them. */
+/** Headers in which clients send a key. A request with a login must have none of them. */
 const KEY_HEADERS = ['x-api-key', 'api-key', 'anthropic-api-key', 'openai-api-key'];
 
 /** Throws ProxyError unless the request carries exactly the login that its upstream takes. */

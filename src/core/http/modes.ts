@@ -13,7 +13,7 @@ export interface Modes {
   readonly memory: MemoryMode;
   readonly reads: boolean;
   readonly writes: boolean;
-  /** The requested mode. A Plan has the mode that took effect. */
+  /** The requested mode, or else the configured one. A Plan has the mode that took effect. */
   readonly compression: CompressionMode;
 }
 

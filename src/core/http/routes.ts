@@ -3,14 +3,15 @@ import { DIALECT_APIS, apiOf } from '../dialects/apis.ts';
 
 /**
  * The paths that svc answers. They are compared byte for byte, so no other spelling of a path reaches the provider.
+ * Only the id in `/v1/models/ID` may have escapes.
  */
 
 /**
  * What svc does with a request.
  * - 'model': it is a model request, which may use memory.
  * - 'relay': svc forwards it to the upstream of `dialect`, and makes only edits that earlier requests of the
- *   conversation had. Undefined means either of OpenAI's two dialects.
- * - 'local': svc answers it itself, for any caller. The following kinds need the token.
+ *   conversation had. If `dialect` is undefined, either of OpenAI's two dialects is meant.
+ * - 'local': svc answers it itself, for any caller. All other kinds need the token.
  * - 'open-requests': svc lists the requests that it is answering.
  * - 'ui-link': svc returns a one-time link to its page.
  * - 'hook': svc answers a client's hook.

@@ -61,7 +61,10 @@ function checkOrigin(head: RequestHead, headers: HeaderIndex, host: string, path
   if (!isVisit) refuse('ORIGIN_REFUSED', 'The request comes from another web page.');
 }
 
-/** Refuses the credentials of model routes, and bodies other than JSON, because a form cannot send JSON. */
+/**
+ * Refuses the credentials of model routes, a POST without an Origin, an encoded or too long body, and a body other than
+ * JSON, because a form cannot send JSON.
+ */
 function checkApi(head: RequestHead, headers: HeaderIndex): void {
   const credentials = ['authorization', 'x-api-key', TOKEN_HEADER];
   if (credentials.some((name) => headers.has(name))) {

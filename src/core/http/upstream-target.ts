@@ -63,7 +63,10 @@ export function parseUpstreamBase(settings: BaseSettings): UpstreamBase {
 
 export type TargetBase = Pick<UpstreamBase, 'root' | 'versioned' | 'query' | 'queryNames'>;
 
-/** Returns path and query of the request. The client's query stays as written, followed by the upstream's. */
+/**
+ * Returns path and query of the request. The client's query stays as written, without the pairs in `queryNames`, and
+ * the upstream's follows.
+ */
 export function joinTarget(base: TargetBase, target: string): string {
   const [path = ''] = target.split('?', 1);
   const joined = joinPath(base, path);

@@ -45,7 +45,7 @@ interface AtOwnItem extends ConversationOwner {
   readonly fingerprint: string;
 }
 
-/** An item with human text and its answer, which no other conversation has. */
+/** An item with human text, and its answer, which other conversations with the same beginning hardly ever have. */
 interface AtAnswer extends AtItem {
   /**
    * Fingerprint of the conversation up to the first item of the answer. Before a request has that item, it is the result
@@ -64,7 +64,7 @@ export interface BlockFact {
   /** The stored texts that the block quotes. */
   readonly quoted?: readonly QuotedRecord[];
   /**
-   * True if the provider refused the request with the block and also without it. Then svc decides about the prompt
+   * True if the provider refused the request with the block and also without it, so that svc decides about the prompt
    * again.
    */
   readonly isOpen?: true;
@@ -146,7 +146,9 @@ interface Addresses {
    * thinking block names blocks in this way, so it finds them under any name or space that the conversation gets later.
    */
   readonly 'placed-block': Owner & { readonly fingerprint: string; readonly mark: string };
-  /** The block in front of one particular answer. Conversations with the same beginning have different answers. */
+  /**
+   * The block in front of one particular answer. Conversations with the same beginning mostly have different answers.
+   */
   readonly 'answered-block': AtAnswer;
   /** The provider refused a change, in a conversation with a name from the client. */
   readonly refusal: ConversationOwner & OfChange;
@@ -219,7 +221,10 @@ export type LedgerAddress = AddressOf<LedgerKind>;
 /** `at`: milliseconds since 1970. */
 export type LedgerEntry = EntryOf<LedgerKind>;
 
-/** Kinds of which the first entry stays (see `replaces`): they say what was sent, and other conversations read them too. */
+/**
+ * Kinds of which the first entry stays, unless a later one has `replaces`. Most of them say what was sent, and other
+ * conversations may read them too. Of two hooks the first claim counts.
+ */
 const WRITTEN_ONCE: ReadonlySet<LedgerKind> = new Set([
   'shared-block',
   'answered-block',
@@ -306,7 +311,7 @@ function withoutColon(text: string): string {
   return /[%:]/.test(text) ? text.replaceAll('%', '%25').replaceAll(':', '%3A') : text;
 }
 
-/** Characters of a mark: 96 bits, so no two blocks or items of a conversation have the same mark. */
+/** Characters of a mark. They hold 96 bits, so two blocks or items never have the same mark by chance. */
 const MARK_CHARS = 16;
 
 /** Returns the mark of a fingerprint or a digest: its first characters, as a ThoughtFact has them. */
@@ -368,7 +373,7 @@ function isOfKind<Kind extends LedgerKind>(
 
 /** How long a refusal counts, in milliseconds. Later another model or account may accept the change. */
 const REFUSAL_MS = 3_600_000;
-/** The number of newest prompts that svc looks up for refusals. Nobody types more in an hour. */
+/** The number of newest prompts that svc looks up for refusals: more than a person types in an hour. */
 const REFUSAL_PROMPTS = 64;
 
 /** The conversation in which the provider refused a change. */

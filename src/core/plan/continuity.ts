@@ -1,8 +1,8 @@
 import type { CompressionMode, Modes } from '../http/modes.ts';
 
 /**
- * Maps the outcome of shortening to the request's state, which the header `x-svc-continuity-state` shows. The rest of
- * svc knows only outcomes.
+ * Maps the outcome of shortening to the request's state, which the header `x-svc-continuity-state` shows. The code that
+ * decides knows only outcomes.
  */
 
 export type ContinuityState =
@@ -28,7 +28,9 @@ const STATES = {
   exchanges_left: 'committed',
   outputs_left: 'elided_tool_output',
 
-  /** There is nothing to leave out: the request is not of the user's conversation, or it is short. */
+  /**
+   * There is nothing to leave out: the request is not of the user's conversation, it is short, or nothing in it is old.
+   */
   side_call: 'not_needed',
   within_budget: 'not_needed',
   nothing_old: 'not_needed',
@@ -80,7 +82,7 @@ export function effectiveMode(mode: CompressionMode, outcome: Outcome): Compress
 /** The facts from which obstacleOf() decides. They are known before the history is read. */
 export interface Obstacles {
   readonly modes: Modes;
-  /** True if the provider binds thinking to its prefix. Then texts left out earlier stay out, except in shadow mode. */
+  /** True if thinking is bound to its prefix, so that texts left out earlier stay out, except in shadow mode. */
   readonly isBound: boolean;
   readonly isOverBudget: boolean;
   readonly hasProviderState: boolean;
@@ -88,8 +90,9 @@ export interface Obstacles {
 }
 
 /**
- * Returns why the request may not be shortened or measured; undefined if it may. A short request is not excluded
- * here: `decide` leaves nothing new out of it, but texts left out earlier stay out.
+ * Returns why the request may not be shortened or measured; undefined if it may. A short request is not excluded for
+ * its length: `decide` leaves nothing new out of it, but texts left out earlier stay out. If something else excludes
+ * it, the outcome is still `within_budget`.
  */
 export function obstacleOf(facts: Obstacles): Outcome | undefined {
   if (facts.isBound && facts.modes.compression !== 'shadow') {

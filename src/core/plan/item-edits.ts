@@ -76,7 +76,7 @@ export function takesBlock(view: RequestView, item: Item): boolean {
   return typeof said === 'string' && !JSON_TEXT.test(said);
 }
 
-/** Matches JSON, and lines of JSON. svc adds no block to such a text, because a program that parses it would fail. */
+/** Matches what may be JSON, or lines of it. svc adds no block to such a text: a program that parses it would fail. */
 const JSON_TEXT = /^\s*[[{"][^]*[\]}"]\s*$/;
 
 /**

@@ -5,16 +5,16 @@ import type { Shortening } from './plan.ts';
 import type { ItemRole, RequestView } from '../conversation/view.ts';
 
 /**
- * Notes about each item for the request log: its kind, its size, its edit, and references to texts that svc removed
- * or added. They contain no text of the request, and their number is bounded.
+ * Notes about the items for the request log: their kind, their size, their edit, and references to texts that svc
+ * removed or added. Of the request's text they contain only names of tools, and their number is bounded.
  */
 export interface ItemNote {
   /**
    * 'same': sent unchanged. 'stub': an output that a stub replaced. 'left_out': whole exchanges. 'block': recalled
-   * text that svc added after an item.
+   * text that svc added at the end of an item.
    */
   readonly edit: 'same' | 'stub' | 'left_out' | 'block';
-  /** The number of consecutive items; 0 for the part before the first item: system prompt, tools, settings. */
+  /** The number of items or outputs; 0 for everything outside the list of items: system prompt, tools, settings. */
   readonly count: number;
   /** Estimated tokens as the client sent them. */
   readonly tokens: number;
@@ -34,7 +34,10 @@ export interface NoteFacts {
   readonly shortening: Shortening;
 }
 
-/** Bound on the edits with a note of their own. Older ones are merged, so that a row of the log stays below 6 kB. */
+/**
+ * Bound on the edits with a note of their own. Older ones are merged, so that a row of the log has a few kB, and about
+ * 10 kB with long names of tools.
+ */
 const EDITS_MAX = 40;
 const REFS_MAX = 8;
 const TOOL_CHARS_MAX = 64;

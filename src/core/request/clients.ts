@@ -44,7 +44,9 @@ export interface ClientFacts {
    * quotation, as of a project's rules. 'first': such a folder counts if the message states none.
    */
   readonly statesInMessage?: 'only' | 'first';
-  /** True if the client's main requests always offer tools. Its requests without tools are side calls. */
+  /**
+   * True if the client's main requests always offer tools. Requests without tools are then side calls; see shapeKind().
+   */
   readonly alwaysOffersTools: boolean;
   /** True if the client puts its conversation's id into `prompt_cache_key`; others use that as a label. */
   readonly cacheKeyNamesSession: boolean;

@@ -35,7 +35,7 @@ import {
  * and a project only selects one space.
  */
 
-/** Headers with a session id. If a client sends several, the first of this list counts. */
+/** Headers with a session id, besides Claude Code's own. If a client sends several, the first of this list counts. */
 const SESSION_HEADERS = [
   'thread-id',
   'session-id',
@@ -44,7 +44,7 @@ const SESSION_HEADERS = [
   'x-session-id',
 ];
 
-/** Bound on an id: a longer text is no id. The longest seen is Claude Code's metadata.user_id with 170 characters. */
+/** Bound on the id of a session or a sub-agent, in characters. A longer text counts as none. */
 const SESSION_CHARS_MAX = 256;
 
 export function identify(
@@ -72,10 +72,10 @@ export function kindOfPath(path: string): RequestKind | undefined {
 }
 
 /**
- * Returns the folder and the branch that the client states; undefined where it states none. The system prompt comes
- * before user messages. A user message counts only if this client writes its environment there, because other text in
- * it may come from a file or a tool. An unknown client may quote any document anywhere, so its texts do not count. If
- * texts contradict each other, no folder counts.
+ * Returns the folder and the branch that the client states; undefined where it states none. Whether the system prompt
+ * or a user message comes first depends on the client. A user message counts only if this client writes its environment
+ * there, because other text in it may come from a file or a tool. An unknown client may quote any document anywhere, so
+ * its texts do not count. If texts contradict each other, no folder counts.
  */
 export function projectOf(
   headers: RawHeaders,
@@ -245,7 +245,7 @@ function statedKind(headers: RawHeaders, view: RequestView): RequestKind | undef
   if (isNamed || source === 'subagent' || isSubagentPrompt(view.shell.value)) return 'subagent';
   const requestKind = asText(meta['request_kind']);
   if (requestKind === 'compaction') return 'compaction';
-  // A request of an unknown kind may have no question of a user, so svc does not change it.
+  // A request of an unknown kind may have no question of a user, so it counts as a side call.
   if (requestKind !== '' && requestKind !== 'turn') return 'side';
   if (source !== '' && source !== 'user') return 'side';
   return REQUEST_CLASSES.get(requestClass(headers));
@@ -284,8 +284,8 @@ function orderedKind(view: RequestView): RequestKind | undefined {
 }
 
 /**
- * Returns the kind by the request's form. If a known agent offers no tools, the request is for a title, a topic or a
- * check. If an unknown program offers none, it is an ordinary chat.
+ * Returns the kind by the request's form. If a client that always offers tools offers none, the request is for a title,
+ * a topic or a check. From any other client it is an ordinary chat.
  */
 function shapeKind(client: string, headers: RawHeaders, view: RequestView): RequestKind {
   const body = view.shell.value;
@@ -366,7 +366,7 @@ function systemTexts(body: Fields): readonly string[] {
   return textsOf(body['system'] ?? body['instructions']);
 }
 
-/** Characters of a system prompt that identify a program. Changing facts, such as dates, come after them. */
+/** Characters of a system prompt that identify a program. Facts that change, such as dates, mostly come after them. */
 const HEAD_CHARS = 512;
 
 function systemHead(view: RequestView): string {

@@ -39,7 +39,7 @@ import { pictureSize } from '../bytes/picture-size.ts';
 
 /**
  * Bounds on bodies that svc reads. A larger one is relayed unchanged: reading it would delay all other requests, and
- * no provider accepts so much.
+ * hardly any model has a window for so much.
  */
 export const READ_LIMITS = {
   /** Items. A window of a million tokens has some 10,000 messages and tool results. */
@@ -84,10 +84,11 @@ export function isReadAs(view: RequestView, { dialect, hasFrames }: ReadAs): boo
 }
 
 /**
- * Parses a decoded body into a view, in steps of some milliseconds, so that other requests are served in between.
+ * Parses a decoded body into a view, in steps, most of some milliseconds, so that other requests are served in between.
  * `earlier` may be any earlier view. The more it has in common with the body, the less is read; the result is the same.
- * Returns undefined if the body is no JSON object with exactly one member `listKey` of the right type, or nests deeper
- * than 512 levels. Returns 'too_large' if the body exceeds READ_LIMITS.
+ * Returns undefined if the body is no JSON object with exactly one member `listKey` of the right type, nests deeper
+ * than 512 levels, or has an element or a member with too many parts (see ELEMENT_LIMITS). Returns 'too_large' if the
+ * body exceeds READ_LIMITS.
  */
 export function* viewSteps(
   bytes: Buffer,
@@ -228,7 +229,7 @@ function upTo(bytes: Buffer, end: number): Buffer {
 // Bound on the payloads of one item that svc searches for in vain, because each search reads the rest of the item.
 const MISSED_MAX = 4;
 
-/** Estimates an item's tokens, with the provider's rules for pictures, documents and sounds. */
+/** Estimates an item's tokens. `media`: its pictures and other media, which count with tokens of their own. */
 function* itemTokens(bytes: Buffer, { start, end }: Span, media: readonly Media[]): Steps<number> {
   const upToEnd = media.length === 0 ? bytes : upTo(bytes, end);
   let at = start;
@@ -354,9 +355,9 @@ const AUDIO_TOKENS = 600;
 const VIDEO_TOKENS = 4_800;
 
 /**
- * Returns an item's pictures, documents and sounds in the order of the body, with their estimated tokens. Providers bill
- * them by their own rules, not by the length of the base64: a screenshot of 190,000 characters is 1,600 tokens.
- * `value`: the item's parsed JSON.
+ * Returns an item's pictures, documents, sounds and videos in the order of the body, with their estimated tokens.
+ * Providers bill them by their own rules, not by the length of the base64: a screenshot of 190,000 characters is 1,600
+ * tokens. `value`: the item's parsed JSON.
  */
 function mediaIn(dialect: Dialect, value: unknown): readonly Media[] {
   const item = asRecord(value);

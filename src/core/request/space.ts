@@ -45,7 +45,7 @@ export function isSpace(name: string): boolean {
   return SPACE_NAME.test(name);
 }
 
-/** Returns a readable, unique space: two projects with the same folder name never share one. */
+/** Returns a readable space. The hash of the whole path keeps projects with the same folder name apart. */
 export function folderSpace(folder: string): string {
   const trimmed = folder.replace(/[\\/]+$/, '');
   const name = trimmed.slice(Math.max(trimmed.lastIndexOf('/'), trimmed.lastIndexOf('\\')) + 1);

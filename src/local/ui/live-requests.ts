@@ -5,7 +5,7 @@ import type { InFlight } from '../../proxy/in-flight.ts';
 import { SAFE_HEADERS } from './page-files.ts';
 import type { SessionHandle } from './sessions.ts';
 
-/** Bound on the finished requests in one message to a page, the newest. */
+/** Bound on the finished requests in one message to a page. It has the newest ones. */
 const FINISHED_MAX = 100;
 /** Interval at which pages get the open requests, in milliseconds: their states change without an event. */
 const LOOK_MS = 1000;
@@ -37,7 +37,9 @@ export class LiveRequests {
     return { open: this.open(), finished: this.#finished.splice(0) };
   }
 
-  /** Calls `notify` at every change, until the returned function is called. */
+  /**
+   * Calls `notify` at every change, and every LOOK_MS while a request is open, until the returned function is called.
+   */
   watch(notify: () => void): () => void {
     const unwatch = this.#inFlight.watch((row) => {
       if (row !== undefined) this.#finished = [...this.#finished, listed(row)].slice(-FINISHED_MAX);

@@ -349,7 +349,9 @@ class ForgottenRecords {
     this.#now = now;
   }
 
-  /** Keeps records for KEPT_MS. Returns the name with which take() finds them. */
+  /**
+   * Keeps records for KEPT_MS, or until LISTS_MAX newer lists have come. Returns the name with which take() finds them.
+   */
   keep(records: readonly DeskRecord[]): string {
     const name = randomUUID();
     this.#lists.set(name, { records, at: this.#now() });

@@ -67,7 +67,7 @@ const POLICY = [
   "trusted-types 'none'",
 ].join('; ');
 
-/** The headers of every answer to the page. */
+/** The headers of every answer of the page's own server (ui-server.ts). */
 export const SAFE_HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy': POLICY,
   'x-frame-options': 'DENY',

@@ -34,7 +34,10 @@ interface RequestCallParts {
 /** The first view gets the requests of the last RECENT_MS milliseconds, and at most RECENT_MAX. */
 const RECENT_MS = 24 * 3_600_000;
 const RECENT_MAX = 1000;
-/** The first view shows at least this many conversations. If the last day has fewer, it gets older requests. */
+/**
+ * If the last day has fewer conversations than this, and fewer requests than EARLIER_MAX, the first view gets the
+ * newest EARLIER_MAX requests of any age.
+ */
 const CONVERSATIONS_MIN = 5;
 const EARLIER_MAX = 500;
 /** Bound on the conversations whose first prompt one call returns. */

@@ -84,7 +84,7 @@ async function blocksOf(
   );
 }
 
-/** Returns the blocks in a request, as the ledger has them; '' for a block that was forgotten since. */
+/** Returns the blocks in a request, as the ledger has them; '' for a block that it no longer has, as after a forget. */
 export async function carriedBlocks(
   ledger: Ledger,
   { conversation, items = [] }: RequestRow,
@@ -141,9 +141,9 @@ const WORDS_CHARS = 200;
 const MARK = /^(?:user|assistant|unverified|\d{4}-\d\d-\d\d): /;
 
 /**
- * Returns the lines of a recalled block, each with the memory that it quotes. Before the quotes of an exchange, a block
- * for an agent has a line with the exchange's reference. For a quote without a reference svc searches the memory that
- * has the quote word for word.
+ * Returns the lines of a recalled block, each quote with its memory if that is found. Before the quotes of an exchange,
+ * a block for an agent has a line with the exchange's reference. For a quote without a reference svc searches the
+ * memory that has the quote word for word.
  */
 async function blockLines(
   block: string,
@@ -176,7 +176,9 @@ function originOf(record: StoredRecord): MemoryOrigin | undefined {
   return role === 'tool' ? undefined : { ref, at, client, conversation, space, role };
 }
 
-/** Groups each line of a block with the indented ones below it. `ref`: the reference in the last head before them. */
+/**
+ * Groups each line of a block with the indented ones below it. `ref`: the reference in the exchange's line above them.
+ */
 function quotesOf(lines: readonly string[]) {
   const quotes: { lines: string[]; ref: string | undefined }[] = [];
   let ref: string | undefined;

@@ -22,7 +22,7 @@ interface UiServerOptions {
 
 /**
  * The server of the page. The gate has admitted each request before (core/http/ui-gate.ts); the session is checked
- * here. No answer contains a key or a token.
+ * here. No answer contains a provider's key or the local token.
  */
 export class UiServer implements UiDoor {
   readonly #options: UiServerOptions;

@@ -35,7 +35,7 @@ import {
 } from '../../bytes/json-scan.ts';
 import { NO_TRAITS, readSystemItem, textsOf, toolCall } from '../system-text.ts';
 
-// The ratio of tokens was measured on the usage of Claude Code's sessions (bench/README.md).
+// `tokenRatio`, Anthropic's count divided by svc's estimate, was measured on Claude Code's sessions (bench/README.md).
 const CACHE: CachePrices = {
   read: 0.1,
   write: 1.25,
@@ -73,7 +73,7 @@ function pictureTokens(size: PictureSize | undefined): number {
   return Math.min(PICTURE_TOKENS_MAX, Math.max(1, Math.ceil(pixels / PIXELS_A_TOKEN)));
 }
 
-/** Reads answers of the Messages API. Thinking and tool arguments are skipped. */
+/** Reads answers of the Messages API. Of thinking it reads only the signatures; tool arguments are skipped. */
 class MessagesAnswer extends DialectAnswer {
   #callsTools = false;
   #lastBlock: unknown;
@@ -201,7 +201,7 @@ const PLAIN_TEXT =
 const CALLING: ReadonlySet<unknown> = new Set(['tool_use', 'pause_turn', 'compaction']);
 /** Block types with a signature that Anthropic checks (the types of its SDK, 2026-09). */
 const SIGNED: ReadonlySet<unknown> = new Set(['thinking', 'connector_text']);
-/** Stop reasons of a whole answer. Any other reason means that it was cut off. `stop` is from other providers. */
+/** Stop reasons of a whole answer. `stop` is from other providers. A reason that #stop() does not know means a cut. */
 const WHOLE: ReadonlySet<string> = new Set(['end_turn', 'stop_sequence', 'stop']);
 
 function sum(numbers: readonly number[]): number {

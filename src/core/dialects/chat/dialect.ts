@@ -23,7 +23,7 @@ export const CHAT: DialectDescriptor = {
   listKey: 'messages',
   takesTextInput: false,
   textPartType: 'text',
-  // No client of this dialect puts its conversation id into `prompt_cache_key`.
+  // No known client of this dialect puts its conversation id into `prompt_cache_key`.
   cacheKeyNamesSession: false,
   readItem: readChatItem,
   callArguments,
@@ -36,7 +36,10 @@ export const CHAT: DialectDescriptor = {
   pictureTokens: openAiPictureTokens,
 };
 
-/** Reads answers of Chat Completions. It reads only the first choice, and skips reasoning and arguments. */
+/**
+ * Reads answers of Chat Completions: only the first choice, and of reasoning only the signatures. Arguments are
+ * skipped.
+ */
 class ChatAnswer extends DialectAnswer {
   #callsTools = false;
 

@@ -36,7 +36,7 @@ export const RESPONSES: DialectDescriptor = {
 
 /** Reads answers of the Responses API. Reasoning summaries, arguments and audio are skipped. */
 class ResponsesAnswer extends DialectAnswer {
-  /** The paragraph of each message, by the message's index in the output. */
+  /** The paragraph of each message, by the message's index in the output, or by its id if events state no index. */
   readonly #paragraphs = new Map<unknown, number>();
   // The ids of the calls that the client must answer, and of those calls whose results are in this answer already.
   readonly #waiting = new Set<string>();
@@ -252,7 +252,7 @@ function isResult(type: string): boolean {
   return type.endsWith('_output') || type === 'mcp_approval_response';
 }
 
-/** Returns the id of a call that the client must answer. Calls that the provider ran itself have no `call_id`. */
+/** Returns the id of a call that the client must answer. Most calls that the provider ran itself have no `call_id`. */
 function clientCallId(item: Fields): string | undefined {
   if (item['type'] === 'mcp_approval_request') return asText(item['id']);
   return typeof item['call_id'] === 'string' ? item['call_id'] : undefined;
