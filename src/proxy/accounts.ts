@@ -19,7 +19,8 @@ import type { Accounts, EndedRequest } from './dependencies.ts';
 
 /**
  * Completes the rows of the request log after the answer: the price of a request and its price without svc, why the
- * provider's cache missed, what became of its items, and what the model used of its recalled block.
+ * provider's cache missed, what became of its items, what the model used of its recalled block, and whether its prompt
+ * corrects the agent.
  */
 export function accountsOf(factsOf: FactsOf): Accounts {
   return {

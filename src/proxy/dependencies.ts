@@ -109,10 +109,10 @@ export interface ProxyDependencies {
 export interface HoldBack {
   /** Longest delay after the answer's last event, in milliseconds. After that the end is sent anyway. */
   readonly ms: number;
-  /** Says, once the answer is whole, whether its end must be delayed. If this member is undefined, it must. */
+  /** Says, when the answer is whole, whether its end must be delayed. If this member is undefined, it must. */
   isNeeded?(): boolean;
   /**
-   * Resolves when the state is stored. Called once the provider has sent every byte. `msLeft`: the rest of the delay.
+   * Resolves when the state is stored. Called when the provider has sent every byte. `msLeft`: the rest of the delay.
    */
   stored(msLeft: number): Promise<unknown>;
 }

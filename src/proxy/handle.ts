@@ -149,8 +149,7 @@ export class ProxyHandler {
     // Recalls, proves what may be left out, and plans the edits.
     const upstream = configured.settings;
     const change = await this.#change({ request, read, modes, settings, upstream });
-    // The form of the request (see Form) that counts as sent: the planned one, unless the provider accepts only
-    // another.
+    // The form of the request (see Form) that counts as sent: the planned one, unless only another is accepted.
     let taken: TakenForm = change;
     const { bond, plan, recalled } = change;
     record.note({ ...notedOf(change), memoryGeneration: recalled.generation }, 'recall');
@@ -372,8 +371,7 @@ export class ProxyHandler {
     const pause = await this.#caches.pauseOf(reading, deadline.msLeft / 2);
     const call = { modes, settings, deadline, reading, bond, isCacheCold: pause.isCold };
     const finding = this.#shortener.findCandidates(call);
-    // If `finding` rejects, Promise.all below throws. `leaving` and `clearing` do not reject: they say that nothing
-    // leaves.
+    // If `finding` rejects, Promise.all below throws; `leaving` and `clearing` then only say that nothing leaves.
     const leaving = () => finding.then(leavingOf).catch(() => NOTHING_LEAVES);
     const clearing = finding
       .then(() => upstream && this.#shortener.findClearing(call, upstream))
@@ -521,8 +519,8 @@ interface Change extends TakenForm {
 
 /**
  * Returns the forms to send if the provider refuses the planned one: first the form with only the edits of earlier
- * requests, if it has some and is not the planned one; then the client's own bytes. A form without the edits in front
- * of bound thinking loses that thinking (`breaksBond`).
+ * requests, if there are any and the planned form has more; then the client's own bytes. A form without the edits in
+ * front of bound thinking loses that thinking (`breaksBond`).
  */
 function fallbacksOf(
   body: Buffer,

@@ -96,7 +96,7 @@ interface StatedFacts extends Pick<
 > {
   /** The folder of the project; undefined if a header states the space, or if the client states no folder. */
   readonly folder: string | undefined;
-  /** The space by the statements alone; see spaceOf. It is used if the folder's project is unknown. */
+  /** The space that spaceOf() derives from what the client states. It is used if the folder's project is unknown. */
   readonly space: string;
   readonly conversation: string;
   /** True if the client stated the conversation's id. */

@@ -283,8 +283,7 @@ export class Recaller {
       const { placements: left } = replayed.kind === 'settled' ? replayed.recalled : replayed;
       return { placements: left, state: 'degraded_unavailable' };
     }
-    // A failed recall is not recorded here, so the next request of this prompt asks again. #lookAgain() records its
-    // own.
+    // A failed recall is not recorded here, so the next request of this prompt asks again (not for a second look).
     if (state !== 'recalled' && state !== 'empty') return { placements, state };
     const byHooks = this.#hooksIn(reading).placed.map((one) => one.block);
     const told = [...toldBy(placements, leaving), ...byHooks];
@@ -689,7 +688,7 @@ function isSame(
   );
 }
 
-/** Adds svc's mark to a block, and counts the tokens of both. */
+/** Adds svc's mark to a block, and estimates the tokens of the marked block. */
 export function marked({ text, tokens }: RecallBlock, key: string): RecallBlock {
   if (text === '') return { text, tokens };
   const block = markBlock(text, key);

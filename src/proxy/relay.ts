@@ -209,8 +209,8 @@ class Relay implements AnswerSink {
   }
 }
 
-// Bound on the characters of an answer that are read. The longest outputs today are 128,000 tokens, about 512 kB. A
-// memory stores less.
+// Bound on the characters of an answer's text that are kept. The longest outputs today are 128,000 tokens, about 512
+// kB. A memory stores less.
 const TEXT_CHARS_MAX = 1_048_576;
 
 const BAD_REQUEST = 400;

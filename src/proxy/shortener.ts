@@ -168,7 +168,7 @@ export class Shortener {
     return this.#keeper.bytes;
   }
 
-  /** Decides what is left out, once the proof is there. `recalled`: the blocks of this request. */
+  /** Waits for the proof, and decides what is left out. `recalled`: the blocks of this request. */
   async settle(
     call: SettleCall,
     candidates: Candidates,
@@ -510,7 +510,9 @@ const KNOWN_BYTES = 200;
  */
 class OutputKeeper {
   readonly #dependencies: Pick<ProxyDependencies, 'memory' | 'clock' | 'ledger'>;
-  /** The state of each output, by space and digest. 'refused': the memory did not take it, as if it has a secret. */
+  /**
+   * The state of each output, by space and digest. 'refused': the memory did not take it, mostly because of a secret.
+   */
   readonly #fates = new Recent<string, 'underway' | 'stored' | 'refused'>(KNOWN_MAX);
   #generation: number;
 

@@ -1,6 +1,6 @@
 /**
  * Reads fields of parsed JSON that a client, a provider or a user wrote. No type is trusted: a field of an
- * unexpected type reads as absent, so that a new client never breaks svc.
+ * unexpected type reads as absent or empty, so that a new client never breaks svc.
  */
 
 export type Fields = Readonly<Record<string, unknown>>;

@@ -40,7 +40,7 @@ const SPACE_BYTES_MAX = VALUE_PARTS_MAX;
 
 /**
  * Returns the offset of the first byte at or after `at` that is not JSON white space. Stops after SPACE_BYTES_MAX
- * bytes of white space; the result is then still a space, so the caller finds no value there.
+ * bytes of white space. The byte at the returned offset is still a space in that case, so the caller finds no value.
  */
 export function skipSpace(bytes: Buffer, at: number): number {
   const end = at + SPACE_BYTES_MAX;

@@ -29,7 +29,7 @@ const INJECTED_WHOLE: ReadonlySet<string> = new Set([
   '</image>', // Codex: follows the part that holds a picture.
 ]);
 
-/** Cline and Roo end every text that they write themselves with this sentence. */
+/** Cline and Roo write this sentence at the end of their own texts. */
 const AUTOMATED = '(This is an automated message, so do not respond to it conversationally.)';
 
 /**

@@ -46,7 +46,7 @@ const MARKS_MAX = 1024;
 
 /**
  * Says whether a system prompt begins as pi's: "operating inside pi" before version 1.0, then "running inside pi". pi states
- * its folder after the project files that it quotes; every other client states it before them.
+ * its folder after the project files that it quotes; the other known clients state it before them.
  */
 export function isPiPrompt(text: string): boolean {
   return text.slice(0, HEAD_CHARS).includes('inside pi, a coding agent harness');

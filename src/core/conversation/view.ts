@@ -175,6 +175,6 @@ export interface RequestIdentity {
 
 /**
  * The API formats of clients and providers. A name is also the `apiStyle` of an upstream: svc never translates, so
- * the client's dialect chooses the upstream. The descriptors under `src/core/dialects/` contain all differences.
+ * the client's dialect chooses the upstream. The descriptors under `src/core/dialects/` state how they differ.
  */
 export type Dialect = 'anthropic_messages' | 'openai_responses' | 'openai_chat_completions';

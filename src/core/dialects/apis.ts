@@ -13,9 +13,12 @@ export interface DialectApi {
   /** The provider that owns the API. Dialects of one provider usually share an upstream. */
   readonly provider: 'anthropic' | 'openai';
 
-  /** The path of the model route, which is the same for every provider. */
+  /** The path of svc's model route, whatever the provider's path is. */
   readonly modelPath: string;
-  /** Paths for counting tokens and for a compaction. There svc repeats its earlier edits and makes no new ones. */
+  /**
+   * Paths for counting tokens and for a compaction. In such requests svc repeats its earlier edits and makes no new
+   * ones.
+   */
   readonly helperPaths: readonly string[];
   /** True if clients of this dialect put the version segment into their base URL. */
   readonly baseUrlHasVersion: boolean;

@@ -47,7 +47,7 @@ const REASONING_PARTS: ReadonlySet<unknown> = new Set(
   'thinking reasoning reasoning_text summary_text'.split(' '),
 );
 
-/** An item without known facts; svc never changes it. */
+/** The facts about an item in a form that svc does not know. The facts about every other item begin with these. */
 export const NO_TRAITS: ItemTraits = Object.freeze({
   role: 'other',
   humanText: '',

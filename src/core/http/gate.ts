@@ -20,8 +20,8 @@ import { apiOf, type DialectApi } from '../dialects/apis.ts';
 /**
  * The gate of the proxy's listener. It checks a request's head before svc reads any byte of the body. Its error texts
  * never repeat what the client sent.
- * The order matters: after the form of the head it first refuses a web page (by Host and Origin), then a caller without
- * a token. So apart from the paths that need no token, only a caller with the token learns which paths and methods
+ * The order matters: it checks the form of the head, refuses a web page (by Host and Origin), then a caller without a
+ * token. So apart from the paths that need no token, only a caller with the token learns which paths and methods
  * exist.
  */
 export interface GatePolicy extends BodyPolicy {

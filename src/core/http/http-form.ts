@@ -20,7 +20,7 @@ export interface ExpectedBody {
   readonly length: number | undefined;
   /** Bound on the bytes that may arrive. */
   readonly wireBytesMax: number;
-  /** True if svc keeps the encoded bytes too, to forward them if it changes nothing. */
+  /** True if svc keeps the encoded bytes too, if the budget allows that, to forward them if it changes nothing. */
   readonly keepsEncoded?: boolean;
 }
 

@@ -33,7 +33,7 @@ export function urlForClient(url: string, client: string): string {
   return `${url}/c/${client}`;
 }
 
-/** Splits a target such as `/c/CLIENT/t/TOKEN/v1/messages`, so that no other code sees the token. */
+/** Splits a target such as `/c/CLIENT/t/TOKEN/v1/messages`, so that the code behind the gate sees no token. */
 export function splitTarget(target: string): SplitTarget {
   const [, client, behind = target] = CLIENT_PATH.exec(target) ?? [];
   const [, pathToken, rest = ''] = PATH.exec(behind) ?? [];

@@ -5,7 +5,7 @@ import type { InFlight } from '../../proxy/in-flight.ts';
 import { SAFE_HEADERS } from './page-files.ts';
 import type { SessionHandle } from './sessions.ts';
 
-/** Bound on the finished requests in one message to a page. It has the newest ones. */
+/** Bound on the finished requests in one message to a page. Older ones are left out. */
 const FINISHED_MAX = 100;
 /** Interval at which pages get the open requests, in milliseconds: their states change without an event. */
 const LOOK_MS = 1000;

@@ -55,7 +55,7 @@ export interface SpaceChange {
 
 const PAGE_MAX = 100;
 const SPACE_CHARS = 1024;
-/** Most characters of a memory that is recalled in every session. A longer memory would displace all others. */
+/** Most characters of a memory that is recalled in every session. A longer memory could displace the others. */
 const ALWAYS_CHARS_MAX = 600;
 /** Bound on the records of a session that svc reads, because a memory service cannot list those of one exchange. */
 const EXCHANGE_READ_MAX = 200;

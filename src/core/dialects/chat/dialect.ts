@@ -109,7 +109,7 @@ class ChatAnswer extends DialectAnswer {
     this.noteUsage(value);
     const details = asRecord(value['prompt_tokens_details']);
     const cacheRead = asCount(details['cached_tokens'], asCount(value['prompt_cache_hit_tokens']));
-    // `prompt_tokens` includes both counts. OpenAI reports cache writes since GPT-5.6.
+    // `prompt_tokens` includes cache reads and writes. OpenAI reports writes since GPT-5.6.
     const cacheWrite = asCount(details['cache_write_tokens']);
     this.usage = {
       input: Math.max(0, asCount(value['prompt_tokens']) - cacheRead - cacheWrite),

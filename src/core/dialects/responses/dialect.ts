@@ -140,7 +140,7 @@ class ResponsesAnswer extends DialectAnswer {
     if (!isRecord(value)) return;
     this.noteUsage(value);
     const details = asRecord(value['input_tokens_details']);
-    // `input_tokens` includes both counts. OpenAI reports cache writes since GPT-5.6.
+    // `input_tokens` includes cache reads and writes. OpenAI reports writes since GPT-5.6.
     const cacheRead = asCount(details['cached_tokens']);
     const cacheWrite = asCount(details['cache_write_tokens']);
     this.usage = {
