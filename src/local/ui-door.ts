@@ -1,7 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { UiAdmission } from '../core/http/ui-gate.ts';
 
-/** The server of the page, as the listener calls it. Its code is loaded at the first request for the page. */
+/**
+ * The server of the page, as the listener calls it. Its code is loaded at the first request for the page or for a link.
+ */
 export interface UiDoor {
   /** Returns the part after # of a new link, which works once. */
   newLink(): string;

@@ -46,12 +46,14 @@ export interface ChosenUpstream {
 /** Chooses the upstream of a request before anything is sent. Throws ProxyError if there is none. */
 export type ChooseUpstream = (asked: UpstreamQuestion) => ChosenUpstream | Promise<ChosenUpstream>;
 
-/** Everything that the handler of requests needs. compose*.ts builds it once. */
+/**
+ * Everything that the handler of requests needs. The proxy builds it once (compose*.ts), a service once for each key.
+ */
 export interface ProxyDependencies {
   readonly issuer: Issuer;
   /** The tenant of all memories and ledger entries of this handler. */
   readonly tenant: string;
-  /** Returns the settings. They may change while the proxy runs, so each request reads them once, at its start. */
+  /** Returns the settings. They may change while the proxy runs, so a model request reads them once, at its start. */
   readonly settings: () => HandlerSettings;
   readonly choose: ChooseUpstream;
   /**

@@ -91,8 +91,8 @@ export interface Obstacles {
 
 /**
  * Returns why the request may not be shortened or measured; undefined if it may. A short request is not excluded for
- * its length: `decide` leaves nothing new out of it, but texts left out earlier stay out. If something else excludes
- * it, the outcome is still `within_budget`.
+ * its length: `decide` leaves nothing new out of it, but texts left out earlier stay out. If obstacleInside() excludes
+ * a short request, the reported outcome is `within_budget`.
  */
 export function obstacleOf(facts: Obstacles): Outcome | undefined {
   if (facts.isBound && facts.modes.compression !== 'shadow') {

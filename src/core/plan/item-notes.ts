@@ -11,7 +11,7 @@ import type { ItemRole, RequestView } from '../conversation/view.ts';
 export interface ItemNote {
   /**
    * 'same': sent unchanged. 'stub': an output that a stub replaced. 'left_out': whole exchanges. 'block': recalled
-   * text that svc added at the end of an item.
+   * text that svc added to an item.
    */
   readonly edit: 'same' | 'stub' | 'left_out' | 'block';
   /** The number of items or outputs; 0 for everything outside the list of items: system prompt, tools, settings. */

@@ -1,6 +1,6 @@
 /**
  * The short names of spaces, as users read and type them: `shop` for `project/shop-0123456789`. If two known spaces
- * would have the same short name, users see their whole names. Output for programs always has whole names.
+ * would have the same short name, users see their whole names. Output for programs has whole names.
  */
 
 /**
