@@ -47,8 +47,8 @@ export class ByteBudget {
   }
 
   /**
-   * Says whether the bytes fit. `alone`: how many bodies are counted for the owner if this one is its only body. That is 0
-   * before this body is counted, and 1 afterwards.
+   * Says whether the bytes fit. `alone`: the number of counted bodies at which this one is the owner's only body: 0
+   * before it is counted, and 1 afterwards.
    */
   #fits(bytes: number, owner: string | undefined, alone: number): boolean {
     const isAlone = owner === undefined || (this.#held.get(owner) ?? 0) === alone;

@@ -154,7 +154,7 @@ function isRateHeader(name: string): boolean {
 }
 
 /**
- * Bytes of a refusal that svc reads before it chooses what to forward. Most error bodies are shorter. The rest of a
+ * Bytes of a refusal that svc reads before it sends another form. Most error bodies are shorter. The rest of a
  * longer one is relayed as it comes.
  */
 const PEEKED_BYTES_MAX = 64 * 1024;

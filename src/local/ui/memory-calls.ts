@@ -32,7 +32,7 @@ import {
   type UiRoute,
 } from './ui-routes.ts';
 
-/** What the calls about memories need, which search, read and manage them. */
+/** What the calls need that search, read and manage memories. */
 interface MemoryCallParts {
   readonly memory: Memory;
   /** The operations for managing memories; undefined with a memory service. */

@@ -19,7 +19,7 @@ import type {
 import type { KeptRequests } from '../../proxy/in-flight.ts';
 import { type ApiCall, deadline, textIn, UiRefusal, type UiRoute } from './ui-routes.ts';
 
-/** What the calls of the view of one request need: it shows the row, what svc added, and what svc left out. */
+/** What the calls need for the view of one request, which shows its row, what svc added, and what svc left out. */
 interface RequestPageParts {
   readonly requestLog: RequestLog;
   readonly memory: Memory;
@@ -27,7 +27,10 @@ interface RequestPageParts {
   readonly kept: KeptRequests;
 }
 
-/** Bound on the requests that are read to number a request of a conversation. A longer conversation has no numbers. */
+/**
+ * Bound on the requests that are read to number a request of a conversation. A conversation with so many has no
+ * numbers.
+ */
 const COUNTED_MAX = 500;
 /** Deadline of reading the ledger, in milliseconds. */
 const LEDGER_MS = 2000;
