@@ -1,17 +1,17 @@
 import { ProxyError } from '../errors.ts';
 
 /**
- * A frame of a zstd body, read from its headers alone (RFC 8878). svc reads them before any decoder sees the body, because
- * decoders trust them: fzstd allocates the window that a frame of 16 bytes declares, and Node's own zstd accepts a
- * truncated body as whole.
+ * A frame of a zstd body, as the headers of the frame and of its blocks describe it (RFC 8878). svc reads these headers
+ * before any decoder sees the body, because decoders trust them: fzstd allocates the window that a frame of 16 bytes
+ * declares, and Node's own zstd accepts a truncated body as whole.
  */
 export interface ZstdFrame {
-  /** Offsets in the body: of the magic number, and after the frame. */
+  /** Offsets in the body: `start` of the magic number, `end` of the first byte after the frame. */
   readonly start: number;
   readonly end: number;
   /** The number of decoded bytes that the frame declares; undefined if it declares none. */
   readonly contentSize: number | undefined;
-  /** Bound on the bytes that the frame decodes to. */
+  /** The declared `contentSize`; without one, an upper bound of the decoded bytes by the headers of the blocks. */
   readonly decodedBytesMax: number;
 }
 

@@ -2,9 +2,9 @@ import { Buffer } from 'node:buffer';
 import { hash } from 'node:crypto';
 
 /**
- * The key of a memory service: `svc_live_<12 public>_<43 secret>_<7 checksum>`, in characters. The service finds a key by
- * its public part. The checksum detects typing mistakes, and lets a secret scanner recognise a key. Anyone can compute
- * it, so it proves nothing. An admin's token has the same form, but begins with `svc_admin_`.
+ * The key of a memory service: `svc_live_PUBLIC_SECRET_CHECKSUM`, with parts of 12, 43 and 7 characters. The service
+ * finds a key by its public part. The checksum detects typing mistakes, and lets a secret scanner recognise a key.
+ * Anyone can compute it, so it proves nothing. An admin's token has the same form, but begins with `svc_admin_`.
  */
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
@@ -26,7 +26,7 @@ export interface ServiceKey {
   readonly secret: string;
 }
 
-/** Parses a key; undefined for anything without a valid checksum. */
+/** Parses a key; undefined if its form, its prefix or its checksum is wrong. */
 export function parseServiceKey(
   key: string,
   expected: TokenPrefix = 'svc_live',

@@ -2,8 +2,8 @@ import { isRecord } from '../bytes/json-fields.ts';
 import { isTime } from '../memory/times.ts';
 
 /**
- * Validates JSON. A shape returns only the members that it names, and drops others. One wrong member makes the whole
- * value invalid. A problem names the path of a value, never its content.
+ * Validates JSON. A shape of an object returns only the members that it names: members() drops others, closed() refuses
+ * them. One wrong member makes the whole value invalid. A problem names the path of a value, never its content.
  */
 
 export type Shape<Value> = (value: unknown, place: Place) => Value | undefined;

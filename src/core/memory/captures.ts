@@ -13,16 +13,16 @@ import type { ProxySettings } from '../settings/settings.ts';
 import { announcesStep, offersWork, SAYS_WHY } from './next-steps.ts';
 
 /**
- * Decides which parts of a conversation become memories: the user's typed text and the assistant's visible answer,
- * each once. It leaves out reasoning, tool arguments, client wrappers, recalled blocks, fillers, orders of a few words
- * and incomplete answers. Secrets are masked before any other code sees the text.
+ * Makes the records of a conversation: of the user's typed text and of the assistant's visible answer. It leaves out
+ * private parts, written reasoning, client reminders, recalled blocks and what only repeats them, announcements,
+ * fillers and orders of a few words. Secrets are masked in every text that becomes a record or a question.
  */
 
 // Bound on the characters of a stored text. The longest typed prompts and answers measured are under 30 kB. A longer
-// text has pasted data, so only its beginning is stored.
+// text probably has pasted data, so only its beginning is stored.
 export const TEXT_CHARS_MAX = 32_768;
 
-/** Returns the record of the user's text; undefined if the text only steers the agent, as "ok" and "commit this" do. */
+/** Returns the record of the user's text; undefined if it is empty or only steers the agent: "ok", "commit this". */
 export function captureHuman(
   humanText: string,
   own: OwnBlocks = NO_BLOCKS,
@@ -74,7 +74,7 @@ export function captureStored(role: 'user' | 'assistant', text: string): RecordT
 export function questionText(text: string, charsMax: number): string {
   const visible = visibleText(text);
   if (visible.length <= charsMax) return maskSecrets(visible).text.slice(0, charsMax);
-  // Keep the beginning and the end, where the user's own words usually are; the middle is pasted.
+  // Keep the beginning and the end, where the user's own words usually are; the middle is mostly pasted.
   const half = charsMax >> 1;
   return `${startOf(visible, half)}\n${endOf(visible, half)}`;
 }
@@ -149,8 +149,8 @@ function visibleText(text: string): string {
   return stripPrivate(text).trim();
 }
 
-// A cut secret matches no rule. So svc masks more characters than it keeps, and drops the surplus after masking. The
-// longest secret, a private key of 4,096 bits, has some 3,300 characters.
+// A secret that was cut may match no rule. So svc masks more characters than it keeps, and drops the surplus after
+// masking. A private key of 4,096 bits, one of the longest secrets, has some 3,300 characters.
 const CUT_CHARS = 8_192;
 
 /** Returns the masked beginning of a text, up to `charsMax` characters. */
@@ -168,12 +168,15 @@ function endOf(text: string, charsMax: number): string {
   return masked.slice(start);
 }
 
-/** Removes client reminders from an answer: models repeat text from tool results, where clients put them. */
+/**
+ * Returns an answer as it is stored, but with its echoes. It has no client reminders, which models repeat from tool
+ * results, and no written reasoning, private parts, blocks of svc or announcements.
+ */
 function cleanAnswer(text: string, own: OwnBlocks = NO_BLOCKS): string {
   return withoutAnnouncements(cleanText(withoutReminders(withoutWrittenThoughts(text)), own));
 }
 
-/** Says whether an answer has fewer than two terms besides status and announcements: "Done. All tests pass." */
+/** Says whether the first 400 characters of an answer's lasting part have fewer than two terms: "All tests pass." */
 function saysLittle(text: string): boolean {
   return text === '' || isFiller(text) || !hasTerms(lastingPart(text).slice(0, 400), 2);
 }
@@ -281,7 +284,7 @@ function withoutShortRemarks(text: string): string {
     .trim();
 }
 
-/** A paragraph with fewer terms is a short remark. */
+/** A short remark has fewer terms. */
 const REMARK_TERMS_MIN = 3;
 
 /**
@@ -300,7 +303,7 @@ function isAnnouncement(sentence: string): boolean {
 }
 
 interface Status {
-  /** A sentence of this form has at least one of these words. */
+  /** A sentence of this form has at least one of these words or parts of words. */
   readonly words: readonly string[];
   readonly form: RegExp;
 }

@@ -8,7 +8,7 @@ import { type Call, callsOf, commandIn, pathIn } from '../dialects/dialects.ts';
  * this machine, and finds memories about the same files. The names are not stored as memories.
  */
 
-/** Bound on the bytes of calls that are parsed, newest first. Parsing that many takes some 10 ms. */
+/** Bound on the bytes of the items whose calls are parsed, newest first. Parsing that many takes some 10 ms. */
 const BYTES_MAX = 1024 * 1024;
 /** Bound on the calls that are read, newest first. */
 const CALLS_MAX = 256;
@@ -16,7 +16,7 @@ const CALLS_MAX = 256;
 const CALL_NAMES_MAX = 64;
 /** Bound on the files that concernedFiles() returns. */
 const NAMES_MAX = 256;
-/** Characters of a patch that are read: a longer patch changes the whole project. */
+/** Number of characters of a patch that are read. A longer patch probably changes the whole project. */
 const PATCH_CHARS_MAX = 256 * 1024;
 
 const PATCH = '*** Begin Patch';
@@ -104,7 +104,7 @@ function namesIn({ tool, fields, text }: Call): Names {
   };
 }
 
-/** Returns the patches of a call: the whole argument, one of its fields, or a here-document in a command. */
+/** Returns the texts of a call that may have a patch: an argument that is no JSON, or its fields and the command. */
 function patchTexts(fields: Fields, text: string): readonly string[] {
   if (!text.includes(PATCH)) return [];
   const values = Object.values(fields);
@@ -136,7 +136,7 @@ function baseOf(name: string): string {
 const PRINTERS: ReadonlySet<string> = new Set(
   'cat bat batcat head tail nl less more sed'.split(' '),
 );
-// Number of characters of a command that are read. Only commands that write a text are longer.
+// Number of characters of a command that are read. Longer commands mostly write a text.
 const COMMAND_CHARS = 4_096;
 // This sign introduces a text that the command writes. The text behind the sign is not read.
 const HERE_DOCUMENT = '<<';
@@ -156,7 +156,7 @@ function filesOfOne(command: string): readonly string[] {
   const printer = name.slice(name.lastIndexOf('/') + 1);
   if (!PRINTERS.has(printer)) return [];
   const isSed = printer === 'sed';
-  // sed prints parts of a file only with -n. Without it, sed edits a text, and with -i the file.
+  // sed counts only with -n, with which it prints parts of a file. Without -n it edits a text, and with -i a file.
   if (isSed && (!words.includes('-n') || words.some((word) => word.startsWith('-i')))) return [];
   const files = words.filter((word, at) => !isOption(word) && !words[at - 1]?.includes('>'));
   return files.slice(isSed ? 1 : 0).map(unquoted);

@@ -6,7 +6,7 @@ import { stem } from '../recall/stemming.ts';
 /**
  * Removes from an answer what only repeats recalled memories (echoes). A stored echo would be recalled beside its
  * original, and after ten sessions the memory would consist of copies.
- * The time is linear in the answer; recalled blocks have a token limit.
+ * The time is linear in the length of the answer; recalled blocks have a token limit.
  */
 
 // Least share of known words in an echo. A sentence with more than a fourth of new words says something new.
@@ -24,11 +24,11 @@ const POINTING_WORDS: ReadonlySet<string> = new Set(
 
 /** What the model had read before its answer: the recalled blocks in the request, and the user's question. */
 export interface Heard extends OwnBlocks {
-  /** The user's question. A sentence that repeats it is an echo too. */
+  /** The user's question. Its words make a sentence neither an echo nor news. */
   readonly question: string;
 }
 
-/** Returns the text without echoes: unchanged if it has none, '' if it has nothing else. */
+/** Returns the text without echoes: unchanged if it has none, '' if the rest says too little to be stored. */
 export function withoutEchoes(text: string, { blocks, question }: Heard): string {
   const memories = blocks.flatMap(memoriesIn);
   if (memories.length === 0) return text;
@@ -79,8 +79,9 @@ const NEGATION =
   /\b(?:not|never|no longer|cannot|neither|nor|instead|anymore|without|nicht|kein\w*|nie)\b|n['’]t\b/i;
 
 /**
- * Says whether a sentence has something new: a number, a name, an identifier or a path that was not recalled. "port
- * 6543" corrects "port 5432", although all other words are the same. A negation is new if no memory has one.
+ * Says whether a sentence has something new: a number, a name, an identifier or a path that is in no memory and not in
+ * the question. "port 6543" corrects "port 5432", although all other words are the same. A negation is new if no memory
+ * has one.
  */
 function saysNews(sentence: string, { tokens, negates }: KnownWords): boolean {
   if (!negates && NEGATION.test(sentence)) return true;

@@ -38,7 +38,7 @@ export function writeLine(record: MemoryRecord<SpeakerRole> & { readonly ref?: s
     .replaceAll('\u2029', String.raw`\u2029`);
 }
 
-/** Reads a line. Only `text` is required; the defaults for time and role are `now` and `user`. */
+/** Reads a line. It must have `text`, and `space` unless `given` has one. Default time: `now`; default role: `user`. */
 export function readLine(line: string, given: { space?: string; now: number }): ReadLine {
   if (line.trim() === '') return { kind: 'nothing' };
   const fields = recordOrNone(parseJson(line));

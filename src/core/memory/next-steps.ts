@@ -12,12 +12,12 @@ export function announcesStep(sentence: string): boolean {
   return next !== undefined && doesWhole(next);
 }
 
-/** Matches "Good", "Great", "OK" at the beginning of a sentence. */
+/** Matches a courtesy such as "good" or "ok" at the beginning of a sentence. */
 const COURTESY =
   /^(?:ok|okay|good|great|perfect|excellent|right|alright|sure|yes|nice|interesting|hmm|got it|understood|done)\b/;
 /** Matches the characters between a courtesy and the next word, as in "Good — ". */
 const BETWEEN = /^[^\p{L}\p{N}`]{1,4}(?![^\p{L}\p{N}`])/u;
-/** Matches "And now, " or "so ". */
+/** Matches one connector, such as "so " or "now, ". */
 const CONNECTOR = /^(?:and|so|but|now|next|first|then|also|finally|let me start)\b[,:]? ?/;
 /** Most courtesies, and most connectors after them, that are skipped. */
 const LEADS_MAX = 2;

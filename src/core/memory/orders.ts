@@ -1,7 +1,7 @@
 /**
  * Recognises typed text that only steers the agent: fillers ("ok", "continue"), menu numbers ("14"), orders of a few
- * words ("commit this and push it"). Such a text is not stored, but the answer to it is. A text that names something,
- * sets a rule or gives a reason is stored.
+ * words ("commit this and push it"). Such a text is not stored, but the answer to it may be. A text that names
+ * something, sets a rule or gives a reason is stored.
  */
 
 // Filler words: English ones, and the most common of other languages in coding sessions.
@@ -51,7 +51,7 @@ const OTHER_WORDS_MAX = 1;
 /** Matches an order in the form of a question: "can we make it a bit wider?" */
 const POLITE_ORDER =
   /^(?:(?:ok|okay|yes|yeah|and|so|now|then|hmm+|please|also|great|good)[,. ]{1,2}){0,3}(?:can|could|would|will) (?:you|we|i)\b(?! (?:explain|tell|not|also tell))/i;
-/** Matches a word for something on the screen. With such a word, a polite order may have one more other word. */
+/** Matches a word for something on the screen. With it, a polite order may have one more word beyond ORDER_WORDS. */
 const POINTS_AT_SOMETHING = /\b(?:this|that|these|those|it|again|them)\b/i;
 
 /** Matches signs of a text worth storing, however short: a rule, a reason, a name, a path, an address, a number. */
@@ -81,11 +81,11 @@ export function isOrder(text: string): boolean {
   if (words.length > ORDER_WORDS_MAX) return false;
   if (MENU_ANSWER.test(text) && words.length <= MENU_WORDS_MAX) return true;
   const others = words.filter((word) => !isOrderWord(word));
-  // A question or a statement is stored if it has any other word, because the answer may not repeat its subject.
+  // Store a question or statement with any word beyond ORDER_WORDS: the answer may not repeat its subject.
   const isPolite = POLITE_ORDER.test(text);
   const isQuestion = text.includes('?') && !isPolite;
   if (isQuestion || STATEMENT.test(text)) return others.length === 0;
-  // A text of only other words is stored, because it may be an answer ("postgres").
+  // Store a text that has only such words, because it may be an answer ("postgres").
   const more = isPolite && POINTS_AT_SOMETHING.test(text) ? 1 : 0;
   return others.length < words.length && others.length <= OTHER_WORDS_MAX + more;
 }

@@ -55,14 +55,14 @@ export interface MemoryMarks {
   readonly rules?: Readonly<Record<string, RuleMark>>;
 }
 
-/** 'always': every prompt of the space recalls it. 'never': none does. */
+/** 'always': every new prompt of the space recalls it, if the block has room. 'never': none does. */
 export type Pin = 'always' | 'never';
 
 export function isPin(value: unknown): value is Pin {
   return value === 'always' || value === 'never';
 }
 
-/** A retired rule is never quoted; a pinned rule is quoted in every prompt. */
+/** A retired rule is never quoted as a rule; a pinned one is quoted at every new prompt, if the block has room. */
 export type RuleMark = 'retired' | 'pinned';
 
 export function isRuleMark(value: unknown): value is RuleMark {
@@ -92,7 +92,7 @@ export interface RecalledPassage extends Pick<
   readonly score: number;
 }
 
-/** Longest text, in UTF-16 units. A longer one is a pasted file, and indexing it would delay recall by a second. */
+/** Longest text, in UTF-16 units. Indexing a longer one would delay recall by a second. */
 export const RECORD_CHARS_MAX = 512 * 1024;
 /** Bound on conversation keys, clients and branches: they are names, not texts. */
 const NAME_CHARS_MAX = 1024;
@@ -159,7 +159,7 @@ export function readRecord(value: unknown): MemoryRecord<SpeakerRole> | undefine
     (fields.role === 'user' || fields.role === 'assistant') &&
     isTime(fields.at) &&
     typeof fields.exchange === 'number';
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Every field was looked at.
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Every required field was checked.
   return isWhole ? (fields as MemoryRecord<SpeakerRole>) : undefined;
 }
 

@@ -10,7 +10,7 @@ import { isoDay, isTime } from './times.ts';
  * > We use pnpm here, never npm.
  *
  * The id is a hash of kind, speaker and text: the same words are one entry on every machine. Entries are ordered by
- * kind, date and id, so that two machines write the same file.
+ * kind, date and id, so that two machines write the same entries in the same order.
  */
 
 export interface SharedEntry {
@@ -91,7 +91,10 @@ export function readSharedFile(file: string): SharedFile {
   return { entries: [...entries.values()], problems, isConflicted: kept.length < lines.length };
 }
 
-/** Splits lines into paragraphs. A line of origin always begins one, because git may join entries directly. */
+/**
+ * Splits lines into paragraphs, without title and introduction. A line that begins with `**`, as a line of origin does,
+ * begins one even without an empty line before it, because git may join entries directly.
+ */
 function paragraphsOf(lines: readonly string[]): [number, string[]][] {
   const paragraphs: string[][] = [];
   let current: string[] | undefined;

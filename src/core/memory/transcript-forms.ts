@@ -2,7 +2,7 @@ import { asList, asRecord, type Fields, textOrNone } from '../bytes/json-fields.
 
 /**
  * Reads a line of a stored session (transcript) in each client's format. A line becomes a step, whose message has the
- * form of Anthropic Messages; `transcripts.ts` groups the steps to exchanges. The lines of Codex are items of the
+ * form of Anthropic Messages; `transcripts.ts` groups the steps into exchanges. The lines of Codex are items of the
  * Responses API, so `transcripts.ts` reads them itself. Each format was taken from files of the real client
  * (`test/recordings/transcripts/`).
  */
@@ -167,7 +167,10 @@ function geminiStep(fields: Fields): TranscriptStep {
   return { ...place, message: messageOf(type === 'user' ? 'user' : 'assistant', texts, calls), at };
 }
 
-/** Reads a part of Continue CLI's file: first the session, then each message. The file has no times. */
+/**
+ * Reads a part of Continue CLI's file: first the session, then each message. The file states no times, so
+ * `transcript-files.ts` adds `at`, the time of the file.
+ */
 function continueStep(fields: Fields): TranscriptStep {
   const message = asRecord(fields['message']);
   const { role, content } = message;

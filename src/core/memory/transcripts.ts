@@ -17,7 +17,7 @@ import { stepOf, type TranscriptClient, type TranscriptStep } from './transcript
  * of a compaction, reasoning or tools.
  */
 
-/** A record with the time of its text, which every transcript states. */
+/** A record with the time of its text; if the transcript states none, that of the file or of an earlier line. */
 export interface TranscriptRecord extends MemoryRecord<SpeakerRole> {
   readonly client: TranscriptClient;
   readonly isTimed: true;
@@ -67,7 +67,7 @@ export class TranscriptReader {
     this.#own = own;
   }
 
-  /** Reads a line. Skips it if it is no JSON object, or if neither the user nor the assistant speaks in it. */
+  /** Reads a line: a message, or facts about the session. Skips it if it is no JSON object. */
   push(line: string): void {
     const fields = recordOrNone(parseJson(line));
     if (fields !== undefined) this.take(fields);
@@ -121,7 +121,7 @@ export class TranscriptReader {
     return true;
   }
 
-  /** Returns the records of the session, in the order of the conversation. */
+  /** Returns the records of the session in the order of the conversation, or by time if the user left a branch. */
   finish(facts: SessionFacts): TranscriptRecord[] {
     if (this.#isSubAgents) return [];
     const left = this.#abandoned.flatMap(({ entries, from }) =>
@@ -249,7 +249,7 @@ export class TranscriptReader {
   }
 
   #recordsOf(exchange: Exchange, place: Place): TranscriptRecord[] {
-    // An answer that was cut, or that still waited for a tool, is not stored.
+    // An answer that was cut or interrupted, or that still waited for a tool, is not stored.
     const last = place.entries
       .slice(exchange.start, exchange.end)
       .findLast(({ item }) => item.assistantText !== '');

@@ -46,8 +46,8 @@ export interface CacheMiss {
 /** One request that the provider answered. */
 export interface SentPrefix extends AnsweredPrefix {
   /**
-   * The numbers of items in this request and in earlier ones, ascending, at most ENDS_MAX. At each of these items an
-   * entry of the provider's cache ends.
+   * How many items this request and earlier ones had: ascending, the last ENDS_MAX numbers. After so many items an
+   * entry of the provider's cache may end.
    */
   readonly ends: readonly number[];
 }
@@ -62,7 +62,7 @@ interface AnsweredPrefix {
   readonly answeredAt: number;
   /** When the request came by the wall clock, which also runs while the machine sleeps. */
   readonly wallAt: number;
-  /** How long the provider keeps the messages, in milliseconds. */
+  /** How long the provider keeps the messages in its cache, in milliseconds. */
   readonly lifetimeMs: number;
 }
 
@@ -124,8 +124,9 @@ export class PrefixHistory {
   }
 
   /**
-   * Returns the earlier request that shares most items with this one and was answered before this one came. Undefined
-   * if nothing is common, as after a compaction.
+   * Returns the earlier request that shares most items with this one, of those whose answer had begun before this one
+   * came. If none shares an item, returns one that had only an opening, which the user may have edited; undefined if
+   * there is no such request, as after a compaction.
    */
   #nearest(sketch: PrefixSketch, at: number): SentPrefix | undefined {
     const answered = this.#sent.filter((one) => one.answeredAt <= at);
@@ -140,7 +141,7 @@ export class PrefixHistory {
   }
 }
 
-/** Counts common messages. A system message alone identifies nothing: every Chat Completions request has it. */
+/** Counts common items; 0 if all are system messages, which many conversations of Chat Completions share. */
 function commonMessages(before: PrefixSketch, after: PrefixSketch): number {
   const count = commonItems(before, after);
   const first = after.items.findIndex(({ isSystem }) => !isSystem);
@@ -184,24 +185,27 @@ export interface ResumedPrefix {
   readonly tokens: number;
   /** A lower bound of the milliseconds since that request. */
   readonly pausedMs: number;
-  /** How long the provider keeps the messages, in milliseconds. */
+  /** How long the provider keeps the messages in its cache, in milliseconds. */
   readonly lifetimeMs: number;
 }
 
 /**
- * So many tokens, or this share of them, are usually not read from the cache (as in core/shortening/meter.ts): clients
- * rewrite their last message, and cache entries end at marks.
+ * So many tokens, or this share of the tokens sent again if that is more, are usually not read from the cache (as in
+ * core/shortening/meter.ts): clients rewrite their last message, and cache entries end at marks.
  */
 const USUAL_TOKENS = 2_048;
 const USUAL_SHARE = 0.1;
-/** The same share if the tokens are estimated: two kinds of text are estimated with different errors. */
+/** The same share for estimated tokens, because the estimates of two kinds of text have different errors. */
 const ESTIMATED_SHARE = 0.2;
 /**
  * Fewest tokens of system prompt and tools that count as one part of the cache. For some models a provider
  * caches nothing shorter.
  */
 const SHELL_TOKENS_MIN = 4_096;
-/** Anthropic surely finds a cache entry in so many last items: it looks back 20 blocks, and an item has one or two. */
+/**
+ * Number of newest items in which Anthropic usually finds a cache entry: it looks back 20 blocks, and most items have
+ * one or two.
+ */
 const TAIL_ITEMS = 8;
 
 /** Returns the miss; undefined if the cache served what it could, or if that is unknown. */

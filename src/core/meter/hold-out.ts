@@ -2,8 +2,8 @@ import { hash } from 'node:crypto';
 import type { Modes } from '../http/modes.ts';
 
 /**
- * The hold-out experiment: one in ten conversations gets no memory and no shortening, so that both groups can be
- * compared. A hash of the conversation decides, so the choice is the same for all its requests.
+ * The hold-out experiment: about one in ten conversations gets no recall and no shortening, so that it can be compared
+ * with the others. A hash of the conversation's key decides, so the choice is the same for all its requests.
  */
 export type Trial = 'with' | 'without';
 

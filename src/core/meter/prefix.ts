@@ -10,8 +10,8 @@ import type { Plan } from '../plan/plan.ts';
 
 /**
  * Compares two requests of a conversation as a provider's prompt cache sees them: tools, system prompt, messages, in
- * this order. A sketch holds only digests of a request, so no second copy of a body is kept. Cache marks and the
- * form of a text do not count, as in the fingerprint.
+ * this order. A sketch holds digests instead of texts, so no second copy of a body is kept. Cache marks and the form of
+ * a message's text do not change an item's digest, as in the fingerprint.
  */
 export interface PrefixSketch {
   readonly shell: ShellSketch;
@@ -56,7 +56,7 @@ interface ItemSketch {
   /** True if the item has a cache mark. This and `hasImage` are true only for providers that cache by marks. */
   readonly isMarked: boolean;
   readonly hasImage: boolean;
-  /** A sketch of the text; only for the first TEXT_ITEMS_MAX items. */
+  /** A sketch of the text: only for the first TEXT_ITEMS_MAX items, and up to TEXT_BYTES_MAX. */
   readonly text?: TextSketch | undefined;
 }
 
@@ -91,7 +91,7 @@ const ITEMS = new WeakMap<Item, ItemSketch>();
 const MARK = /,?"cache_control":\{[^}]*\}/g;
 /** Number of first items whose text is sketched: in these, clients describe their environment and the date. */
 const TEXT_ITEMS_MAX = 4;
-/** Longest text that is sketched without its dates. A longer text is a file, and its dates explain nothing. */
+/** Longest text, in bytes or characters, that is sketched without its dates. A longer text is probably a file. */
 const TEXT_BYTES_MAX = 1 << 16;
 
 function sketchOfItem({ bytes, dialect }: RequestView, item: Item, index: number): ItemSketch {
@@ -251,7 +251,7 @@ function toolDifference(before: readonly Named[], after: readonly Named[]): Diff
   return { place: 'tools', change, index: -1, ...nameOf(named) };
 }
 
-/** Returns the server's name if all these tools belong to one server, else the name of the only tool. */
+/** Returns the server's name if all these tools belong to one server, or the name of a single tool; else nothing. */
 function nameOf(tools: readonly Named[]): Pick<Difference, 'name' | 'isServer'> {
   const servers = new Set(tools.map(({ name }) => /^mcp__(.+?)(?:__|$)/.exec(name)?.[1] ?? ''));
   const [server] = servers;
@@ -337,8 +337,8 @@ function settingDifference(before: ShellSketch, after: ShellSketch): Difference 
 }
 
 /**
- * Finds a difference in the number of images. An image that is added anywhere makes Anthropic's cache of the messages
- * invalid ("Prompt caching", what invalidates the cache, 2026-11).
+ * Finds a difference in the number of items with images. An image that is added anywhere makes Anthropic's cache of the
+ * messages invalid ("Prompt caching", what invalidates the cache, 2026-11).
  */
 function imageDifference(
   before: readonly ItemSketch[],

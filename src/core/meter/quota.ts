@@ -281,10 +281,10 @@ const PACE_SHARE = 0.01;
 const SINK = 0.02;
 const RESET_SLACK_MS = 10 * 60_000;
 const MOVERS_MAX = 8;
-/** A window that is missing in this many readings in a row is no longer shown. */
+/** A window that is missing in so many newest readings counts as gone. */
 const GONE_READINGS = 3;
 
-/** Returns one report per login, newest first. `rows`: in the order in which they were written. */
+/** Returns one report per provider and login, newest first. `rows`: in the order in which they were written. */
 export function reportQuota(rows: readonly QuotaRow[], now: number): readonly QuotaReport[] {
   const series = groupBy(rows, ({ reading, login }) => `${reading.provider} ${login}`);
   const reports = [...series.values()].flatMap((own) => {

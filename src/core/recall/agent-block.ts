@@ -16,9 +16,10 @@ import {
 } from './recall-block.ts';
 
 /**
- * Writes the recalled text (block) that svc adds to an agent's request: a few lines of earlier exchanges, each exchange
- * under its day and reference. At the start of a session it also lists the earlier sessions that likely matter, one
- * line each. An opening and a closing line (the fence) surround it. Texts are escaped by quoteOf().
+ * Writes the recalled text (block) that svc adds to an agent's request. It begins with the rules that apply. At the
+ * start of a session the earlier sessions that likely matter follow, one line each. The rest is a few lines of earlier
+ * exchanges, each exchange below its reference; only the first exchange of a day has the day too. An opening and a
+ * closing line (the fence) surround all this. Texts are escaped by quoteOf().
  */
 
 export interface AgentMemories {
@@ -73,8 +74,8 @@ const LINES_TOKENS_MAX = 150;
 const OUTGROWN = ' (files changed since)';
 
 /**
- * Writes the block. A pure function of its input. `earlier`: the blocks that the request already carries; nothing in
- * them is repeated.
+ * Writes the block. A pure function of its input. `earlier`: the blocks that the request already carries; lines that
+ * they have whole are not repeated.
  */
 export function writeAgentBlock(
   memories: AgentMemories,

@@ -43,7 +43,7 @@ export interface Quote {
 /** For each term, the value that it adds to a line's score. */
 export type TermValues = ReadonlyMap<string, number>;
 
-/** Number of characters at an answer's end in which svc looks for its conclusion. The text before reports progress. */
+/** Characters at an answer's end in which svc looks for its conclusion. The text before mostly reports progress. */
 const CONCLUSION_CHARS = 4000;
 /** If less follows an announcement of the next step, the conclusion begins before the announcement. */
 const CONCLUSION_CHARS_MIN = 200;
@@ -119,7 +119,7 @@ function linesAbout(lines: readonly Line[], own: ReadonlySet<string>): readonly 
   return lines.some(shares) ? lines.filter((line) => shares(line) || concludes(line.text)) : lines;
 }
 
-/** Says whether the quotes have no line of an answer, and no request that is useful alone. */
+/** Says whether the quotes have no line of an answer, and no request that is useful without its answer. */
 export function isUnanswered(quotes: readonly Quote[]): boolean {
   return quotes.every(({ role, text }) => role === 'user' && !holdsAlone(text));
 }
@@ -241,8 +241,8 @@ const HAS_LABEL = /^(?:`[^`]+`|[^\s:]+(?: [^\s:]+){0,2}):\s/;
 /** Matches items without a subject: "Verifies the message", "going through the list", "of the first kind". */
 const IS_PREDICATE = /^(?:[A-Z]?[a-z]+(?<!s|thi|it)s (?!are\b|is\b)|[A-Za-z]+ing\b|\p{Ll}+\s)/u;
 /**
- * Matches "Verifies a message", whose subject is in the heading of the list. Other items are clear if they have a path
- * or a number; such an item is not.
+ * Matches "Verifies a message", whose subject is in the heading of the list. Other items are quoted without a heading
+ * if they have a value, a cause or a decision; such an item is not.
  */
 const LACKS_SUBJECT = /^[A-Z]?[a-z]+(?<!s|thi|it|alway)s (?:(?:a|all|an|back|each|if|it|the)\b|`)/;
 const BEGINS_INSIDE =
@@ -279,7 +279,7 @@ function conclusionOf(answer: string): string {
   return kept.toReversed().join('\n\n');
 }
 
-/** Returns at most `chars` characters from the end of a text, from the beginning of a line on. */
+/** Returns at most `chars` characters from the end of a text, from the beginning of a line or else of a word on. */
 function endOf(text: string, chars: number): string {
   if (text.length <= chars) return text;
   const end = text.slice(-chars);
@@ -429,8 +429,8 @@ function sumOf(terms: readonly string[], values: TermValues): number {
 }
 
 /**
- * Returns the most informative statement of the request; undefined if it only steers, is already quoted, or is too
- * long. An order is not quoted, because it was carried out, nor a question, because its answer is quoted.
+ * Returns the statement of the request that fits the question best; undefined if none fits, or if each is already
+ * quoted or too long. An order is not quoted, because it was carried out, nor a question, because its answer is quoted.
  */
 function requestSentence(
   asked: string,

@@ -166,7 +166,7 @@ function speaksOf(line: string, held: ReadonlySet<string>, { kind, text, terms }
   return false;
 }
 
-/** Says whether a character before or after a name belongs to it, so that the name is a longer one. */
+/** Says whether a character beside the text of a cue belongs to the same word, so that the line has a longer name. */
 function isWordPart(character: string | undefined): boolean {
   return character !== undefined && /[\w-]/.test(character);
 }
@@ -187,8 +187,8 @@ const EXCHANGES_MAX = 2;
 const QUOTE_TOKENS_MAX = 60;
 
 /**
- * Returns the exchanges with the best lines about the files, names and errors (`cues`), best first. Empty if no line
- * scores high enough.
+ * Returns at most EXCHANGES_MAX exchanges, each with its best line about the files, names and errors (`cues`), best
+ * first. Empty if no line scores high enough.
  */
 export function tellAbout<Texts extends Spoken & { readonly at: number }>(
   exchanges: readonly Texts[],

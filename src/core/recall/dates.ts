@@ -144,7 +144,7 @@ function dayOf([year, month, day]: NamedDay, now: number): Span | undefined {
   return at && spanOf(at.getTime(), 1);
 }
 
-/** Returns the days that "two weeks ago" may mean. It is rarely exact: half a week or month is added on each side. */
+/** Returns the days that "two weeks ago" may mean, with half a week or month on each side. "Two days ago" is exact. */
 function aroundAgo(count: number, unit: string | undefined, today: number): Span {
   if (unit === 'day') return spanOf(today - count * DAY_MS, 1);
   const days = unit === 'week' ? 7 : 30;
@@ -163,8 +163,7 @@ function relativeSpan(which: string | undefined, what = '', today = 0): Span {
   return isLast ? previousOf(what, current) : current;
 }
 
-// Weeks begin on Monday. For users whose week begins on Sunday the result is wrong by one day, which the tolerance in
-// wasIn() covers.
+// Weeks begin on Monday. For users whose week begins on Sunday, each result begins and ends a day late.
 function currentOf(what: string, today: number): Span {
   const date = new Date(today);
   const passed = what === 'week' ? (date.getUTCDay() + 6) % 7 : date.getUTCDate() - 1;

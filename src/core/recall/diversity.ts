@@ -3,7 +3,8 @@ import { RANKING } from './ranking-weights.ts';
 
 /**
  * Orders passages, best first. A passage ranks lower if it repeats an earlier one or comes from the same record. Of
- * two statements on the same subject the later one comes first, unless only the earlier one is the user's.
+ * two statements on the same subject with nearly the same score, the later one comes first, unless only the earlier one
+ * is the user's.
  */
 export function diversify<Kind extends Candidate>(
   scored: readonly Ranked<Kind>[],

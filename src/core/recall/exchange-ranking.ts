@@ -221,7 +221,7 @@ interface Scores {
   readonly own: number;
   /** Score by the words of the prompt and of the text around it, in the whole exchange. */
   readonly wide: number;
-  /** Score by the prompt's words in the conclusion alone. */
+  /** Score by the prompt's words in the conclusion, without the rest of the exchange. */
   readonly concluded: number;
   /** Score for words that are adjacent both in the prompt and in the exchange. */
   readonly phrases: number;

@@ -18,8 +18,10 @@ import { MARK_TOKENS } from './own-blocks.ts';
 
 /**
  * Decides which recalled texts (blocks) a request carries, and where. A block that was sent once is sent again, byte
- * for byte, in every later request with the same message, so that the provider's prompt cache finds the same prefix.
- * Measured: this costs 1 to 5 % more for input; a block that moves or vanishes costs 14 to 600 % more.
+ * for byte, in later requests with the same message, so that the provider's prompt cache finds the same prefix. It is
+ * not sent again if a record that it quotes was forgotten, the key may not read its space, its message was left out, a
+ * memory service's block is too old, or bound thinking was made without it.
+ * As measured, blocks that are sent again make the input 1 to 5 % dearer, and blocks that move or vanish 14 to 600 %.
  */
 
 /** The conversation, its tenant and scope (see RefusalPlace), and the space of its memories. */
@@ -245,9 +247,9 @@ export function unansweredItem(view: RequestView): Item | undefined {
 const ALIKE_REUSE_MS = 3_600_000;
 
 /**
- * How long a block from a memory service is sent again, except in front of bound thinking (see Bond). The service does
- * not report purges, so this bounds how long a purged text is still sent. No provider caches a prompt for more than a
- * day, so only a conversation that continues for a week without a pause loses its cached prefix.
+ * How long a block from a memory service is sent again, except in front of bound thinking (see Bond). svc learns of a
+ * purge only when it asks the service, so this bounds how long a purged text is still sent. No provider caches a prompt
+ * for more than a day, so only a conversation that continues for a week without a pause loses its cached prefix.
  */
 export const SERVICE_BLOCK_MS = 7 * 24 * 3_600_000;
 

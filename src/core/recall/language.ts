@@ -8,7 +8,7 @@ import { STOP_WORDS, termsOf } from './terms.ts';
 export interface Wording {
   /** Terms that form the question and do not name its subject. */
   readonly asking: ReadonlySet<string>;
-  /** Terms written as a proper name. Only in English does a capital letter show one. */
+  /** Terms written as a proper name. Empty unless the text is English: German, for example, capitalises all nouns. */
   readonly names: ReadonlySet<string>;
 }
 

@@ -3,8 +3,8 @@ import type { Span } from '../bytes/json-scan.ts';
 
 /**
  * Marks the recalled texts (blocks) that svc adds to requests, and removes marked blocks from texts. The mark is
- * computed from a local secret and the block. So the same block always has the same bytes, and a text of the user with
- * `<svc-memory` in it is not removed.
+ * computed from a local secret and the block. So with one secret the same block has the same bytes, and a text of the
+ * user with `<svc-memory` in it is not removed.
  */
 
 const FENCE = '<svc-memory';

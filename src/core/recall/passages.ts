@@ -44,8 +44,8 @@ export function cutPassages(text: string): Passage[] {
 }
 
 /**
- * Estimates tokens quickly, on the high side: one per 3.6 ASCII characters (English prose has 4 to 4.5, code about
- * 3.5), one per other character.
+ * Estimates tokens quickly, mostly on the high side: one per 3.6 ASCII characters (English prose has 4 to 4.5, code
+ * about 3.5), one per other character.
  */
 export function passageTokens(
   text: string,

@@ -1,6 +1,6 @@
 /**
- * Recognises a prompt that refers to the past itself: "we had this before", "as last time". Such a prompt certainly
- * needs memory. "Again" alone does not count, because it mostly refers to the last minute.
+ * Recognises a prompt that itself refers to the past: "we had this before", "as last time". Such a prompt very likely
+ * needs memory. The word "again" does not count, because it mostly refers to the last minute.
  */
 
 const SUBJECT = `(?:we|i|you)(?:['’]ve| have| had|['’]d)? (?:already |also |just |once |once again |definitely )?`;

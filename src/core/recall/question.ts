@@ -3,8 +3,8 @@ import { asksWithoutSign, isGrammar, readWording } from './language.ts';
 import { readTerms, termsOf } from './terms.ts';
 
 /**
- * A question to the memory: the terms of the user's words. For questions that say nothing alone ("ok, do it"), it also
- * has terms of the assistant's last words.
+ * A question to the memory: the terms of the user's words. It also has terms of the assistant's last words, for a
+ * prompt that names no subject ("ok, do it").
  */
 export interface Question {
   /** The distinct search terms of the prompt, in the order in which they first occur. */

@@ -13,7 +13,7 @@ export interface Candidate {
   readonly parts: readonly Part[];
   /** The terms of the text directly before the candidate in its conversation; empty if there is none. */
   readonly previous: readonly string[];
-  /** The terms of the text directly after it. */
+  /** The terms of the text directly after the candidate. */
   readonly next: readonly string[];
   /** The terms of the texts before `previous` and after `next`. */
   readonly earlier: readonly string[];

@@ -46,7 +46,7 @@ export function strengthNeeded(isQuestion: boolean): number {
   return isQuestion ? STRENGTH_MIN : STRENGTH_OF_ORDER_MIN;
 }
 
-/** Returns the results that answer the question, in order. Empty if none of the first JUDGED_FIRST answers it alone. */
+/** Returns the results that fit the question, in order. Empty if none of the first JUDGED_FIRST answers it. */
 export function keepRelevant<Kind extends { readonly evidence: Evidence }>(
   ranked: readonly Kind[],
   { isQuestion }: { readonly isQuestion: boolean },

@@ -67,7 +67,7 @@ export function rulesFor<Kind extends Said>(
 /** Tokens that a rule's line has besides the rule: those of the dash, the speaker and the line end. */
 const LINE_TOKENS = 5;
 
-// Constructs of code, as rules and prompts name them. Longer names come first.
+// Constructs of code, as rules and prompts name them. Names of two words, such as "class attribute", come first.
 const CONSTRUCTS: readonly (readonly [string, RegExp])[] = [
   [
     'argument',
@@ -98,8 +98,8 @@ const ASPECTS: readonly (readonly [string, RegExp])[] = [
 ];
 
 /**
- * Families of tools of which a project uses one. A rule that names another tool of the family replaces the earlier
- * rule.
+ * Families of tools of which a project mostly uses one. A rule that names another tool of the family for the same thing
+ * replaces the earlier rule.
  */
 const FAMILIES = [
   ['npm', 'pnpm', 'yarn', 'bun'],
@@ -145,7 +145,7 @@ interface Facets {
   /** Pairs of a construct and the part of its name that a rule is about, such as "method end". */
   readonly naming: ReadonlySet<string>;
   readonly terms: ReadonlySet<string>;
-  /** The tools and constructs that the rule says not to use. */
+  /** The terms of what the rule says not to use. */
   readonly refused: ReadonlySet<string>;
   readonly isNegative: boolean;
   readonly scope: Scope;

@@ -7,14 +7,14 @@
  * own product ("the API must return 404") is a task, never a rule.
  */
 
-/** The index term of passages in which a user states or withdraws a rule. No text contains it. */
+/** The index term of passages in which a user states or withdraws a rule. termsOf() returns it for no text. */
 export const RULE_TERM = 'rule__said';
 
-/** Longest sentence that can be a rule, in characters; longer ones report events. */
+/** Longest sentence that can be a rule, in characters; longer ones mostly report events. */
 const SENTENCE_CHARS_MAX = 280;
-/** Longest message that is searched, in characters: a longer one holds a pasted document, which gives no orders. */
+/** Longest message that is searched, in characters: a longer one mostly holds a pasted document. */
 const MESSAGE_CHARS_MAX = 16_000;
-/** Most rules of a message: a message with more quotes a style guide, which the client reads from its file. */
+/** Most rules of a message: one with more mostly quotes a style guide, which the client reads from its file. */
 const RULES_PER_MESSAGE_MAX = 16;
 /** Number of sentences, from an announcement on ("now to our coding practices"), that need fewer signs of a rule. */
 const ANNOUNCED_SENTENCES = 8;

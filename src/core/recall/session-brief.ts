@@ -28,7 +28,7 @@ export const SESSIONS_MAX = 4;
 const CANDIDATES_MAX = 12;
 /** Tokens of the list for each session in it. With fewer, hardly any line has room for a conclusion. */
 const SESSION_TOKENS = 16;
-/** Tokens that are kept for each session until it has a title. Two names of it fit. */
+/** Tokens that are kept for each session until it has a title: enough for two of the session's names. */
 const NAMES_TOKENS = 11;
 /** Most tokens of a title. */
 const TITLE_TOKENS_MAX = 36;
@@ -56,7 +56,7 @@ const FIT_ELSEWHERE_MIN = 0.6;
 
 /**
  * Orders the sessions by branch, shared rare words, fit of the best exchange, and age. Leaves out sessions of other
- * branches that fit badly. If no session fits at all, as after "hello", it leaves out none.
+ * branches that fit badly, unless no session fits at all, as after "hello". Returns at most CANDIDATES_MAX sessions.
  */
 export function likeliestSessions<Kind extends EarlierSession>(
   sessions: readonly Kind[],

@@ -1,6 +1,6 @@
 /**
- * Finds outdated exchanges. If a file changed between two exchanges about it, the older exchange is outdated. If the
- * file did not change, both exchanges describe the same content, so neither is outdated.
+ * Finds superseded exchanges: newer ones are about the same files, and a file has changed in between. If no file
+ * changed, all these exchanges describe the same content, so none is superseded.
  */
 
 export interface Statement {

@@ -13,7 +13,7 @@ import { NO_REST, QUOTED_REST, type SecretRule } from './secret-rule.ts';
 const ARGUMENTS = '[^\\n|;&[\\]]{0,200}?';
 const VALUE = '[^\\s"\'`\\\\<>[\\]]';
 
-/** Matches a verb that shows that a text only mentions an option: "zip -P asks for the password". */
+/** Matches a word that shows that a text only mentions an option: "zip -P asks for the password". */
 const VERB =
   '(?:asks?|prompts?|reads?|sets?|takes?|means|needs|wants|uses?|expects?|option|flag|instead|will|would|can)\\b';
 
@@ -72,7 +72,7 @@ const OPTIONS: readonly (readonly [
   [['put-parameter'], 'put-parameter(?=[^\\n]{0,300}SecureString)', '--value[= ]'],
 ];
 
-/** Patterns of what precedes a password that follows at a fixed place, without an option. */
+/** Patterns of what precedes a password at a fixed place: in a command, a line of settings, or a line of a protocol. */
 const PLACES: readonly (readonly [keywords: readonly string[], before: string])[] = [
   [['requirepass', 'masterauth'], '\\b(?:requirepass|masterauth) '],
   [['mysqladmin'], `\\bmysqladmin ${ARGUMENTS} password `],

@@ -76,12 +76,12 @@ const NAME_ATTRIBUTE =
 /** Element names of settings. Other elements may hold texts of an interface: `<string name="password">Kennwort`. */
 const SETTING_ELEMENT =
   '(?:\\w{1,12}:)?(?:property|prop|entry|setting|param(?:eter)?|option|env|var(?:iable)?|attribute|constructor-arg|arg)';
-/** Matches the name of any element except a form's field, because text of the page follows a field. */
+/** Matches any element's name except those of forms, links and `meta`, because text of the page follows these. */
 const NO_FIELD =
   '(?!(?:input|button|label|select|textarea|option|a|form|meta|field)\\b)[\\w:.-]{1,40}';
 /** Matches `setApiKey("…")` after the name. */
 const SETTER = '(?<=(?:set|with)_?(?:\\w{0,16}_)?[\\w]{0,40})\\([ \\t]{0,4}(?=["\'`])';
-/** Matches everything that may join a name and its value in code and data. */
+/** Matches what joins a name and its value in code and data. XML has TEXT, NEXT_ELEMENT and NAMED_TEXT. */
 const GIVEN = `(?:${ASSIGN}|${PROPERTY}|${ARGUMENT}|${NAMED_VALUE}|${NESTED_VALUE}|${DEFAULT_VALUE}|${SETTER})`;
 
 /** Matches where no `(` precedes on the line: in a call, `password=` may be followed by a variable. */
@@ -432,7 +432,7 @@ function named(
 interface Edges {
   /** Fewest characters of a value. */
   readonly charsMin?: number;
-  /** A further character with which no value begins. */
+  /** A further character that the first `charsMin` characters of a value do not have. */
   readonly except?: string;
 }
 
@@ -441,7 +441,7 @@ function bare(context: string, { charsMin = 6, except = '' }: Edges = {}) {
   return { pattern: after(context, `"'\`(),;&|${except}`, charsMin), rest: BARE_REST };
 }
 
-/** Matches a value after `context` that only a quotation mark or white space ends. */
+/** Matches a value after `context`. A quotation mark, a blank, a backslash or a bracket that is not round ends it. */
 function quoted(context: string, { charsMin = 6, except = '' }: Edges = {}) {
   return { pattern: after(context, `"'\`${except}`, charsMin), rest: QUOTED_REST };
 }

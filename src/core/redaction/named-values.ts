@@ -185,7 +185,7 @@ const SCHEME = /^[A-Za-z]\w{1,15} (?=\S+$)/;
 
 const TEMPLATE = /[$#%]\{|\{\{|<%|<\/|%\(|^[$%]/;
 
-/** Says whether a name is that of an issued key (see ASSIGNED_KEY), or of an environment variable for a token. */
+/** Says whether a name is that of an issued key (see ASSIGNED_KEY), or of a variable such as `DEPLOY_TOKEN`. */
 function isAssignedKey(whole: string): boolean {
   return (
     (ASSIGNED_KEY.test(whole) && !/^accesskey$/i.test(whole)) ||
@@ -294,7 +294,7 @@ function isMember(before: string): boolean {
   );
 }
 
-/** Says whether the value is a path, a variable, a call, or a member of an object. */
+/** Says whether the value is a path, an address, a flag, a variable, a call, a member, or a form's validation rule. */
 function isReference(secret: string): boolean {
   return (
     /^[$%@~&*/.|?+-]|^![A-Z]\w+$/.test(secret) ||

@@ -1,8 +1,8 @@
 /**
  * Masks the secrets with which svc itself is configured: provider keys, the service key, the local token. They are
- * masked by value, whatever they look like, and also in base64, as a login is sent.
+ * masked by value, whatever they look like unless they are very short, and also in base64, as a login is sent.
  * The whole process shares one set of secrets. With another set the same text would be masked in another way and have
- * another digest. The set only grows: a replaced key is still a secret.
+ * another digest. The set only grows, up to SECRETS_MAX: a replaced key is still a secret.
  */
 
 import type { Stretch } from './secret-rule.ts';
@@ -19,7 +19,7 @@ const BASE64_CHARS_MIN = 8;
 const known = new Set<string>();
 let needles: readonly string[] = [];
 
-/** Adds values that are masked in every text from now on. */
+/** Adds values that are masked in every text from now on. Values that are too short are not added. */
 export function rememberOwnSecrets(secrets: readonly string[]): void {
   const fresh = secrets.filter((secret) => isMaskable(secret) && !known.has(secret));
   if (fresh.length === 0) return;
@@ -54,7 +54,10 @@ function isMaskable(secret: string): boolean {
   return secret.length >= MIXED_CHARS_MIN && !/^[A-Za-z]+$/.test(secret);
 }
 
-/** Returns a secret and its forms in the base64 of a longer text: three, because base64 encodes three bytes at once. */
+/**
+ * Returns a secret and its forms in the base64 of a longer text: one for each place in a group of three bytes at which
+ * the secret may begin. Each form has two spellings, in base64 and in base64url.
+ */
 function formsOf(secret: string): readonly string[] {
   const unescaped = decodeEscapes(secret).view;
   const inBase64 = [0, 1, 2].map((offset) => insideBase64(secret, offset));

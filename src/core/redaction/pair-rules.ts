@@ -1,6 +1,7 @@
 /**
- * Finds passwords without a name beside them: the second of two arguments, of two words joined by a colon or slash, or
- * of two columns. A word for a login, the program, or the form of the line shows that the second one is a password.
+ * Finds passwords without their name in front of them: mostly the second of two words that a colon, a slash or a blank
+ * joins. A word for a login, the program, or the form of the line shows that the second one is a password. Also finds
+ * values in front of their name, the literals that functions of passwords take, and keys of networks and products.
  */
 
 import {
@@ -223,7 +224,7 @@ function pair(
   return { kind: 'password', rest: NO_REST, source, ...rule };
 }
 
-/** Says whether the second word of a pair can be a secret. Parts of paths, numbers and ordinary words cannot. */
+/** Says whether the second word of a pair can be a secret. Parts of paths, numbers and words of NOT_A_SECRET cannot. */
 function isPairSecret({ secret, next }: Candidate): boolean {
   const bare = secret.replace(/[.,;:!?*]+$/, '');
   if (!isArgument(bare) || isTechnical(bare) || /^[/~.]|\/|^\d+$/.test(bare) || next === '(')

@@ -2,7 +2,7 @@
  * Removes secrets and private passages from a text before it is stored, indexed or sent to a memory. A text on its way
  * to the provider is never changed.
  * The time of each rule is linear in the length of the text. Masking a masked text changes nothing, for two reasons:
- * - no rule can match a mask or across one, because no rule's characters include brackets;
+ * - rules take no square bracket into a secret, so no secret includes a mask or reaches across one;
  * - a secret is removed to the end of its run of letters and digits, so that no second secret can begin after the
  * mask.
  */
@@ -16,9 +16,9 @@ import type { SecretRule, Stretch } from './secret-rule.ts';
 import { SECRET_RULES } from './secret-rules.ts';
 
 /**
- * Longest text that is searched, in characters; a longer one becomes a single mask. A message of a megabyte is a file
- * and no memory. Searching such a text would block every open stream for tens of milliseconds. Searching it in parts
- * could cut a secret in two.
+ * Longest text that is searched, in characters; a longer one becomes a single mask. A message of a megabyte is mostly a
+ * file and no memory. Searching such a text would block every open stream for tens of milliseconds. Searching it in
+ * parts could cut a secret in two.
  */
 export const MASKED_CHARS_MAX = 1 << 20;
 
@@ -41,7 +41,7 @@ const OVERSIZED: MaskedText = { text: '[masked: oversized-text]', masked: 1 };
 export const MASKED_NAMES_MAX = 5_000;
 const HEADS_MAX = 20_000;
 
-/** Says whether a text holds a secret; also true for a text that is too long to search. */
+/** Says whether a text holds a secret; also true for a text that cannot be searched, or only in part. */
 export function holdsSecret(text: string): boolean {
   try {
     return maskSecrets(text).masked > 0;
@@ -50,7 +50,7 @@ export function holdsSecret(text: string): boolean {
   }
 }
 
-/** Returns the text with `[masked: kind]` in place of every secret. */
+/** Returns the text with `[masked: kind]` in place of every secret that it finds; OVERSIZED for a text over a bound. */
 export function maskSecrets(text: string): MaskedText {
   if (text.length > MASKED_CHARS_MAX) return OVERSIZED;
   const { view, toText } = decodeEscapes(text);
@@ -97,11 +97,11 @@ interface Mask extends Stretch {
 /** The secrets found so far, and the text that is still to be searched. */
 class Search {
   /**
-   * The text to search, with the same length as the original. Brackets replace the found secrets, and no rule matches
-   * across brackets.
+   * The text to search, with the same length as the decoded original. Closing brackets replace the found secrets, and
+   * rules take no bracket into a secret.
    */
   rest: string;
-  /** The number of matches that were examined; see HEADS_MAX. */
+  /** The number of matches that were examined, except those of rules with `findAll`; see HEADS_MAX. */
   heads = 0;
   readonly masks: Mask[] = [];
 
@@ -141,7 +141,7 @@ function render(
   return { text: kept + text.slice(from), masked: masks.length };
 }
 
-/** Length of the shortest key in a vendor's format. */
+/** Fewest characters of a run in which keys of vendors are searched for. */
 const LONG_RUN_CHARS = 14;
 
 /** For each ASCII code: 1 if the character can be part of a key. */
@@ -224,8 +224,8 @@ function finderAt(
 }
 
 /**
- * Finds values that their names show. Each name is read once, by the first rule that accepts it. Undefined if there
- * are more names than MASKED_NAMES_MAX.
+ * Finds values that their names show. The first rule that accepts a name reads its value; if none does,
+ * readNamedValue() reads it. Undefined if there are more names than MASKED_NAMES_MAX.
  */
 function findNamed(text: string): readonly Stretch[] | undefined {
   const first = findName(text, 0);

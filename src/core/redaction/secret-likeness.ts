@@ -3,12 +3,12 @@ import type { Candidate } from './secret-rule.ts';
 
 /**
  * Decides whether a value can be a secret, for rules that know only its name or its place and no format.
- * A value is judged by its first 64 characters (see Candidate): more characters never make a secret less likely.
+ * Most rules judge a value by its first 64 characters (see Candidate): more would hardly change the result.
  */
 
 /**
  * Least length of a random value, and its least numbers of different characters and of steps (see countNeighbours).
- * Random base36 of 14 characters has 11 different ones and 6 steps on average; names have fewer.
+ * Random base36 of 14 characters has 11 different ones and 6 steps on average; names mostly have fewer.
  */
 const RANDOM_CHARS_MIN = 14;
 const RANDOM_DISTINCT_MIN = 8;
@@ -52,7 +52,7 @@ export function hasMixedCharacters(value: string): boolean {
   return /[A-Za-z]/.test(value) && /[0-9!@#$%^&*?~+]/.test(value) && distinctIn(value) >= 4;
 }
 
-/** Says whether a machine made the value: it is long, and has many different characters in no order. */
+/** Says whether a machine probably made the value: it is long, and has many different characters in no order. */
 export function looksRandom(value: string): boolean {
   if (value.length < RANDOM_CHARS_MIN || distinctIn(value) < RANDOM_DISTINCT_MIN) return false;
   const { steps, capitalPairs } = countNeighbours(value);
@@ -242,7 +242,7 @@ const SCRAMBLED_VOWEL_SHARE_MAX = 0.29;
 
 const CAMEL_CASE = /^(?:[A-Z]?[a-z]{1,2}){0,2}(?:[A-Z]{1,4}[a-z]{2,}){2,}$/;
 
-/** Like looksRandom(), but also true for random letters without digits. */
+/** Like looksRandom(), but also true for letters with few vowels or with five consonants in a row. */
 export function looksMade(value: string): boolean {
   if (looksRandom(value)) return true;
   if (value.length < SCRAMBLED_CHARS_MIN || !/^[A-Za-z]+$/.test(value) || isMadeUp(value))

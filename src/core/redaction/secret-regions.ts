@@ -1,4 +1,4 @@
-/** Finds several secrets that follow one pattern: in a line of cookies, a Kubernetes secret, a table. */
+/** Finds several secrets that follow one pattern: in a line of cookies, a Kubernetes secret, a table, an SQL INSERT. */
 
 import {
   hasMixedCharacters,

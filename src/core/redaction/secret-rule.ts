@@ -10,7 +10,8 @@ export interface SecretRule {
   readonly pattern: RegExp;
   /**
    * The rule runs only if the text contains one of these. With `isRun` they are searched for in the text as it is.
-   * Otherwise they are in lower case, and are searched for in the lower-cased text.
+   * Otherwise they are in lower case, and are searched for in the lower-cased text. Rules of `name-rules.ts` have none:
+   * they run at each name.
    */
   readonly keywords: readonly string[];
   /** True if the pattern is sticky and is tried only where a keyword of three or more characters begins. */

@@ -217,8 +217,8 @@ const KEY_WORDS = 'sk pat oat sat tkn token secret apikey api live prod'.split('
 const FIRST_WORDS = 'secret signkey apikey authkey seckey privkey sktsec'.split(' ');
 
 /**
- * Keys of vendors that no rule names: a vendor's name, a word for a key and at least 20 random characters. Identifiers
- * have the same form without such a word: `msg_…`, `toolu_…`, `user_…`.
+ * Keys of vendors that no rule names: a word for a key, a vendor's name before it or none, and at least 20 characters
+ * with a random end. Identifiers have the same form without such a word: `msg_…`, `toolu_…`, `user_…`.
  */
 const WORDED_FORMATS: readonly SecretRule[] = [
   format(
@@ -241,7 +241,7 @@ const WORDED_FORMATS: readonly SecretRule[] = [
   ),
 ];
 
-/** Says whether the last part of a key with 12 or more characters is random, and the key is no made-up example. */
+/** Says whether a key's last part of at least 12 characters is random, and the key is no made-up example. */
 function isRandomTail(secret: string, joint: string): boolean {
   const tail = secret.split(joint).findLast((part) => part.length >= 12) ?? '';
   return looksRandom(tail) && !isMadeUp(secret);

@@ -159,7 +159,7 @@ const HEADERS: readonly SecretRule[] = [
     pattern:
       /(?<keep>(?:sess(?:ion)?(?:[_-]?id|[_-]?token)?|connect\.sid|auth-token)=)[\w%+/.:=-]{16}/gi,
     rest: /[\w%+/.:=-]*/y,
-    // Agents and servers log session ids that are UUIDs; these grant no access.
+    // Agents and servers log session ids that are UUIDs, which mostly grant no access.
     accepts: ({ secret }) => looksRandom(secret) && !isPlaceholder(secret) && !UUID.test(secret),
     source: 'Session cookies as frameworks call them, without their header',
   },
@@ -227,5 +227,5 @@ function isHeaderValue({ secret, next }: Candidate): boolean {
   return hasMixedCharacters(secret) && !isTechnical(secret);
 }
 
-/** Least length of a value that cannot be a word of a sentence. */
+/** Least length of a value that is too long for a word of a sentence. */
 const LONG_VALUE_CHARS = 20;

@@ -49,10 +49,11 @@ export function decide(facts: BatchFacts): Decision {
   return facts.isBound ? 'protected' : 'leaves';
 }
 
-/** Says whether the rent so far has reached the cost of leaving the texts out. A cold cache makes that free. */
+/** Says whether the rent so far has reached the cost of leaving the texts out. With a cold cache that costs nothing. */
 function pays({ isCacheCold, gain, messages, carried, prices }: BatchFacts): boolean {
   if (isCacheCold) return true;
-  // If the price of a cache read is unknown, it may be a hundredth of the full price, and then a batch never pays.
+  // An unknown price of a cache read may be as low as a hundredth of the full price. A batch would then hardly ever
+  // pay, so none is made.
   if (!prices.isKnown) return false;
   const rent = prices.read * carried;
   const cost = (prices.write - prices.read) * Math.max(0, messages - gain);
@@ -95,7 +96,7 @@ export function decideReading(facts: SightFacts): Outcome | 'reads' {
   if (isReal && facts.isRefused) return 'provider_refused';
   // Without the ledger svc does not know which texts it left out before. Leaving out others would change the prefix.
   if (!hasBatches && !facts.isLedgerRead) return 'unanswered';
-  // At the first request of a conversation the memory has none of its texts, so svc need not read a long history.
+  // At a conversation's first request the memory most likely has none of its texts, so do not read a long history.
   if (isReal && !facts.isKnown) return facts.isShort ? 'nothing_old' : 'not_stored';
   return 'reads';
 }

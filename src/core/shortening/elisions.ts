@@ -20,7 +20,7 @@ import type { Item, RequestView } from '../conversation/view.ts';
 
 // A batch is recorded at the two newest items at which a request can end, in case the client rewrites its last message.
 const ANCHORS = 2;
-// Characters of an exchange's mark, by which a batch names the exchange: 72 bits, so no two exchanges share a mark.
+// Characters of an exchange's mark, by which a batch names the exchange. With 72 bits two exchanges hardly share one.
 const DIGEST_CHARS = 12;
 
 /** A request, its owner, and whether texts are left out or only measured. */

@@ -21,7 +21,8 @@ import { type Edit, insertAt } from '../plan/item-edits.ts';
  * Decides whether the provider should cache tools and system prompt for an hour, and writes that into the client's own
  * cache marks. This needs the setting `cacheTtl: "auto"`.
  * Writing such an entry costs 2 times the price of an input token instead of 1.25 times. After a pause that an ordinary
- * entry does not survive, reading it costs 0.1 times. So one such pause pays for the write.
+ * entry does not survive, the long-lived one is read for 0.1 times instead of written again for 1.25 times. So one
+ * such pause pays for the write.
  */
 
 const HOUR_MS = 3_600_000;

@@ -173,8 +173,8 @@ export interface Omitting {
 }
 
 /**
- * Makes the edits that leave exchanges out. They also add a note to the next user message that stays: it says how many
- * exchanges are missing. A note depends on nothing behind it, so a later request repeats the same bytes.
+ * Makes the edits that leave exchanges out; none if a note has no place. The note goes to the next user message that
+ * stays, and says how many exchanges are missing. It depends on nothing behind it, so later requests repeat its bytes.
  */
 export function omit(view: RequestView, omissions: readonly Omission[]): Omitting {
   if (omissions.length === 0) return NOTHING;

@@ -28,7 +28,7 @@ import { type Gist, gistOf, isStub } from './stubs.ts';
 import { estimateTokens } from '../bytes/tokens.ts';
 import type { Item, RequestView } from '../conversation/view.ts';
 
-/** The facts about an output that its item alone decides. */
+/** The facts about an output that depend only on its item. */
 interface ItemOutput {
   readonly callId: string;
   /** The bytes that a stub replaces: those of `text` only, inside the quotes of a JSON string. */
@@ -173,7 +173,7 @@ export function isStorable(text: string): boolean {
   return !/<private>/i.test(text) && isWellFormed(text);
 }
 
-/** Returns the span of the string that is the whole content, alone or as a list's only part. */
+/** Returns the span of the content if it is a string, or of the text of a list's only part; else undefined. */
 function onlyText(bytes: Buffer, content: Span): Span | undefined {
   if (opensString(bytes, content.start)) return content;
   if (!opensList(bytes, content.start)) return undefined;
@@ -193,7 +193,7 @@ function countMembers(bytes: Buffer, open: number): number {
   return count;
 }
 
-// Characters of `mark`: 72 bits, so no two different outputs of a conversation have the same.
+// Characters of `mark`. With 72 bits two different outputs of a conversation hardly have the same mark.
 const MARK_CHARS = 12;
 
 /** Returns the outputs of a request that are one text each, in order. */

@@ -9,7 +9,7 @@ import { asList, asRecord, asText, type Fields } from '../bytes/json-fields.ts';
 interface PriceQuestion {
   readonly dialect: Dialect;
   readonly facts: ModelFacts | undefined;
-  /** How long the request is cached, in milliseconds. Anthropic charges twice the input price for an hour. */
+  /** How long the request is cached, in milliseconds. For an hour Anthropic charges twice the input price per write. */
   readonly cacheMs?: number;
 }
 

@@ -36,8 +36,9 @@ export interface Clearable {
 }
 
 /**
- * Returns the outputs that the provider may clear. Undefined if none is old, or if an old one must stay: the provider
- * would clear it too. `outputs`: the result of seenOutputsOf().
+ * Returns the outputs that the provider may clear. Undefined if none is old, if the provider ran a tool itself, or if
+ * an old output must stay although its tool is not in `keptTools`: the provider would clear it too. `outputs`: the
+ * result of seenOutputsOf().
  */
 export function clearableOutputs(
   view: RequestView,

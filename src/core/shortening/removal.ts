@@ -207,8 +207,8 @@ function outcomeOf(
 }
 
 /**
- * Returns why no exchange may be left out of a request with this recall; undefined if they may. It takes a block at the
- * newest prompt that quotes memories.
+ * Returns why no exchange may be left out of a request with this recall; undefined if exchanges may. They may only if
+ * the newest prompt has a block that quotes memories.
  */
 export function recallObstacle(
   view: RequestView,

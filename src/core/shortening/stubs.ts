@@ -4,19 +4,19 @@ import { estimateTextTokens } from '../bytes/tokens.ts';
 import { EXCERPT_TOKENS_MAX, referenceOf } from '../memory/reference.ts';
 
 /**
- * Writes the stub that replaces a left-out tool output. It depends on the output alone. So the same output always gives
- * the same bytes, and the provider's prompt cache keeps its prefix.
+ * Writes the stub that replaces a left-out tool output. It depends only on the output and the name of its tool. So
+ * later requests have the same bytes, and the provider's prompt cache keeps its prefix.
  */
 
-// Characters of an output's first line in its stub: enough to recognise a file or a command. A stub of a real session
-// then has 37 tokens.
+// Characters of an output's first line in its stub: enough to recognise a file or a command. With so many, stubs of
+// real sessions have some 37 tokens.
 const FIRST_LINE_CHARS = 40;
 // Characters of an output in which the first line that is not blank is searched for.
 const START_CHARS = 1_024;
 // Matches the header that Codex writes above an output. No stub quotes it, because it does not describe the output.
 const HEADER =
   /^(?:(?:Chunk ID|Exit code|Wall time|Original token count): [^\n]*\n|Process [^\n]*\n)+Output:\n(?:Total output lines: [^\n]*\n)?/;
-// Longest tool name in a stub. Clients and MCP servers choose names, which have at most 64 characters.
+// Longest tool name in a stub. Clients and MCP servers choose the names, which mostly have at most 64 characters.
 const TOOL_CHARS = 64;
 
 /** The facts about an output that a stub states. */
@@ -63,7 +63,10 @@ export function stubOf(output: StubFacts): Stub {
   return stub;
 }
 
-/** Describes an output: its size, names with their lines if it is long, and a command that reads a part. */
+/**
+ * Describes an output: its size, its first line, and a command that reads it. A long one gets a command that reads a
+ * part, and, if definitions are found, their names with their lines instead of the first line.
+ */
 function describe({ digest, text, gist }: StubFacts): string {
   const size = `${countLines(text)} lines, ${sizeText(gist.characters)}`;
   const said = `${size}, "${gist.firstLine}"`;
