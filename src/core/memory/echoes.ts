@@ -148,7 +148,7 @@ function tokensIn(text: string): ReadonlySet<string> {
   return words;
 }
 
-/** Returns the memories in a block: an entry begins with a dash, its further lines are indented. */
+/** Returns the memories in a block: an entry begins with a dash, its other lines are indented. */
 function memoriesIn(block: string): readonly string[] {
   return block.split('\n- ').slice(1);
 }

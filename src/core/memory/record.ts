@@ -13,8 +13,8 @@ import { isTime } from './times.ts';
 export type SpeakerRole = Exclude<TextRole, 'tool'>;
 
 /**
- * One visible text of a conversation: never reasoning, tool arguments or what the client adds to a typed text. With the
- * role `tool` it is a tool's output, word for word.
+ * One visible text of a conversation, or a memory that the user wrote: never reasoning, tool arguments or what the
+ * client adds to a typed text. With the role `tool` it is a tool's output, word for word.
  */
 export interface MemoryRecord<Role extends TextRole = TextRole> extends MemoryMarks {
   /** `textDigest` of role and text. Records with the same digest are one memory of a space. */

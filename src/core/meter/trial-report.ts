@@ -56,7 +56,7 @@ function meanOf(values: readonly number[]): number {
   return values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
-/** Number of random divisions of the conversations into two groups. With more the interval hardly changes. */
+/** Number of random divisions of the conversations into two groups. More divisions hardly change the interval. */
 const DIVISIONS = 999;
 /** The share beyond each end of a 95 % interval. */
 const TAIL = 0.025;

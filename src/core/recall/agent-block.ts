@@ -16,10 +16,10 @@ import {
 } from './recall-block.ts';
 
 /**
- * Writes the recalled text (block) that svc adds to an agent's request. It begins with the rules that apply. At the
- * start of a session the earlier sessions that likely matter follow, one line each. The rest is a few lines of earlier
- * exchanges, each exchange below its reference; only the first exchange of a day has the day too. An opening and a
- * closing line (the fence) surround all this. Texts are escaped by quoteOf().
+ * Writes the recalled text (block) that svc adds to an agent's request. It begins with the rules that apply and the
+ * memories that the user pinned. At the start of a session the earlier sessions that likely matter follow, one line
+ * each. The rest is a few lines of earlier exchanges, each exchange below its reference; only the first exchange of a
+ * day has the day too. An opening and a closing line (the fence) surround all this. Texts are escaped by quoteOf().
  */
 
 export interface AgentMemories {
@@ -196,7 +196,7 @@ interface Brief {
   readonly listed: readonly AgentSession[];
 }
 
-/** Writes the lines that precede the exchanges: rules, then the list of sessions. */
+/** Writes the lines that precede the exchanges: rules and pinned memories, then the list of sessions. */
 function briefLines(
   memories: AgentMemories,
   limits: AgentLimits,

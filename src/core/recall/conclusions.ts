@@ -149,7 +149,7 @@ interface Line {
   readonly head?: string;
 }
 
-/** Returns the lines at the end of an answer that make sense alone, as they are quoted. */
+/** Returns the lines at the end of an answer that make sense by themselves, as they are quoted. */
 export function conclusionLines(answer: string): string[] {
   return linesIn(answer).map(({ head, text }) => (head === undefined ? text : `${head} ${text}`));
 }
@@ -356,8 +356,8 @@ function beginningOf(line: string, tokensMax: number): string {
 }
 
 /**
- * Least length of the beginning of a line that is too long to be quoted whole. A shorter one, such as "Pushed.", says
- * too little alone.
+ * Least length of the beginning of a line that is too long to be quoted whole. A shorter beginning, such as "Pushed.",
+ * says too little.
  */
 const BEGINNING_CHARS_MIN = 40;
 
@@ -366,7 +366,7 @@ interface LineFacts {
   readonly tokens: number;
   /** The distinct informative terms, in their order. */
   readonly telling: readonly string[];
-  /** Summands of the score that depend on the line alone; see VALUE. */
+  /** Summands of the score that depend only on the line; see VALUE. */
   readonly gains: readonly number[];
 }
 

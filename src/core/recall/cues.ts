@@ -141,8 +141,8 @@ function toldIn(
 }
 
 /**
- * Returns a line if it is short enough to be quoted whole, or else its sentences that are short enough and make
- * sense alone.
+ * Returns a line if it is short enough to be quoted whole, or else its sentences that are short enough and make sense
+ * by themselves.
  */
 function fittingParts(line: string): readonly string[] {
   if (estimateTextTokens(line) <= QUOTE_TOKENS_MAX) return [line];

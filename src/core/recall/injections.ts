@@ -226,8 +226,8 @@ export function newestPromptIndex({ items }: RequestView): number {
 }
 
 /**
- * Returns the newest item of the user if it has no answer yet: only there svc adds a block for a prompt. Undefined
- * inside a tool loop, because a new block at the prompt would break the cached prefix.
+ * Returns the newest item of the user if it has no answer yet: svc adds a prompt's block only to such an item.
+ * Undefined inside a tool loop, because a new block at the prompt would break the cached prefix.
  */
 export function unansweredItem(view: RequestView): Item | undefined {
   for (let at = view.items.length - 1; at >= 0; at -= 1) {

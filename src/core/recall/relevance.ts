@@ -24,7 +24,7 @@ const STRENGTH_OF_ORDER_MIN = 0.55;
  * to questions about other conversations, and loses no evidence.
  */
 const COVERAGE_MIN = 0.2;
-/** Minimum of `held * held / asked` (see Evidence) for further results, once one result answers the question. */
+/** Minimum of `held * held / asked` (see Evidence) for each result, once one result answers the question. */
 const SHARE_OTHERS_MIN = 0.02;
 /** Least `held` (see Evidence) of an answer. Words that nearly every passage has prove nothing, however many match. */
 const HELD_MIN = 0.35;

@@ -73,7 +73,7 @@ const LASTING = new RegExp(
   `\\b(?:remember to|don't forget to|(?:every|each|any) (?:[\\w-]+ )?(?:${THING}) (?:that )?you(?:'ll)? (?:write|create|make|add|define)|in your future)\\b`,
   'i',
 );
-/** Matches "All docs should be updated", "all files should be there now", which are about a single task. */
+/** Matches "All docs should be updated", "all files should be there now": each is about a single task. */
 const IS_TASK = /\bshould be (?:\w+ly )?\w+ed\b|\b(?:again|now)[.!]*$/i;
 /** Matches the beginning of a question or a proposal. */
 const ASKS =
@@ -234,7 +234,7 @@ const ARE_NEVER = new RegExp(
 /** Matches "we moved to biome, so no more prettier". */
 const MOVED =
   /\bwe(?:'ve| have)? (?:migrated|moved|switched) (?:from \S+ )?to \S+.*\b(?:no more|stick (?:to|with)|(?:do not|don't|not) \w+ any ?more)\b/i;
-/** Matches "use uv instead of pip in this project". "Here" alone may be a place in a file. */
+/** Matches "use uv instead of pip in this project". The word "here" may mean a place in a file. */
 const USE_IN_PROJECT =
   /^(?:please )?(?:prefer|run|use|write)\b.*\b(?:instead of|not|rather than)\b.*\bin (?:this|our) (?:codebase|monorepo|project|repo|repository|workspace)\b/i;
 /** Matches the return of a tool that an earlier rule refused: "never mind what I said about jest, do use it again". */

@@ -1,6 +1,6 @@
 /**
  * Decides whether recall answers an agent. A prompt's signal says how much it has in common with the memory. Recall
- * answers only if the signal is higher than that of most prompts of the project. A fixed threshold that fits one
+ * answers if the signal is higher than that of a certain share of the project's prompts. A fixed threshold that fits one
  * project lets through twice as many needless recalled texts (blocks) in another; a share keeps the same rate in each.
  */
 

@@ -3,7 +3,7 @@ import { hasValue, isRest, kindOf, onlyAsks, sentencesOf, SPECIFIC } from './sen
 
 /**
  * Finds the part of a line that informs a reader who sees only this line. An agent ends its answers with its next step,
- * the state of tests and commits, offers, and remarks about the text above. Such a sentence, quoted alone, would take
+ * the state of tests and commits, offers, and remarks about the text above. Such a sentence, if quoted, would take
  * the place of an informative one.
  */
 

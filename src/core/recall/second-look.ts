@@ -8,8 +8,8 @@ import { takesBlock } from '../plan/item-edits.ts';
 /**
  * Reads what an agent does after a prompt: the files that it opens, the names that it searches for, the commands that
  * it runs, the errors that it gets. These say more about the work than the prompt did, so svc asks the memory once more
- * with them, which is called a second look. The arguments of the calls are used for this question only: svc neither
- * stores nor indexes them.
+ * with them, which is called a second look. What this file reads from calls and outputs serves only this question: svc
+ * neither stores nor indexes it.
  */
 export interface Action {
   /** Files that the calls name. */

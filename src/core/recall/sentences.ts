@@ -1,8 +1,9 @@
 import { hasTerms } from './terms.ts';
 
 /**
- * Classifies a sentence that may be quoted alone: as a statement, an order, a question, or a fragment. A question alone
- * does not help the model, and reads as if it had no answer. A fragment takes the place of a useful sentence.
+ * Classifies a sentence that may be quoted without its neighbours: as a statement, an order, a question, or a fragment.
+ * A question without its answer does not help the model, and reads as if it had none. A fragment takes the place of a
+ * useful sentence.
  */
 
 /**

@@ -432,7 +432,7 @@ function named(
 interface Edges {
   /** Fewest characters of a value. */
   readonly charsMin?: number;
-  /** A further character that the first `charsMin` characters of a value do not have. */
+  /** One more character that the first `charsMin` characters of a value do not have. */
   readonly except?: string;
 }
 

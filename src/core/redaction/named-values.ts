@@ -216,7 +216,7 @@ function isLiteralSecret(
   return isAssignedKey(whole) && (isChosen(secret) || looksMade(secret));
 }
 
-/** Matches names of keys that a vendor issues. `token` alone more often belongs to a grammar or a theme. */
+/** Matches names of keys that a vendor issues. A name that is only `token` mostly belongs to a grammar or theme. */
 const ASSIGNED_KEY =
   /(?:(?:api|access|secret|auth|client|bearer|bot|session|npm|git\w{2,4}|deploy|license|app|signing|encryption|master|private)[ _.-]?(?:key|token|secret)|credential)$/i;
 
@@ -325,7 +325,7 @@ function trimmed(text: string, start: number, end: number): Stretch {
   return { start, end: end - marks };
 }
 
-/** Says whether a value has both quotes or none. With an opening quote alone it is the first word of a quoted text. */
+/** Says whether a value has both quotes or none. With only an opening quote it is the first word of a quoted text. */
 function isClosed(text: string, start: number, end: number): boolean {
   const quote = text.charAt(start - 1);
   return !/["'`]/.test(quote) || text.charAt(end) === quote;

@@ -7,7 +7,7 @@
 
 import type { Stretch } from './secret-rule.ts';
 
-/** Least length of a masked value of letters alone: a shorter one, such as "ollama", may be no key. */
+/** Least length of a masked value that has only letters: a shorter one, such as "ollama", may be no key. */
 const ANY_CHARS_MIN = 8;
 /** Least length of any other masked value. */
 const MIXED_CHARS_MIN = 4;

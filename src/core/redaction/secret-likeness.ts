@@ -235,7 +235,7 @@ export function isChosen(secret: string): boolean {
 const IDEOGRAMS = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u;
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz';
 
-/** Least length of a random value of letters alone. */
+/** Least length of a random value that has only letters. */
 const SCRAMBLED_CHARS_MIN = 16;
 /** Largest share of vowels in a random value of letters: a quarter of random letters are vowels, in words two fifths. */
 const SCRAMBLED_VOWEL_SHARE_MAX = 0.29;

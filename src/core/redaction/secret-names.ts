@@ -1,6 +1,6 @@
 /**
- * The names of settings, fields and things that hold a secret. The text is searched once for these names; then the
- * rules examine what follows each of them.
+ * The names of settings, fields and things that hold a secret. The text is searched once for these names, and the rules
+ * examine the text around each of them.
  */
 
 /** Words for a password in other languages, which people use in notes and not in code. */

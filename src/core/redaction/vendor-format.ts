@@ -8,7 +8,7 @@ import type { Candidate, SecretRule } from './secret-rule.ts';
 
 export const DOTTED_REST = /[\w.=-]*/y;
 
-/** Makes a rule for one vendor's format. `keywords`: every key has one of them. `more`: a check, or further members. */
+/** Makes a rule for one vendor's format. `keywords`: every key has one of them. `more`: a check, or other members. */
 export function format(
   kind: string,
   keywords: string | readonly string[],

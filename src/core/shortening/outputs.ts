@@ -57,7 +57,7 @@ interface ItemCall {
   readonly references: readonly string[];
 }
 
-/** The calls and outputs of one item. They depend on its bytes alone, so they can be cached by item. */
+/** The calls and outputs of one item. They depend only on its bytes, so they can be cached by item. */
 export interface ItemTools {
   readonly calls: readonly ItemCall[];
   readonly outputs: readonly ItemOutput[];

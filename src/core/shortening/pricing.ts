@@ -13,7 +13,7 @@ interface PriceQuestion {
   readonly cacheMs?: number;
 }
 
-/** Says whether the provider charges another price for a cache entry of an hour. */
+/** Says whether the provider charges a higher price for a cache entry of an hour. */
 export function hasLongCache(dialect: Dialect): boolean {
   const { write, writeHour } = dialectOf(dialect).cachePrices;
   return writeHour > write;
