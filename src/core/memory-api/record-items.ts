@@ -37,7 +37,7 @@ export interface Outgoing {
   readonly item: CaptureItem;
 }
 
-/** Returns the record as an item; undefined if no service can store it: by its fields, its space, or its bytes. */
+/** Returns the record as an item; undefined if its fields, its space or its bytes are such that no service can store it. */
 export function outgoingRecord(record: MemoryRecord): Outgoing | undefined {
   const { role, text, space, digest, at, conversation, client } = record;
   const content = recordOfText(role, text);
@@ -99,7 +99,7 @@ export function recordInItem(item: MemoryItem): SpokenRecord | undefined {
   return storedText(source, source.space, { role, text: item.text });
 }
 
-/** Returns an object's record; undefined if digest, length or reference does not fit its bytes, or without a space. */
+/** Returns an object's record; undefined without a space, or if digest, length or reference does not fit its bytes. */
 export function recordInObject(object: StoredObject): StoredRecord | undefined {
   const bytes = recordBytes(object.record);
   const { space } = object.provenance;

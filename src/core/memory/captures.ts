@@ -169,8 +169,8 @@ function endOf(text: string, charsMax: number): string {
 }
 
 /**
- * Returns an answer as it is stored, but with its echoes. It has no client reminders, which models repeat from tool
- * results, and no written reasoning, private parts, blocks of svc or announcements.
+ * Masks the secrets of an answer, and removes written reasoning, private parts, blocks of svc, announcements and client
+ * reminders. Models repeat such reminders from tool results, where clients put them.
  */
 function cleanAnswer(text: string, own: OwnBlocks = NO_BLOCKS): string {
   return withoutAnnouncements(cleanText(withoutReminders(withoutWrittenThoughts(text)), own));

@@ -85,7 +85,7 @@ export function isOrder(text: string): boolean {
   const isPolite = POLITE_ORDER.test(text);
   const isQuestion = text.includes('?') && !isPolite;
   if (isQuestion || STATEMENT.test(text)) return others.length === 0;
-  // Store a text that has only such words, because it may be an answer ("postgres").
+  // Store a text without any word of ORDER_WORDS, because it may be an answer ("postgres").
   const more = isPolite && POINTS_AT_SOMETHING.test(text) ? 1 : 0;
   return others.length < words.length && others.length <= OTHER_WORDS_MAX + more;
 }

@@ -2,7 +2,7 @@ import type { Usage } from '../dialects/answer.ts';
 
 /** Computes and writes figures of requests for the commands and the page. */
 
-/** Writes a number with two or three digits and a unit: 950, 1.2k, 85k, 1.3M. */
+/** Writes a number in short form: 950, 1.2k, 85k, 1.3M. */
 export function short(value: number): string {
   const size = Math.abs(value);
   if (size < 1000) return String(Math.round(value));

@@ -53,8 +53,8 @@ export interface AgentLook {
   /** The number of these last prompts. */
   readonly prompts: number;
   /**
-   * Whether recall may answer. 'reply': the prompt only answers or steers, such as "yes, commit". 'weak': too few of the
-   * project's last prompts had a lower signal (see `quietShare`).
+   * Whether recall may answer. 'reply': the prompt only answers or steers, such as "yes, commit". 'weak': too few of
+   * the project's last prompts had a lower signal (see `quietShare`).
    */
   readonly gate: 'open' | 'reply' | 'weak';
   /** The found exchanges, best first. */

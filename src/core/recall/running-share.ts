@@ -1,7 +1,8 @@
 /**
  * Decides whether recall answers an agent. A prompt's signal says how much it has in common with the memory. Recall
- * answers if the signal is higher than that of a certain share of the project's prompts. A fixed threshold that fits one
- * project lets through twice as many needless recalled texts (blocks) in another; a share keeps the same rate in each.
+ * answers if the signal is higher than that of a certain share of the project's prompts. A fixed threshold that fits
+ * one project lets through twice as many needless recalled texts (blocks) in another; a share keeps the same rate in
+ * each.
  */
 
 /** How many earlier prompts of the project a new one is compared with. */
