@@ -37,7 +37,7 @@ export interface Outgoing {
   readonly item: CaptureItem;
 }
 
-/** Returns the record as an item; undefined if its fields, its space or its bytes are such that no service can store it. */
+/** Returns the record as an item; undefined if a field, the space or the bytes are such that no service stores it. */
 export function outgoingRecord(record: MemoryRecord): Outgoing | undefined {
   const { role, text, space, digest, at, conversation, client } = record;
   const content = recordOfText(role, text);

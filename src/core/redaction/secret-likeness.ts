@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { Candidate } from './secret-rule.ts';
 
 /**
- * Decides whether a value can be a secret, for rules that know only its name or its place and no format.
+ * Decides whether a value can be a secret, mostly for rules that know only its name or its place and no format.
  * Most rules judge a value by its first 64 characters (see Candidate): more would hardly change the result.
  */
 

@@ -6,7 +6,7 @@ import { endOfMatch } from './secret-rule.ts';
  * runs. Each character is read a bounded number of times.
  */
 
-/** Least length of a run of key material. Key lines have 64 or 70 characters; a shorter run may be a word. */
+/** Least length of a run of key material. Key lines mostly have 64 or 70 characters; a shorter run may be a word. */
 const KEY_RUN_CHARS_MIN = 24;
 /**
  * Bound on consecutive runs that are no key material. After more of them the block has ended. The headers of an
