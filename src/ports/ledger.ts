@@ -27,7 +27,10 @@ export interface Ledger {
    * without these changes. Never throws.
    */
   commit(entries: readonly LedgerEntry[]): Promise<boolean>;
-  /** True if other processes write to the ledger too, so that a missing entry may appear later. */
+  /**
+   * True if several nodes of a service share the ledger, so that another one may have served the conversation
+   * meanwhile.
+   */
   readonly isShared: boolean;
 }
 

@@ -94,12 +94,14 @@ export interface DeskPage {
 
 export interface RecallLook {
   readonly isQuestion: boolean;
-  /** If the best memory has a lower score than this, none is quoted. */
+  /** The score that one of the best five candidates must have; otherwise a chat gets none of them. */
   readonly needed: number;
   /** The candidates, the highest score first. */
   readonly weighed: readonly WeighedMemory[];
   readonly exchanges: readonly RecalledExchange[];
-  /** The exchanges that a recall for an agent considers, and its decision; undefined if no memory is stored. */
+  /**
+   * The exchanges that a recall for an agent considers, and its decision; undefined if no searched space has a memory.
+   */
   readonly agent?: AgentLook | undefined;
 }
 
@@ -107,9 +109,9 @@ export interface WeighedMemory extends Omit<RecalledPassage, 'digest' | 'source'
   /** The score, from 0 to about 1. */
   readonly score: number;
   /**
-   * 'added': a recall would quote it. 'no_room': it fits the prompt, but better memories fill the block. 'weak': it
-   * shares too few words with the prompt. 'never': the user has excluded it from recall. 'other_project': it would be
-   * quoted in its own project.
+   * 'added': a recall would quote it. 'no_room': it fits the prompt, but is not in the block, mostly because better
+   * memories fill it. 'weak': it shares too few words with the prompt. 'never': the user has excluded it from recall.
+   * 'other_project': it would be quoted in its own project.
    */
   readonly verdict: 'added' | 'no_room' | 'weak' | 'never' | 'other_project';
 }

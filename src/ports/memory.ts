@@ -33,8 +33,8 @@ export interface Memory {
   /** Returns the references of records and outputs that begin with `start`, at most REFERENCES_MAX, sorted. */
   references(start: string, signal: AbortSignal): Promise<readonly string[]>;
   /**
-   * Forgets memories and leaves tombstones, so that the same texts are not captured again. Resolves to the number of
-   * forgotten memories. With a filter by words the embedded store also forgets outputs.
+   * Forgets memories and outputs, and leaves tombstones, so that the same texts are not captured again. Resolves to the
+   * number of forgotten texts. With a filter by words a memory may leave out the outputs; the embedded store does not.
    */
   forget(
     filter: ForgetFilter,
@@ -44,7 +44,8 @@ export interface Memory {
   ): Promise<number>;
   /**
    * Proves which outputs and records the memory holds now. Returns one answer for each digest that is stored in this
-   * space, in any order, and none for other digests. Each proof is computed from the stored text itself.
+   * space (in a service, also acknowledged), in any order, and none for other digests. Each proof is computed from the
+   * stored text itself.
    */
   hold(question: HoldQuestion, signal: AbortSignal): Promise<readonly Holding[]>;
   /**
@@ -83,7 +84,10 @@ export const REFERENCES_MAX = 10;
 export interface SpaceMove {
   readonly from: string;
   readonly to: string;
-  /** The memories to move; undefined: the whole space. A later capture of the same text does not store it in `from`. */
+  /**
+   * The memories to move, each of which leaves a tombstone, so that a later capture does not store its text in `from`.
+   * Undefined: the whole space.
+   */
   readonly refs?: readonly string[];
 }
 
@@ -128,8 +132,8 @@ export interface RecallQuestion {
   /** Milliseconds since 1970, to resolve a word such as "yesterday". It does not make newer memories rank higher. */
   readonly now: number;
   /**
-   * Set for an agent, undefined for a chat. An agent can look things up with its tools, so it gets a few lines of whole
-   * exchanges, and for many prompts nothing. A chat gets passages. A memory without exchanges ignores this member.
+   * Set for an agent, undefined for a chat. An agent can look things up with its tools, so it gets a few lines of the
+   * best exchanges, and for many prompts none. A chat gets passages. A memory without exchanges ignores this member.
    */
   readonly agent?: AgentFacts;
 }

@@ -45,7 +45,7 @@ export interface RequestFilter {
   readonly space?: string;
   readonly client?: string;
   readonly model?: string;
-  /** Words to find anywhere in the row, in any case: an id, a project, a client, a model, a state. */
+  /** A text to find anywhere in the row, in any case: an id, a project, a client, a model, a state. */
   readonly words?: string;
   /** Only requests that the provider's cache should have served and did not. */
   readonly isMiss?: true;
@@ -68,8 +68,8 @@ export interface SumFilter {
 }
 
 /**
- * Sums over the model requests of one day, client, space and model, without requests that svc relayed unread. Token
- * counts are svc's estimates, except in `usage`.
+ * Sums over the model requests of one day, client, space, model and way of payment (`isLogin`), without counts and
+ * without requests that svc relayed unread. Token counts are svc's estimates, except in `usage`.
  */
 export interface RequestSum {
   /** The day in local time: 2026-11-20. */

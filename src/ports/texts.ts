@@ -9,7 +9,10 @@ import type { RecallBlock } from '../core/recall/recall-block.ts';
 import type { Action } from '../core/recall/second-look.ts';
 import type { LocatedExchange, RecallAnswer } from './memory.ts';
 
-/** Decides what of a text is stored, masks secrets, and writes the blocks that quote memories. Every method is pure. */
+/**
+ * Decides what of a text is stored, masks secrets, and writes the blocks that quote memories. No method does I/O. A
+ * result depends on the arguments, and on the secrets that svc masks by value (core/redaction/own-secrets.ts).
+ */
 export interface Texts {
   /**
    * Returns the masked record of a text that the user typed; undefined if it is not worth storing. svc's own blocks are

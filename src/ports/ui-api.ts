@@ -6,7 +6,7 @@ import type { RequestRow, RequestSum } from './request-log.ts';
 
 /** Characters of the longest prompt for which the server shows candidates. */
 export const PROMPT_CHARS_MAX = 8000;
-/** Bound on forgotten records that can be restored; more would need too much memory. */
+/** Bound on the records of a forgetting that can be undone; more would need too much memory. */
 export const UNDO_MAX = 500;
 
 export interface About {
@@ -24,7 +24,7 @@ export interface NowAnswer {
   readonly recent: readonly RequestRow[];
 }
 
-/** The sums since midnight. */
+/** What the page shows of today: sums since midnight (`since`), and from a longer time `culprits` and `quota`. */
 export interface TodayAnswer {
   /** Milliseconds since 1970. */
   readonly since: number;

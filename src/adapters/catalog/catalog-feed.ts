@@ -12,7 +12,8 @@ import { wholeBody } from '../network/whole-answer.ts';
 
 /**
  * Downloads the public catalog of providers and models. The connection has the same rules as those to providers: https,
- * public addresses, no redirect. The request says nothing about this machine.
+ * public addresses, no redirect. Only a URL on this machine may have neither https nor a public address. The request
+ * says nothing about this machine.
  */
 
 /** The address of the catalog. Its data have the MIT license; see https://github.com/anomalyco/models.dev . */

@@ -22,8 +22,8 @@ import { withFile } from '../projects/bounded-read.ts';
 
 /**
  * The catalog of providers and their models. openCatalog() returns it without a network: from the cached copy, or else
- * from the snapshot in the package. If the copy was last checked more than 24 hours ago, a newer one is downloaded in
- * the background. A failed download is ignored.
+ * from the snapshot in the package. If there is no copy, or it was last checked more than 24 hours ago, a newer one is
+ * downloaded in the background. A failed download is ignored.
  */
 export interface OpenCatalog {
   /** Returns the newest catalog that has been loaded. */
@@ -104,8 +104,8 @@ function nextOf(
 }
 
 /**
- * Returns the address to download from: $SVC_CATALOG_URL if it is https or on this machine, else the catalog's own if
- * the variable is not set. Any other value, such as 'off', switches downloads off.
+ * Returns the address to download from: that in $SVC_CATALOG_URL, which must be https or on this machine, or
+ * CATALOG_URL if the variable is not set. Any other value, such as 'off', switches downloads off.
  */
 function sourceUrl(environment: CatalogOptions['environment']): string | undefined {
   const own = environment['SVC_CATALOG_URL'];

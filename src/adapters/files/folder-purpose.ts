@@ -13,7 +13,10 @@ const CONFIG = 'config\\.(?:json|lock)';
 /** Folders in which the configuration is written; see config-writer.ts. */
 const STAGED = '\\.writing-.*';
 const CACHE = 'catalog\\.json';
-/** Files of the data folder that `svc uninstall --keep-memory` keeps: memories, waiting captures, the hook key. */
+/**
+ * Files of the data folder that `svc uninstall --keep-memory` keeps: memories, waiting captures, known projects, the
+ * hook key, and the files of marks.ts.
+ */
 const MEMORY =
   '(?:memory\\.db|state\\.db|hosted_|projects\\.json).*|forgotten|replaced|hook\\.key(?:-\\d+)?';
 const DATA = '(?:ledger|outbox)-.*|proxy(?:-\\d+\\.json|\\.log)|ui-open\\.html';

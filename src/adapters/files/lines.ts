@@ -52,7 +52,8 @@ export interface LastLines {
 }
 
 /**
- * Reads the last whole lines of a file; none if it cannot be read or is no regular file. It does not wait on a pipe.
+ * Reads the whole lines in the last `bytesMax` bytes of a file; none if it cannot be read or is no regular file. It
+ * does not wait on a pipe.
  */
 export function lastLines(path: string, bytesMax: number): LastLines {
   const nothing = { lines: [], start: 0, end: 0 };

@@ -18,7 +18,7 @@ const FILES_MAX = 4000;
 const FILE_BYTES_MAX = 256 * 1024 * 1024;
 /** Longest line that is read. A line contains one message; a longer one is a picture or a pasted file. */
 const LINE_CHARS_MAX = 32 * 1024 * 1024;
-/** Levels of folders that are searched for Codex: sessions/<year>/<month>/<day>/rollout-*. */
+/** Levels of subfolders that are searched for Codex: one more than sessions/<year>/<month>/<day>/rollout-* has. */
 const DEPTH_MAX = 4;
 /** Longest path that is read from a client's file: PATH_MAX of Linux. */
 const PATH_BYTES_MAX = 4096;

@@ -4,7 +4,7 @@ import { MemoryError, type MemoryFailure } from '../../core/errors.ts';
 
 /**
  * Decides whether svc may call the memory service now. It pauses calls after repeated failures (a circuit breaker), for
- * the time for which the service asks, and after the service has refused the key.
+ * the time for which the service asks, after the service has refused the key, and after a false proof.
  */
 
 /** After five failures in a row svc pauses for fifteen seconds, the time in which a service restarts. */

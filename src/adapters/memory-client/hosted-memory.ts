@@ -91,7 +91,9 @@ interface HostedMemoryParts {
   readonly recallMs: number;
 }
 
-/** Interval of lookAround(): the longest time until svc notices a deletion in a space that no client uses now. */
+/**
+ * Least time between two checks by lookAround(), with which svc notices a deletion in a space that no client uses now.
+ */
 const LOOK_MS = 3_600_000;
 /** Bound on the spaces that lookAround() checks, with one call each. Other spaces are checked when they are used. */
 const LOOK_SPACES_MAX = 32;
@@ -230,9 +232,9 @@ export class HostedMemory implements Memory {
   }
 
   /**
-   * Asks for the generation of each space whose records are in blocks, or of whose outputs there are copies. For a
-   * space that no client uses, nothing else shows that something was forgotten there. It does nothing if the last check
-   * was less than an hour ago. Never rejects.
+   * Asks for the generation of the spaces whose records are in blocks, or of whose outputs there are copies, at most
+   * LOOK_SPACES_MAX. For a space that no client uses, nothing else shows that something was forgotten there. It does
+   * nothing if the last check was less than an hour ago. Never rejects.
    */
   async lookAround(signal: AbortSignal): Promise<void> {
     const { mirror, operations, acknowledgements } = this.#parts;
@@ -388,8 +390,8 @@ const TRANSIENT: ReadonlySet<CaptureResult['reason']> = new Set([
 type StoringParts = Pick<HostedMemoryParts, 'operations' | 'acknowledgements'>;
 
 /**
- * Sends captures to the service. If the service does not acknowledge one of the texts, the call fails, and the caller,
- * usually the outbox, sends them again.
+ * Sends captures to the service. If the service puts off one of the texts, the call fails, and the caller, usually the
+ * outbox, sends all of them again. A text that the service refuses for good gets the state 'rejected' or 'forgotten'.
  */
 class CaptureSender {
   readonly #parts: StoringParts;
@@ -531,7 +533,10 @@ function unacknowledged(error: unknown): unknown {
 const LIST_MAX = 1000;
 /** Bound on the newest memories that are searched for a short reference. */
 const LOOKED_THROUGH_MAX = 2000;
-/** Bound on the pages that a purge by words reads. The user can repeat the command. */
+/**
+ * Bound on the pages that a purge by words reads of each query: one for memories, one for outputs. The user can repeat
+ * the command.
+ */
 const FORGET_PAGES_MAX = 100;
 
 /** Reads, lists and purges the records that the service has stored. */
@@ -592,8 +597,8 @@ class StoredRecords {
   }
 
   /**
-   * Returns the purges that a filter needs. It asks for the records first, because a purge needs their digests.
-   * `isCut`: some records did not fit into an answer, so ask again after these purges.
+   * Returns the purges that a filter needs. Unless a whole space is purged, it asks for the records first, because a
+   * purge needs their digests. `isCut`: some records did not fit into an answer, so ask again after these purges.
    */
   async purgesFor(
     filter: ForgetFilter,
@@ -716,7 +721,10 @@ function purgesOf(found: readonly Found[]): readonly SpacePurge[] {
   });
 }
 
-/** Bound on a record's bytes. It is below the bound on the answer, in which the record is a JSON string. */
+/**
+ * Bound on the bytes of the records in an answer. It is below the bound on the answer itself, in which each record is a
+ * JSON string.
+ */
 const RETRIEVE_BYTES_MAX = 4 * 1024 * 1024;
 
 /** Returns the queries of a filter; none if nothing can match it. */

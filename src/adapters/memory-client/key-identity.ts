@@ -20,7 +20,7 @@ export interface KeyIdentityParts {
   readonly operations: Operations;
   readonly gate: ServiceGate;
   report(line: string): void;
-  /** Called after each answer of the service. It must not reject. */
+  /** Called after each answer of the service about the key. It must not reject. */
   onHeard(signal: AbortSignal): Promise<void>;
   /** Called with the tenant that the key belongs to, before onHeard(). */
   onTenant(tenant: string): void;

@@ -20,7 +20,7 @@ import {
 import type { ServiceGate } from './gate.ts';
 import type { ServiceCall, ServiceLink } from './service-link.ts';
 
-/** The calls of the memory API that svc makes, each through the gate and with a deadline. */
+/** The calls of the memory API that svc makes, each with a deadline and, except whoAmI(), through the gate. */
 
 /** Deadline of calls for which a user waits at the command line. */
 const LIST_MS = 10_000;

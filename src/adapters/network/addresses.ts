@@ -53,8 +53,9 @@ export function mayDial(address: string, rule: AddressRule): boolean {
 }
 
 /**
- * Says whether svc may look up a host. An address is checked like in mayDial(). A name is refused if it is local by
- * definition, such as localhost, and local addresses are not allowed. `hostname`: as URL.hostname gives it.
+ * Says whether svc may look up a host. An address is checked like in mayDial(). A name of a cloud's metadata service is
+ * refused, and so is one that is local by definition, such as localhost, if local addresses are not allowed.
+ * `hostname`: as URL.hostname gives it.
  */
 export function mayResolve(hostname: string, rule: AddressRule): boolean {
   const host = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;

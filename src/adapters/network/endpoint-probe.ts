@@ -9,7 +9,7 @@ import type { NetworkProxy } from '../../core/settings/network-proxy.ts';
 
 /**
  * Checks the connection to a host step by step: its name, its addresses, TLS. It uses the same connector as requests,
- * so it finds the problems that they would have. It sends no request.
+ * so it finds the problems that they would have. It sends the host no request.
  */
 export interface EndpointProbe {
   /** The kinds of the host's addresses. Absent if the look-up failed (see `failure`), or if a network proxy does it. */

@@ -236,7 +236,7 @@ class PendingAnswer implements Dispatcher.DispatchHandler, UpstreamAnswer {
     if (this.#waitingBytes >= WAITING_BYTES_MAX) controller.pause();
   }
 
-  // Trailers are dropped, because the header rules do not check them. No provider sends any.
+  // Trailers are dropped, because the header rules do not check them. No known provider sends any.
   onResponseEnd(): void {
     if (this.#state !== 'open') return;
     this.#state = 'ended';

@@ -39,7 +39,7 @@ const YOUNG_FACTOR = { grows: 2, stays: 1 };
 
 /**
  * Time for which LONG_GROWTH_PERCENT still applies after the last long request, and MANY_GROWTH_PERCENT after the last
- * busy second. An agent sends its next request within this time.
+ * busy second. An agent at work usually sends its next request within this time.
  */
 const LASTS_MS = 60_000;
 

@@ -11,7 +11,10 @@ import { OPEN_REQUESTS_PATH } from '../../core/http/routes.ts';
 import type { RequestRow } from '../../ports/request-log.ts';
 import { codeOf } from '../files/file-error.ts';
 
-/** Calls the program at a local port. The program gets no token and no body until it proves to know the local token. */
+/**
+ * Calls the program at a local port. probeProxy() asks the program to prove that it knows the local token; until it has
+ * done so, callers send it no token and no body.
+ */
 
 export interface ProxyAddress {
   readonly host: string;

@@ -2,11 +2,14 @@ import type { Stats } from 'node:fs';
 import { type FileHandle, lstat, open } from 'node:fs/promises';
 import { isOwn, READ_FLAGS } from '../files/private-folder.ts';
 
-/** Reads files of a repository that a stranger may have made. It follows no link, opens no device, and bounds sizes. */
+/**
+ * Reads files of a repository that a stranger may have made. It follows no link at the end of a path, reads from no
+ * device, and bounds sizes.
+ */
 
 /**
- * Reads a file as text. If it is longer than `bytesMax`, returns only its beginning and its end, each of half that
- * length. Returns '' if it is no regular file.
+ * Reads a file as text, to which it adds a line end. If the file is longer than `bytesMax`, returns only its beginning,
+ * a line end and its end, each of half that length. Returns '' if it is no regular file.
  */
 export async function readBounded(path: string, bytesMax: number): Promise<string> {
   return (

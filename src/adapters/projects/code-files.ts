@@ -21,7 +21,7 @@ import { readHead, findRepository } from './repository.ts';
 
 /**
  * Reads the present state of a project's files. It calls `lstat` for each part of a path, so that it follows no link,
- * and hashes the content only if the size and time do not show whether the file has changed.
+ * and hashes the content only if size, time and inode number do not show whether the file has changed.
  */
 
 /** Bound on the file names of an exchange that are checked. An exchange with more names is about the whole project. */
@@ -236,7 +236,10 @@ async function hashRange(
   }
 }
 
-/** Resolves file names to paths relative to the root. Leaves out names outside the root, and repetitions. */
+/**
+ * Resolves file names to paths relative to the root. Leaves out names outside the root, names that may not be stored,
+ * and repetitions.
+ */
 async function pathsIn(
   { folder, root }: Workplace,
   names: readonly string[],

@@ -34,8 +34,9 @@ import { bytesAt, kindOf, readBounded, withFile } from './bounded-read.ts';
 
 /**
  * Deadline of finding a project, which takes milliseconds on a local disk and up to a second on a busy machine. If it
- * is late, svc stores new memories in a space of the folder alone for some seconds, and they are missing in the
- * project's space. A disk that does not answer delays only the first request of a folder.
+ * is late, svc uses a space of the folder itself for some seconds. Unless the project has the same space, requests in
+ * that time recall nothing of it, and what they store stays in the space of the folder, which later recalls search as
+ * an older space. A disk that does not answer delays only the first request of a folder.
  */
 const FIND_MS = 2_000;
 /** Deadline of listing subfolders. A local disk lists 256 folders in 10 ms. A late list counts for later requests. */
@@ -578,13 +579,15 @@ async function packHolds(path: string, wanted: readonly string[]): Promise<boole
   return found === true;
 }
 
-/** Levels of subfolders that are listed, such as `packages/api/src`. Users start no clients in deeper ones. */
+/**
+ * Levels of subfolders that are listed, such as `packages/api/src`. Users hardly ever start a client in deeper ones.
+ */
 const DEPTH_MAX = 3;
 /** Bounds on folders that are listed at the same time, and in all. */
 const READS_AT_ONCE = 32;
 const READS_MAX = 256;
 
-/** Matches folders in which no client works: hidden ones and installed packages. */
+/** Matches folders that are not listed, because hardly any client works there: hidden ones and installed packages. */
 const SKIPPED = /^(?:\..*|node_modules)$/;
 
 /**
@@ -622,7 +625,7 @@ const URL_CHARS_MAX = 2048;
 const DEFAULT_PORTS: ReadonlySet<string> = new Set(['22', '80', '443', '9418']);
 
 /**
- * Returns the identity of an `origin` address: `host/path` in lower case, without credentials. Different spellings of
+ * Returns the identity of an `origin` address: `host/path` in lower case, without credentials. The usual spellings of
  * an address have the same identity, on all machines. Undefined for a path on this machine, and for anything else that
  * is no address.
  */

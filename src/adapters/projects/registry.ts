@@ -29,13 +29,16 @@ export interface KnownProject {
   readonly space: string;
   /** The identities of its origins (see originIdentity), newest last; empty for a project without an origin. */
   readonly identities: readonly string[];
-  /** The newest commit that svc read at its last check; '' if the repository had none. */
+  /** The commit of HEAD, as svc last read it. */
   readonly head: string;
-  /** Some of its commits, newest last. A repository that has one of them is the same project. */
+  /** Some of its commits, newest last. A repository must have one of them to count as the same project. */
   readonly commits: readonly string[];
-  /** Folders in it that clients stated, newest last. */
+  /** The top folders of its repositories, and the folders in them that clients stated, newest last. */
   readonly folders: readonly string[];
-  /** The identities of its top folder on disk (see treeOf), newest last. A folder keeps its identity when it moves. */
+  /**
+   * The identities of its top folder on disk (see treeOf), in the order in which svc first saw them. A folder keeps its
+   * identity when it moves.
+   */
   readonly trees: readonly string[];
 }
 

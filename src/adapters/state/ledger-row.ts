@@ -12,7 +12,7 @@ import {
 import { isTime } from '../../core/memory/times.ts';
 import type { LedgerRow } from '../../ports/ledger.ts';
 
-/** Converts ledger entries to stored rows and back. No other code knows what a row's members mean. */
+/** Converts ledger entries to stored rows and back. */
 
 type Content = Pick<LedgerRow, 'block' | 'form'>;
 

@@ -239,7 +239,10 @@ export class StateLedger implements Ledger {
     for (const one of this.#unwritten.values()) one.row = withoutQuotes(one.row);
   }
 
-  /** Writes rows. `isLate`: texts were forgotten since the rows were made, so blocks are written empty. */
+  /**
+   * Writes rows. `isLate`: texts were forgotten since the rows were made, so blocks that quote records are written
+   * empty.
+   */
   #put(state: Statements, rows: readonly LedgerRow[], isLate: boolean): void {
     for (const row of rows) {
       const { key, isOnce } = row;

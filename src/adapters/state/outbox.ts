@@ -10,9 +10,9 @@ import { seldom, type StateWriter } from './state-writer.ts';
 
 /**
  * The outbox: captures that a memory has not stored yet. Each capture is a row of `state.db` until the memory has
- * confirmed it, so neither a kill of the process nor an unreachable memory loses it. Every process on the folder
- * delivers the rows of all processes, in batches. A capture may be delivered twice, but the memory stores it once,
- * because it knows the digest.
+ * stored or refused it, so neither a kill of the process nor an unreachable memory loses it. Every process on the
+ * folder delivers the rows of all processes, in batches. A capture may be delivered twice, but the memory stores it
+ * once, because it knows the digest.
  */
 
 /** The name of the outbox for the memory on this machine. Each memory service has an outbox with another name. */
@@ -23,7 +23,7 @@ const WAITING_BYTES_MAX = 64 * 1024 * 1024;
 const WRITE_MS = 1000;
 /** Bound on the capture keys in `#kept`: those of about a day of work. Each takes about 100 bytes of RAM. */
 const KEPT_MAX = 8192;
-/** Bounds of a batch, which the memory can store in a few milliseconds. */
+/** Bounds of a batch, which the memory gets in one call. */
 const BATCH_RECORDS_MAX = 64;
 const BATCH_CHARS_MAX = 1024 * 1024;
 /**
@@ -208,7 +208,7 @@ export class StateOutbox implements Outbox {
       return true;
     } catch (error) {
       if (!(error instanceof MemoryError) || error.reason !== 'invalid') return false;
-      // One of the captures is invalid. Deliver each one alone, to find it and drop it.
+      // One of the captures is invalid. Deliver each one in a batch of its own, to find the invalid one and drop it.
       if (batch.length > 1) this.#batchMax = 1;
       if (batch.length > 1) return false;
       this.#warn('The memory refused a record.');

@@ -5,8 +5,8 @@ import type { RequestRow, SessionSum } from '../../ports/request-log.ts';
 import type { QuotaReading } from '../../core/meter/quota.ts';
 
 /**
- * A request of the log as `svc status` and `svc stop` need it. The functions in this module read the log on the calling
- * thread while a proxy writes it. They never write, and create no database.
+ * A request of the log as `svc status`, `svc stop` and `svc doctor` need it. The functions in this module read the log
+ * on the calling thread while a proxy writes it. They never write, and create no database.
  */
 export interface RecentRequest extends Pick<
   RequestRow,
@@ -111,7 +111,9 @@ SELECT coalesce(row ->> '$.model', '') AS model, coalesce(row ->> '$.isLogin', 0
 FROM requests WHERE ${CONVERSATION} = ?1 OR (${CONVERSATION} > ?1 || '/' AND ${CONVERSATION} < ?1 || '0')
 GROUP BY 1, 2`;
 
-/** Searches the 300 newest readings of all sessions, among which is one of each session that is in use. */
+/**
+ * Searches the 300 newest readings of all sessions, among which is nearly always one of each session that is in use.
+ */
 const QUOTA_SQL = `
 SELECT row FROM (SELECT n, row FROM quota ORDER BY n DESC LIMIT 300)
 WHERE row ->> '$.conversation' = ? ORDER BY n DESC LIMIT 1`;

@@ -197,8 +197,8 @@ export class RequestTable {
   }
 
   /**
-   * Deletes old rows, and the oldest of more than ROWS_MAX. Their age is relative to the newest row and to sureTime(),
-   * not to the clock, which may be wrong.
+   * Deletes old rows of requests, the oldest of more than ROWS_MAX, and the oldest of more than QUOTA_ROWS_MAX readings
+   * of quotas. An age is relative to the newest row and to sureTime(), not to the clock, which may be wrong.
    */
   prune(): void {
     const newest = this.#rows.get<{ number: number; at: number }>(

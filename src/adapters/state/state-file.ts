@@ -16,8 +16,9 @@ import { createTables } from '../store/schema.ts';
 
 /**
  * A connection to `state.db`, the file with ledger, outbox and request log. The event loop reads and writes it by
- * single statements. The store's thread has a connection of its own, for everything that takes longer. Once the file
- * exists, only `Descriptors` may open it: closing another descriptor would drop SQLite's locks in this process.
+ * single statements and short transactions. The store's thread has a connection of its own, for everything that takes
+ * longer. Once the file exists, only SQLite and `Descriptors` may open it: closing another descriptor would drop
+ * SQLite's locks in this process.
  */
 
 export const STATE_VERSION = 1;
@@ -84,8 +85,8 @@ CREATE TABLE outbox_owners (
 
 /**
  * How long the first attempt to open the file waits, with retries. If two processes start together and both switch a
- * new file to WAL mode, SQLite refuses one of them without waiting. Later attempts do not wait, because that would
- * block all streams.
+ * new file to WAL mode, SQLite refuses one of them without waiting. Later attempts wait for `busyMs`: on the event loop
+ * not at all, because that would block all streams.
  */
 const OPEN_MS = 1000;
 /** After a failure to open the file, calls fail with the same error for this time. */

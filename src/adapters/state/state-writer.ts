@@ -11,7 +11,10 @@ import type { StateFile } from './state-file.ts';
 
 /** Pause before a write is repeated. Other connections of svc hold the lock for one to three milliseconds. */
 const RETRY_MS = 2;
-/** Longest time that a lock of svc lasts. A longer lock is another program's, may never end, and counts as an error. */
+/**
+ * Time for which a lock counts as short. Locks of svc seldom last longer. A longer lock may be another program's and
+ * never end, so it counts as an error.
+ */
 const LOCK_MS = 1000;
 /** Pause before a write is repeated after any other error, such as a full disk. */
 const FAILED_RETRY_MS = 1000;
@@ -29,18 +32,21 @@ const LOG_BYTES_MAX = 4 * 1024 * 1024;
 /** Size of the log from which the event loop moves it into the file, because the store's thread has not done so. */
 const LOG_BYTES_ALONE = 16 * 1024 * 1024;
 
-/** A write. If it throws an error, it is called again later. */
+/** A write. If it throws an error, it may be called again later. */
 type Work = (rows: Statements) => void;
 
 /**
- * `waits`: another connection holds the lock. `failed`: another error, such as a full disk. `refused`: the writer is
- * closed, or too many writes wait.
+ * `waits`: another connection holds the lock. `failed`: another error, such as a full disk, or a lock for longer than
+ * LOCK_MS. `refused`: the writer is closed, or too many writes wait.
  */
 export type Written = 'done' | 'waits' | 'failed' | 'refused';
 
 interface Waiting {
   readonly work: Work;
-  /** Called if the write fails or the writer closes. Undefined: the write is repeated until it succeeds. */
+  /**
+   * Called if the write fails or the writer closes. Undefined: the write is repeated until it succeeds, or until the
+   * writer closes.
+   */
   readonly giveUp?: (() => void) | undefined;
   readonly done: () => void;
 }
@@ -83,8 +89,8 @@ export class StateWriter {
   }
 
   /**
-   * Runs a write now. If the result is `waits` or `failed`, the write runs again until it succeeds; if it is `refused`,
-   * the write never runs.
+   * Runs a write now. If the result is `waits` or `failed`, the write runs again until it succeeds or the writer
+   * closes; if it is `refused`, the write never runs.
    */
   put(work: Work, done: () => void = () => undefined): Written {
     if (this.#isClosed) return 'refused';

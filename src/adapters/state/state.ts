@@ -31,7 +31,7 @@ export interface State {
   outboxFor(name: string, target: Pick<Memory, 'capture'>): StateOutbox;
   /** Opens the file, and creates it if it is missing. Returns false if that fails; later calls report why. */
   open(): boolean;
-  /** Writes everything that waits, moves the log into the file, and closes it. */
+  /** Writes what waits, as far as that is possible within CLOSE_MS, moves the log into the file, and closes it. */
   close(): Promise<void>;
 }
 

@@ -1,7 +1,7 @@
 import { STORE_TARGET } from './outbox.ts';
 import { readState } from './recent-requests.ts';
 
-/** The captures in a data folder's outbox that one kind of memory has not confirmed yet. */
+/** The captures that wait in one outbox of a data folder. Each memory service has an outbox of its own. */
 export interface WaitingCaptures {
   readonly target: 'store' | 'service';
   readonly records: number;

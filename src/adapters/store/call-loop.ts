@@ -20,8 +20,9 @@ import { MemoryError } from '../../core/errors.ts';
 
 /**
  * Answers the calls of a database worker one after the other. Urgent calls come first, so that a recall waits only for
- * the call that is running, and on a busy store for one more. The other calls keep their order. 'close' comes last. A
- * call that meets another process's lock is tried again, and urgent calls are answered meanwhile.
+ * the running call and for earlier urgent ones, and on a busy store for one other call. The other calls keep their
+ * order. 'close' comes last. A call that meets another process's lock is tried again, and urgent calls are answered
+ * meanwhile.
  */
 
 /** How long a call that meets a lock is tried again. On a slow disk another process's transaction may take seconds. */
@@ -45,7 +46,7 @@ export interface StoreInput {
 
 export interface LoopOptions {
   readonly makeStore: (given: StoreInput) => ServedStore;
-  /** Names of the urgent calls, for which a client's request waits. */
+  /** Names of the urgent calls, for which a request or a user waits. */
   readonly urgent: ReadonlySet<string>;
 }
 

@@ -35,7 +35,8 @@ const CHECKED_BYTES_MAX = 16 * 1024 * 1024;
 /** How long a connection waits for a lock. On a slow disk another process's transaction may take seconds. */
 const BUSY_MS = 5000;
 /**
- * Attempts to open the file while another process has it locked: one second in all. Creating the tables takes 20 ms.
+ * Attempts to open the file while another process has it locked, with pauses of one second in all. The other process
+ * needs 20 ms to create the tables.
  */
 const OPEN_ATTEMPTS = 50;
 /** Attempts while another program writes the file: ten seconds in all, enough to copy a backup of some gigabytes. */
@@ -183,7 +184,10 @@ export class Database {
   }
 }
 
-/** Opens the database. A damaged file is renamed. Throws errors of the file system and SQLite. */
+/**
+ * Opens the database. A damaged file is renamed. Throws errors of the file system and SQLite, and MemoryError while
+ * another program writes the file.
+ */
 export function openDatabase(options: OpenOptions): Database {
   makePrivateFolder(options.folder);
   try {
@@ -202,7 +206,10 @@ class CheckFailedError extends Error {
   override readonly name = 'CheckFailedError';
 }
 
-/** Thrown if the file looks damaged and another program has just written to it: it may be an unfinished copy. */
+/**
+ * Thrown if the file is empty or looks damaged, and another program has just written to it: it may be an unfinished
+ * copy.
+ */
 class BeingWrittenError extends MemoryError {
   /**
    * Closes the connection. Call it only after the next attempt to open the file. That attempt may rename a damaged file
@@ -315,8 +322,8 @@ export class FileReplacedError extends Error {
 
 /**
  * Checks whether the database may be used. Throws MemoryError while another program writes the file. Throws
- * FileReplacedError if the files at the path are not those that were opened; then the thread must end, because SQLite
- * releases a file only with its last prepared statement.
+ * FileReplacedError if the file or its log is missing or was replaced, or if an older content was copied into the file;
+ * then the thread must end, because SQLite releases a file only with its last prepared statement.
  */
 export function leaveReplaced(
   database: Database,

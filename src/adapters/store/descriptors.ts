@@ -4,7 +4,7 @@ import { type BigIntStats, closeSync, fstatSync, openSync, statSync } from 'node
  * Keeps one descriptor for each database file, for all threads of the process. By POSIX a process loses all its locks
  * on a file when it closes any descriptor of the file, also the locks of SQLite's connections in other threads. Another
  * process could then take itself for the last user, and delete the log of a database in use. So these descriptors are
- * closed only when no store of the process is open.
+ * closed only when no store of the process is open, or when their file is deleted.
  */
 
 /** Bound on files. A process of svc has two, `memory.db` and `state.db`; a test process has many. */

@@ -48,7 +48,10 @@ const SHELVES_MAX = 500;
 /** Bound on days that are counted. The page lists fewer. */
 const DAYS_MAX = 30;
 const LIMIT_MAX = 500;
-/** Bound on the records of a space that are searched for rules, newest first. */
+/**
+ * Bound on the texts with rules that are read, newest first: of each space for a list of rules, of all that a filter
+ * selects for a page of records.
+ */
 const STANDING_READ_MAX = 1000;
 const BEGINNING_CHARS = 160;
 
@@ -170,7 +173,7 @@ class Desk {
     for (const { space, digest } of records) this.#database.run(UNBURY, digest, space);
   }
 
-  /** Sets the marks that the records had before they were deleted. */
+  /** Sets the marks of deleted records on the records that are stored again, or in their place. */
   putMarks(records: readonly DeskRecord[]): void {
     for (const { space, ref, pin, digest, editedAt, importedAt } of records) {
       if (pin !== undefined) this.pin({ space, ref, pin });
@@ -289,7 +292,10 @@ interface DeskParts {
   readonly retire: (ref: string) => void;
 }
 
-/** Bound on the candidates that look() returns. A user reads no more, and each costs reading a text. */
+/**
+ * Bound on the candidates that look() returns from the question's own spaces. A user reads no more, and for each a text
+ * is read.
+ */
 const WEIGHED_MAX = 24;
 /** Bound on the other projects in which look() searches too: those with the newest memories. */
 const PROJECTS_MAX = 6;

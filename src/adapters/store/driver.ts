@@ -136,7 +136,10 @@ export function failureText(error: unknown): string {
   return isSystem ? `cannot be used (${system})` : 'cannot be used';
 }
 
-/** How long emptyLog() waits for readers: longer than a recall (20 ms), but writes to the ledger fail after 250 ms. */
+/**
+ * How long emptyLog() waits for readers: longer than a recall reads (20 ms), and shorter than a write to the ledger
+ * waits for the lock (250 ms).
+ */
 const READER_MS = 100;
 
 /** Runs SQL on a connection, and caches its prepared statements. */

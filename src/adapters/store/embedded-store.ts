@@ -32,8 +32,8 @@ import { ownSecrets } from '../../core/redaction/own-secrets.ts';
 import { referenceOf } from '../../core/memory/reference.ts';
 
 /**
- * Opens everything that svc stores in its data folder: memories, ledger, outbox and request log. Several processes may
- * have the folder open.
+ * Opens the databases in svc's data folder, with memories, ledger, outbox and request log. Several processes may have
+ * the folder open.
  */
 
 /** Interval of endInterrupted(). A forgetting without progress between two calls counts as interrupted. */
@@ -103,7 +103,8 @@ export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore 
     proofs,
     report,
     settle: async () => {
-      // Store all waiting captures, also those of ended processes, so that none is stored after the forgetting.
+      // Store the waiting captures, also those of ended processes. `beginForget` buries those that still wait after
+      // CLOSE_FLUSH_MS.
       await outbox.flush(CLOSE_FLUSH_MS);
       state.open();
     },

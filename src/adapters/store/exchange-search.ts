@@ -56,7 +56,8 @@ import { filesFrom } from './provenance.ts';
 
 /**
  * Recalls for an agent. If the prompt has much in common with the memory, it returns lines of the best exchanges. At
- * the start of a session it also returns the earlier sessions that most likely matter.
+ * the start of a session it also returns the earlier sessions that most likely matter. For a second look it returns
+ * lines about the action.
  */
 
 /** Bound on the terms of the prompt, and on those of the assistant's last text. */
@@ -64,7 +65,7 @@ const TERMS_MAX = 48;
 /** Bounds on the exchanges that are read whole and ranked, and on the passages by which the index finds them. */
 const EXCHANGES_MAX = 40;
 const PASSAGES_MAX = 64;
-/** Bound on passages that are found by the terms of the assistant's last text alone. */
+/** Bound on passages that are found by the terms that only the assistant's last text has, and not the prompt. */
 const SESSION_PASSAGES_MAX = 24;
 /** Bound on exchanges of a second look, with 10 kB of text each: 6 ms of CPU time with 10,000 memories. */
 const LOOKED_EXCHANGES_MAX = 12;
@@ -78,8 +79,8 @@ const RAREST_MAX = 20;
  */
 const QUOTE_TOKENS = [80, 45, 45, 30];
 /**
- * Bound on the answers that are searched for lines to quote, best first: 0.3 ms each. In 787 prompts svc quoted no
- * answer after the twelfth.
+ * Number of answers, best first, after which no further group of exchanges is searched for lines to quote; an answer
+ * takes 0.3 ms. In 787 prompts svc quoted no answer after the twelfth.
  */
 const TRIED_MAX = 12;
 /** Weight of a word of the assistant's last text in the score of a line, relative to one of the prompt. */
@@ -239,12 +240,15 @@ export class ExchangeSearch {
     const earlier = asked.earlier.slice(-SIGNALS_MAX);
     // A project without memories has no signals, but it can get global memories.
     if (home !== undefined) this.#signals.add(home.id, question.humanText, signal);
-    // A prompt that mentions an earlier session is answered however weak its signal is. Test this last, because V8
-    // needs 10 ms to compile the pattern at its first use.
+    // A prompt that mentions an earlier session is answered however weak its signal is, unless it is 0. Test this last,
+    // because V8 needs 10 ms to compile the pattern at its first use.
     return speaks(signal, earlier, question.agent.quietShare) || speaksOfThePast(own);
   }
 
-  /** Quotes lines of the best exchanges, each of which must add something new. Requests without an answer come last. */
+  /**
+   * Quotes lines of the best exchanges, each of which must add something new. An exchange comes last if only its
+   * request could be quoted, and the request says little without its answer.
+   */
   *#quote(
     ranked: readonly RankedExchange<Exchange>[],
     terms: readonly ExchangeTerm[],
@@ -414,14 +418,14 @@ function mean(sizes: readonly number[]): number {
 const RECORDS_MAX = 1200;
 const SESSIONS_READ_MAX = 128;
 /**
- * Bounds on the exchanges that are read from a session's beginning and end. One of the first two says what the session
- * was about, because the very first may be "hi". The last answers say how it ended.
+ * Bounds on the exchanges that are read from a session's beginning and end. Usually one of the first two says what the
+ * session was about (the very first may be "hi"), and the last answers say how it ended.
  */
 const OPENING_MAX = 2;
 const CLOSING_MAX = 3;
 /** Bound on the passages, from either end of a session, in which its first or its last exchanges are searched. */
 const END_PASSAGES = 16;
-/** Bound on further exchanges of a session, which share most words with the prompt. */
+/** Bound on the exchanges of a session that are read because they share most words with the prompt. */
 const LIKE_MAX = 2;
 /**
  * Bounds on the passages that are read for each word of the prompt, newest first: their number, and the number of the
@@ -567,7 +571,10 @@ class SessionSearch {
     return holders;
   }
 
-  /** Returns a session's last and first exchanges, and the exchanges that share most words with the prompt. */
+  /**
+   * Returns the texts of a session's exchanges that share most words with the prompt, and then of its last and first
+   * exchanges.
+   */
   *#textsOf(
     conversation: number,
     { ranked, excluded }: Pick<SessionQuestion, 'ranked' | 'excluded'>,
@@ -723,7 +730,8 @@ function exchangeOf({
       answerChars += chars;
       passages.push({ from: answered.length, chars });
     }
-    // The words of an unverified request count like words of the answer, but not as its conclusion.
+    // The words of an unverified request count like words of the answer, and come before it. So they are part of the
+    // conclusion only if the answer is shorter than CONCLUSION_CHARS.
     const list = speaker === 'person' ? asked : answered;
     for (const word of words) list.push(word);
   }

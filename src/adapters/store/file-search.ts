@@ -285,7 +285,10 @@ const PASSAGES_OF = `SELECT group_concat(e.key || ' ' || r.id || ' ' || p.id, ch
   FROM json_each(?) e CROSS JOIN records r ON r.space = ? AND r.digest = e.value
   CROSS JOIN passages p ON p.record = r.id`;
 
-/** Returns SQL for up to ?2 neighbours of the passage `c`, before it ('<') or after it ('>'). */
+/**
+ * Returns SQL for neighbours of the passage `c`, before it ('<') or after it ('>'): up to ?2 with its own position, and
+ * up to ?2 with other positions.
+ */
 const SIDE = (isBeyond: '<' | '>', order: string): string => {
   const some = (condition: string): string => `SELECT id, position FROM (SELECT p.id, p.position
     FROM passages p WHERE p.conversation = c.conversation AND ${condition}
@@ -296,8 +299,8 @@ const SIDE = (isBeyond: '<' | '>', order: string): string => {
     UNION ALL ${some(`p.position ${isBeyond} c.position`)}`;
 };
 
-// One query reads the ids of all windows, from the index alone, and passages() then reads each passage once. A query
-// with all columns for each window would take 40 us.
+// One query reads only the ids of all windows, and passages() reads each passage once afterwards. A query with all
+// columns would take 40 us for each window.
 const WINDOWS = `SELECT c.id, (SELECT group_concat(id) FROM (
     SELECT id FROM (${SIDE('<', 'DESC')} UNION ALL SELECT c.id, c.position UNION ALL ${SIDE('>', 'ASC')})
     ORDER BY position, id)) AS around
@@ -357,7 +360,10 @@ interface ExchangeRow extends Omit<ExchangeParts, 'parts'> {
 /** SQL for the speaker of a passage, which its position in the exchange shows; see shareOf in passage-index.ts. */
 const SPEAKER = `CASE p.position % ${POSITIONS_PER_EXCHANGE} / ${POSITIONS_PER_EXCHANGE / 4}
   WHEN 3 THEN 'answer' WHEN 2 THEN 'unverified' ELSE 'person' END`;
-/** Returns SQL for the passages of `c` between two positions, each as one line of text: see PASSAGES. */
+/**
+ * Returns SQL for the passages of `c` between two positions, at most PASSAGES_PER_RECORD, each as one line of text: see
+ * PASSAGES.
+ */
 const LINES = (first: string, last: string): string => `SELECT
   ${SPEAKER} || ' ' || p.record || ' ' ||
   (p.end - p.start) || ' ' || p.terms AS line

@@ -40,7 +40,7 @@ export function endForgetting(database: Database, last: number): void {
 
 /**
  * Returns a text that identifies how far an unfinished deletion is; '' if there is none. Two equal texts mean that no
- * process has deleted anything in between.
+ * process has continued the deletion in between.
  */
 export function unended(database: Database): string {
   const row = database.get<{ readonly note: number | null; readonly record: number | null }>(

@@ -19,8 +19,9 @@ import type { Descriptors } from './descriptors.ts';
 
 /**
  * `written`: SQLite or another program has written to the database file itself. `replaced`: another file is at one of
- * the paths, or the database is missing. `overwritten`: an older content was copied into the same file. `overwriting`:
- * the same, but the copy may be unfinished. `unlogged`: the write-ahead log was deleted, and there is no new one.
+ * the paths, or the database or its `-shm` file is missing. `overwritten`: an older content was copied into the same
+ * file. `overwriting`: the same, but the copy may be unfinished. `unlogged`: the write-ahead log was deleted, and there
+ * is no new one.
  */
 export type FileState =
   | 'same'

@@ -21,13 +21,16 @@ const FREQUENCIES_MAX = 20_000;
  * passage that was stored just now is among them.
  */
 const REMEMBERED_MIN = 256;
-/** Share by which a space may grow until its cached counts are too inaccurate. */
+/** Share by which the size of a space may change until all cached counts are dropped as too inaccurate. */
 const GROWTH_MAX = 0.1;
 
 export class Postings {
   readonly #source: RecallSource;
   #frequencies = new Map<string, number>();
-  /** The number of passages that each space had when its first count was cached. */
+  /**
+   * The number of passages of each space at its first recall; set again at each recall at which that number has changed
+   * by more than GROWTH_MAX.
+   */
   readonly #counted = new Map<number, number>();
   readonly #places: KnownPlaces;
   /** False if the source has no generation; see RecallSource. */
@@ -139,9 +142,12 @@ export class SpacePostings {
   }
 }
 
-/** Bound on cached passage numbers: 4 bytes each, and up to twice as many while lists grow. */
+/** Bound on cached passage numbers, of 4 bytes each. A list that grows reserves up to twice its bytes. */
 const PLACES_MAX = 250_000;
-/** Overhead of a cached list, in the unit of PLACES_MAX. */
+/**
+ * What a cached list counts in addition to its numbers, and what a cached digest and each passage of a record count, in
+ * the unit of PLACES_MAX.
+ */
 const LIST_PLACES = 40;
 /** Bound on new passages that are added to cached lists. If there are more, the lists are dropped. */
 const NEW_PASSAGES_MAX = 256;

@@ -37,7 +37,7 @@ export class ProofState {
     this.#isOpen = true;
   }
 
-  /** Returns a value that changes with each write to the file or its log by any process. */
+  /** Returns a value that shows, by times of change, whether any process has written to the file or its log. */
   changes(): string {
     return ['', '-wal']
       .map((suffix) => statSync(this.#path + suffix, { bigint: true, throwIfNoEntry: false }))

@@ -26,15 +26,15 @@ export interface StoreCalls extends DeskCalls, MemoryCalls {
     readonly ownSecrets: readonly string[];
   }): readonly CaptureState[];
   /**
-   * Deletes outputs, and marks the records that are to be deleted. Returns the number of both. Then call `forgetSome`,
-   * `emptyForgotten` and `eraseForgotten`.
+   * Deletes outputs, and marks the records that are to be deleted. Returns the number of both and of captures that
+   * still wait in the outbox. Then call `forgetSome`, `emptyForgotten` and `eraseForgotten`.
    */
   beginForget(filter: ForgetFilter): number;
   /** Deletes some of the marked records. Returns their number; 0 if none is left. */
   forgetSome(): number;
   /**
    * Returns a text that identifies how far an unfinished deletion is; '' if there is none. Two equal texts mean that no
-   * process has deleted anything in between.
+   * process has continued the deletion in between.
    */
   unended(): string;
   /**
@@ -62,7 +62,7 @@ export interface StoreCalls extends DeskCalls, MemoryCalls {
   outputSpaces(limit: number): readonly string[];
   /** Moves the write-ahead log of `memory.db` into the file. */
   emptyLog(): void;
-  /** Deletes the oldest rows of the ledger and the request log. */
+  /** Deletes the oldest rows of the ledger, the acknowledgements and the request log. */
   pruneState(): void;
   /** Moves the write-ahead log of `state.db` into the file. */
   checkpointState(): void;

@@ -11,8 +11,8 @@ import type { Database } from './database.ts';
 import { RECORD_COLUMNS, type RecordRow, storedRecord } from './records.ts';
 
 /**
- * Stores the folder, the commit and the files that a record is about, in one row for each record. The row is deleted
- * with its record. A new note for a record replaces the earlier one.
+ * Stores the folder, the commit and the files that an exchange is about, in a row of one of its records. The row is
+ * deleted with this record. A new note for a record replaces the earlier one.
  */
 
 const LIST_MAX = 1000;

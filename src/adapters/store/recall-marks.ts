@@ -20,7 +20,7 @@ export interface RecallMarks {
 
 /** Bound on the tokens of memories that are always recalled: about as many as rules get. */
 const ALWAYS_TOKENS_MAX = 192;
-/** Bound on memories that are always recalled. More would not fit into the tokens. */
+/** Bound on memories that are always recalled. More would hardly fit into the tokens. */
 const ALWAYS_READ_MAX = 32;
 /** Estimated tokens of a line's dash and line end. The code that writes the block checks the exact number. */
 const OVERHEAD_TOKENS = 2;

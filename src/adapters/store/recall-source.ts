@@ -4,13 +4,13 @@ import type { Steps } from './steps.ts';
 
 /**
  * Reads from a database for a recall. A database only finds texts and counts words. The core ranks them, so the same
- * memories give the same answer with any database. Every method takes a space, or ids that an earlier call has
- * returned.
+ * memories give the same answer with any database. Apart from the first three, every method takes a space, or ids that
+ * an earlier call has returned.
  */
 export interface RecallSource {
   /**
-   * Returns a value that changes once a text that was read may be deleted; undefined: do not cache. It does not change
-   * with the time of a text.
+   * Returns a value that changes once a text that was read may be deleted; undefined: do not cache. It stays the same
+   * if only the time of a text is updated.
    */
   generation(): string | undefined;
   /**
@@ -157,7 +157,7 @@ export interface SpokenText extends Pick<
   readonly source: 'unverified' | null;
   /** Index in `text`, see `lastFrom` in core/memory/record.ts. Null if it is not set. */
   readonly lastFrom: number | null;
-  /** The folder in which the client worked; null if unknown. */
+  /** The `root` of the exchange's provenance (ports/provenance.ts); null if unknown. */
   readonly root: string | null;
   readonly files: string | null;
 }

@@ -358,7 +358,7 @@ export function referencesIn(database: Database, start: string): string[] {
 
 /**
  * Returns the conditions of a filter. Lists and forgetting share them, so forgetting deletes exactly the records that a
- * list shows.
+ * list without a limit would show.
  */
 export function whereOf(filter: Omit<ListFilter, 'limit'>): Conditions {
   const conditions = new Conditions();

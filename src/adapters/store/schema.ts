@@ -17,7 +17,10 @@ export const SPACES_MAX = 2 ** 20;
  * quarter, and those of an unverified question in the third quarter. No record has more passages than a quarter.
  */
 export const POSITIONS_PER_EXCHANGE = 2 ** 17;
-/** Bound on the passages that are read of each text of an exchange: 3,000 words. A user pastes longer texts. */
+/**
+ * Bound on the passages of an exchange that are read of each speaker (question, unverified question, answer): some
+ * 3,000 words. A user pastes longer texts.
+ */
 export const PASSAGES_PER_RECORD = 64;
 /** Bound on the newest passages with a term, of which `saidWith` selects the user's. */
 export const SAID_WITH_LOOKED_MAX = 512;
@@ -61,8 +64,9 @@ CREATE INDEX records_by_space_time ON records(space, at);
 `;
 
 // `passage_terms` has the terms of `passages` as its content. Without content (contentless FTS5) a delete that lacks
-// the old terms would leave the words in the index. It stores no positions and no sizes: only bm25() needs them, which
-// takes 5 us per row, ten times as long as listing a row. Instead the ranking reads the terms of the few best passages.
+// the old terms would leave the words in the index. It stores no positions and no sizes: svc searches for no phrases,
+// and does not use bm25(), which takes 5 us per row, ten times as long as listing a row. Instead the ranking reads the
+// terms of the few best passages.
 //
 // The ascii tokenizer splits only at spaces, so it keeps the terms of core/recall/terms.ts as they are.
 //

@@ -49,7 +49,10 @@ const DATED_MAX = 24;
 
 interface Context {
   readonly question: RecallQuestion;
-  /** Analyses the question at its first call. Only a chat does so: it takes longer than an agent's whole recall. */
+  /**
+   * Analyses the question at its first call. For an agent it is called only by a source that stores hashes of terms
+   * (expectTerms), because it takes longer than an agent's whole recall.
+   */
   readonly asked: () => Question;
   readonly spaces: readonly Space[];
   readonly passages: number;
@@ -315,7 +318,8 @@ function* weigh(
 
 /**
  * Chooses the rarest terms whose passages may be read within POSTINGS_MAX. `count`: the number of these passages.
- * `newest`: how many of the space's newest passages are searched; fewer if even the rarest term has too many.
+ * `newest`: how many of the space's newest passages are searched: all, or POSTINGS_MAX if even the rarest term has
+ * more.
  */
 function affordable(
   postings: SpacePostings,
@@ -360,8 +364,8 @@ function partsOf(ranked: readonly Ranked<Unit>[]): ScoredPassage[] {
 }
 
 /**
- * Reads the texts of ranked passages and returns the best that fit the limit. A passage that only asks something is
- * returned together with its answer, or not at all.
+ * Reads the texts of ranked passages and returns the best that fit the limit. See togetherWith() for a passage that
+ * only asks something.
  */
 function* pack(
   source: Pick<RecallSource, 'texts'>,
@@ -394,7 +398,10 @@ function* pack(
   return [...packed.values()];
 }
 
-/** Returns a passage, together with its answer if it only asks something; none if it only asks and has no answer. */
+/**
+ * Returns a passage. If it only asks something, returns the assistant's answer too, or nothing if there is no answer.
+ * An answer with the role 'user' is left out.
+ */
 function togetherWith(
   { id, answer }: ScoredPassage,
   texts: ReadonlyMap<number, Text>,
@@ -404,7 +411,7 @@ function togetherWith(
   if (!needsAnswer(text)) return [{ id, text }];
   const answered = answer === undefined ? undefined : texts.get(answer);
   if (answer === undefined || answered === undefined) return [];
-  // In a conversation between people both texts have the role 'user'. There the question is returned alone.
+  // In a conversation between people the answer has the role 'user' too. Then return the question without it.
   if (answered.role === 'user') return [{ id, text }];
   return [
     { id, text },
@@ -416,7 +423,7 @@ function needsAnswer(text: Text | undefined): boolean {
   return text?.role === 'user' && onlyAsks(text.text);
 }
 
-/** Says whether the same text is already chosen, from another space of the project. */
+/** Says whether the same text is already chosen, for example from another space of the project. */
 function isIn(
   told: readonly RecalledPassage[],
   { digest, text }: Pick<RecalledPassage, 'digest' | 'text'>,
@@ -467,7 +474,10 @@ class UnitReader {
     this.#source = source;
   }
 
-  /** Returns the units of these passages, and then the units next to them. Each passage is in at most one unit. */
+  /**
+   * Returns the units of these passages, and then the units next to the first NEIGHBOURS_OF of them. Each passage is in
+   * at most one unit.
+   */
   *read({ ids, excluded }: Found): Steps<Unit[]> {
     this.#dropStale();
     const windows = yield* this.#source.windows(ids, SAID_MAX);
@@ -642,7 +652,10 @@ function exchangeOf({ position }: Passage): number {
   return Math.floor(position / POSITIONS_PER_EXCHANGE);
 }
 
-/** Says whether a passage is part of the user's text, which has the first half of its exchange's positions. */
+/**
+ * Says whether a passage is part of a text that is certainly the user's, which has the first half of its exchange's
+ * positions.
+ */
 function isUsers({ position }: Passage): boolean {
   return position % POSITIONS_PER_EXCHANGE < POSITIONS_PER_EXCHANGE / 2;
 }

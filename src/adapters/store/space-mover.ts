@@ -40,8 +40,8 @@ export class SpaceMover {
   }
 
   /**
-   * Moves a part; when nothing is left to move, both counts are 0. Memories that were forgotten in the target space are
-   * not moved.
+   * Moves a part; when nothing is left to move, both counts are 0. Memories and outputs that were forgotten in the
+   * target space are not moved.
    */
   moveSome({ from: fromName, to: toName, refs }: SpaceMove): SpaceMoved {
     const from = spaceId(this.#database, fromName);
@@ -81,7 +81,10 @@ export class SpaceMover {
     return rows.length;
   }
 
-  /** Leaves a tombstone for a memory that is moved alone, and copies the marks of its rules to the new space. */
+  /**
+   * Leaves a tombstone in the old space for a memory that is moved without the rest of its space, and copies the marks
+   * of its rules to the new space.
+   */
   #leave({ from, to }: Ids, row: Omit<MovedRow, 'source'>): void {
     this.#database.run(BURY, from, row.digest, Date.now());
     const rules = row.role === 'user' ? rulesIn(textOf(row)).map(ruleDigest) : [];

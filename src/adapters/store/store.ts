@@ -38,14 +38,16 @@ import { referenceOf } from '../../core/memory/reference.ts';
 import { type OutboxRow, STORE_TARGET } from '../state/outbox.ts';
 
 /**
- * Runs the calls of StoreCalls on the files of the data folder, in the store's thread. Every error becomes a
- * MemoryError, whose message never contains a record's text or SQLite's own message.
+ * Runs the calls of StoreCalls on the files of the data folder, in the store's thread. Every error but
+ * FileReplacedError becomes a MemoryError, whose message never contains a record's text or SQLite's own message.
  */
 
 /** After a failure to open the file, calls fail with the same error for this time. */
 const REOPEN_MS = 1000;
 
-/** The writes of a running proxy. If such a call is run again from its beginning, it stores nothing twice. */
+/**
+ * The most frequent writes of a running proxy. If such a call is run again from its beginning, it stores nothing twice.
+ */
 const REPEATABLE: ReadonlySet<StoreCallName> = new Set<StoreCallName>([
   'capture',
   'keepProvenance',
