@@ -16,7 +16,7 @@ import type { OwnBlocks } from '../core/recall/own-blocks.ts';
 import { HookMemory, type PlacedAt } from '../proxy/hook-memory.ts';
 import { systemClock } from './compose-common.ts';
 
-/** The memory, opened for one call of a client's hook while no proxy runs. */
+/** The memory, opened for one call of a client's hook that no proxy answers. */
 export interface HookStore {
   readonly ledger: Ledger;
   readonly outbox: Outbox;

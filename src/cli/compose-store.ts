@@ -38,7 +38,10 @@ export interface CliStore {
 export interface StoreOptions {
   /** Leads to the configuration, which may name a memory service. Undefined: open only the store on this machine. */
   readonly environment?: Environment;
-  /** True if the command only reads: then it creates no store. */
+  /**
+   * True if the command only reads: if there is no store, it gets an empty temporary one, and none is created in the
+   * data folder.
+   */
   readonly isReader?: boolean;
   /** Tells the user something while the command continues, for example that a damaged file was renamed. */
   readonly report: (line: string) => void;
@@ -118,7 +121,8 @@ async function openHosted(
 async function memorySettings(environment: Environment): Promise<MemorySettings | undefined> {
   const file = await readConfigFile(configFolder(environment));
   if (file === undefined) return undefined;
-  // `settings` is undefined if the variable of a provider's key is not set here. Then there is no such key to mask.
+  // `settings` is undefined if the configuration has a problem, for example if the variable of a provider's key is not
+  // set here. Then no provider's key is masked by its value.
   const { settings } = parseConfig(file.value, environment);
   const { access } = parseAccess(file.value, environment);
   const { memory, problems } = parseMemory(file.value, environment);

@@ -60,7 +60,10 @@ export interface RunningProxy {
   readonly port: number;
   /** Accepts no more requests, lets open answers finish, and closes everything. */
   stop(): Promise<void>;
-  /** Applies the settings of a changed file from the next request on. Host and port never change. */
+  /**
+   * Applies the settings of a changed file from the next request on. Host, port and the place of memories change only
+   * at a restart.
+   */
   apply(settings: Settings): void;
 }
 
@@ -366,7 +369,7 @@ class Runtime {
     }
   }
 
-  /** Returns the login that a route's upstream forwards; undefined if svc has its key, or there is no upstream. */
+  /** Returns the login that a route's upstream forwards; undefined if it forwards none, or there is no upstream. */
   loginOf(route: Route): Login | undefined {
     if (route.kind !== 'model' && route.kind !== 'relay') return undefined;
     const upstream = findUpstream(this.now.live, route);

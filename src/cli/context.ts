@@ -4,15 +4,18 @@ import type { Terminal } from './terminal.ts';
 
 export type Confirm = (message: string) => Promise<boolean>;
 
-/** What every command gets. Commands use this instead of process.env and the streams of the process. */
+/**
+ * What every command gets. Commands use this instead of process.env and the streams of the process; only `svc mcp` and
+ * `svc status --watch` use those streams too.
+ */
 export interface CommandContext {
   readonly environment: Environment;
   readonly terminal: Terminal;
   /** The standard input, in pieces of bytes or text. */
   readonly stdin?: AsyncIterable<Uint8Array | string> & { readonly isTTY?: boolean };
   /**
-   * Returns a function that asks the user a yes-or-no question; undefined without a terminal. `isDefault`: what Enter
-   * alone answers; false if it is left out.
+   * Returns a function that asks the user a yes-or-no question; undefined without a terminal. `isDefault`: the answer
+   * if the user only presses Enter; false if it is left out.
    */
   readonly asker?: (isDefault?: boolean) => Confirm | undefined;
   /** Opens the store in a data folder. Undefined for the commands of svc-service. */

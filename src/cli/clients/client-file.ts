@@ -15,8 +15,8 @@ import {
 import { CliError } from '../cli-error.ts';
 
 /**
- * Adds svc's settings to a client's own file, and removes them. The earlier file can always be restored, because a
- * record of the change and a backup are on disk before the file changes.
+ * Adds svc's settings to a client's own file, and removes them. A record of the change and a backup are on disk before
+ * the file changes, so that the earlier content can be restored.
  */
 
 /** One kind of settings file: how svc adds its settings and removes them. */

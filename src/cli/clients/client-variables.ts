@@ -6,7 +6,10 @@ import { CliError } from '../cli-error.ts';
 import { tomlString } from '../../core/foreign/shell-quote.ts';
 import type { TomlBlock } from '../../core/foreign/toml-block.ts';
 
-/** Makes the environment variables with which a client finds the proxy, for print-config, connect and run. */
+/**
+ * Makes what print-config, connect and run use so that a client finds the proxy: environment variables, and for Codex
+ * TOML tables.
+ */
 
 export type Variables = Readonly<Record<string, string>>;
 
@@ -63,8 +66,8 @@ export function claudeVariables(
 }
 
 /**
- * Returns NO_PROXY and no_proxy, extended by this machine's addresses. Otherwise a client would send its requests to
- * svc, with the token, to a network proxy.
+ * Returns NO_PROXY and no_proxy, extended by this machine's addresses. Without them a client that has a network proxy
+ * would send its requests to svc, with the token, to that network proxy.
  */
 export function loopbackVariables(host: string, environment: Environment): Variables {
   const direct = ['127.0.0.1', 'localhost', ...(host === '::1' ? ['::1', '[::1]'] : [])];

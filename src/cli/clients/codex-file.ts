@@ -18,9 +18,10 @@ import { type Applied, type ClientFileForm, isSameValue, type Reverted } from '.
 import { clientFolder } from './client-home.ts';
 
 /**
- * Adds one marked block to Codex's config.toml, and leaves every other line unchanged. A separate profile file
- * (`svc.config.toml`) would need `codex -p svc` in every call, which the app and the editors cannot do: since Codex
- * 0.134 no key of config.toml names a profile (developers.openai.com/codex/config-advanced, November 2026).
+ * Adds one marked block to Codex's config.toml. Of the other lines only those that set the same keys change: they
+ * become comments. A separate profile file (`svc.config.toml`) would need `codex -p svc` in every call, which the app
+ * and the editors cannot do: since Codex 0.134 no key of config.toml names a profile
+ * (developers.openai.com/codex/config-advanced, November 2026).
  */
 
 const PROVIDER = 'svc';
@@ -92,7 +93,7 @@ function revert(text: string, change: NonNullable<ClientChange['toml']>): Revert
   const own = parseToml(change.lines.join('\n')) ?? {};
   const aside = parseToml(change.aside.join('\n')) ?? {};
   const wanted = withBlock(withoutBlock(parseToml(text) ?? {}, own), aside);
-  // If the user added a key to a table of the block, the key would now belong to the table above the block.
+  // If the user added a key to a table of the block, the removal has moved that key into the table above the block.
   return isSameValue(before, wanted) ? reverted : 'edited';
 }
 

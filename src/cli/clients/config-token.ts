@@ -10,7 +10,7 @@ export interface TokenOptions {
   readonly start?: boolean;
 }
 
-/** Runs `svc config token`: prints the token and a line end, nothing else. */
+/** Runs `svc config token`: prints only the token and a line end on stdout. Messages go to stderr. */
 export async function printToken(options: TokenOptions, context: CommandContext): Promise<void> {
   const access = await loadAccess(context.environment);
   if (options.start === true) await startForClient(access, context);
@@ -24,8 +24,8 @@ const START_MS = 4_500;
 
 /**
  * Starts the proxy if it does not listen, because the client is about to send it a request. Clients ask for the token
- * often; if the proxy listens, that costs one connection on loopback. Throws CliError if the proxy cannot be started;
- * its reason is already on stderr.
+ * often; if the proxy listens, that costs one connection on loopback and a look at the run files. Throws CliError if
+ * the proxy cannot be started; its reason is already on stderr.
  */
 async function startForClient(
   access: Access,

@@ -368,7 +368,8 @@ async function planClaude({ context: { environment } }: PlanFacts): Promise<Conn
 
 /**
  * Returns a hook that starts the proxy. With a login Claude Code never asks svc for a token, but it runs SessionStart
- * hooks before its first request, also with -p. It gives their output to the model, so this hook prints nothing.
+ * hooks before its first request, also with -p. It gives what they write to stdout to the model, so this hook writes
+ * nothing to stdout.
  */
 function startHook(command: readonly string[]): JsonSetting {
   const hook = { type: 'command', command: commandLine(command), timeout: START_HOOK_SECONDS };
@@ -412,7 +413,7 @@ async function planCodex({ options, context }: PlanFacts): Promise<Connection> {
 
 /**
  * Says whether the installed Codex supports a token command and another base URL for its built-in provider; see
- * isBuiltInConfigurable(). If Codex is not found, it is assumed to be the newest.
+ * isBuiltInConfigurable(). A Codex that is not found, or does not state its version, is assumed to be the newest.
  */
 async function isNewCodex(environment: Environment): Promise<boolean> {
   if (!isInstalled(environment, 'codex')) return true;

@@ -9,8 +9,9 @@ import { jsonSettings, type JsonSetting } from './json-settings.ts';
 import { commandLine } from './own-command.ts';
 
 /**
- * Writes svc's hooks into the file in which each client looks for hooks. The command for an event never varies, because
- * Codex asks the user to trust a changed hook again.
+ * Writes svc's hooks into the file in which each client looks for hooks. As long as svc and its folders stay in place,
+ * the command for an event is the same at every `svc connect`, because Codex asks the user to trust a changed hook
+ * again.
  */
 
 interface HookableClient {
@@ -93,7 +94,10 @@ export function hookableOf(name: string): HookableClient | undefined {
   return HOOKABLE.find((one) => one.name === name);
 }
 
-/** Returns a setting for each event. Claude Code and Codex expect groups of hooks, with a matcher for tools. */
+/**
+ * Returns a setting for each event: a group of hooks, as Claude Code and Codex expect it. `matchers`: for an event, the
+ * tools for which its hook runs; without one it runs for all tools.
+ */
 function groups(
   client: 'claude' | 'codex',
   command: readonly string[],

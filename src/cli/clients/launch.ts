@@ -23,7 +23,7 @@ import { tomlString } from '../../core/foreign/shell-quote.ts';
 import { BLOCK_BEGIN } from '../../core/foreign/toml-block.ts';
 import { execFile } from 'node:child_process';
 
-/** A client as `svc run` starts it. Its arguments and environment name the proxy, so no file changes. */
+/** A client as `svc run` starts it: with arguments and variables, and without a change to the client's files. */
 export interface LaunchedClient {
   /** The program's name in the search path. */
   readonly program: string;
@@ -179,7 +179,7 @@ function providerArgs(facts: LaunchFacts, isLogin: boolean): readonly string[] {
   if (written !== undefined && !isLogin) {
     // Compare with the slash: port 876 is the beginning of port 8765.
     if (written.startsWith(`${urlOf(facts)}/`)) return [];
-    // The file names another proxy, so override its base URL, again with a token if it has one.
+    // The file names another proxy, so override its base URL, again with a token if that URL has one.
     const url = urlOf(facts);
     const moved = written.includes('/t/') ? withPathToken(url, facts.localToken) : url;
     return ['-c', `model_providers.svc.base_url=${tomlString(`${moved}/v1`)}`];

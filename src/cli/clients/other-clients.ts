@@ -205,7 +205,7 @@ export const OTHER_CLIENTS: readonly OtherClient[] = [
       }
       const keys = {
         COPILOT_PROVIDER_API_KEY: localToken,
-        // The client would use each of these two instead of the token.
+        // The client would use either of these two instead of the token.
         COPILOT_PROVIDER_API_KEY_COMMAND: undefined,
         COPILOT_PROVIDER_BEARER_TOKEN: undefined,
       };
@@ -259,8 +259,8 @@ export const OTHER_CLIENTS: readonly OtherClient[] = [
     },
   },
   /**
-   * Continue's `cn` reads models from a YAML file that the user names. With the printed settings it reads the token
-   * from a variable.
+   * Continue's `cn` reads models from a YAML file: the one after `--config`, or the one in its own folder. With the
+   * printed settings it reads the token from a variable.
    */
   {
     name: 'continue',
@@ -389,7 +389,7 @@ export const OTHER_CLIENTS: readonly OtherClient[] = [
   },
 ];
 
-/** Programs that cannot use a proxy on this machine, with the reason and what to use instead. */
+/** Programs that svc cannot connect, with the reason and what to use instead. */
 export const NOT_POSSIBLE: Readonly<Record<string, readonly [reason: string, instead: string]>> = {
   // Sources: ngrok.com/docs/gateway/examples/cursor-local-llm and forum.cursor.com/t/158805, 2026-11-24.
   cursor: [
@@ -424,7 +424,10 @@ function entriesOf(path: readonly string[], value: unknown): readonly Omit<JsonC
   return Object.entries(value).flatMap(([key, inner]) => entriesOf([...path, key], inner));
 }
 
-/** Returns a provider for each dialect, by name. Throws CliError if each of them needs a model's name. */
+/**
+ * Returns the providers by name. A dialect that needs a model's name gets none if the user named no model. Throws
+ * CliError if no provider is left.
+ */
 function providersOf(
   client: string,
   { spoken }: ClientFacts,
@@ -543,7 +546,10 @@ function zedOf(facts: ClientFacts) {
   });
 }
 
-/** The dialects for which Zed does not know a provider's models, with the further members of a model's entry. */
+/**
+ * The dialects for which Zed knows no models, each with what a model's entry in Zed's list needs besides the model's
+ * name and its token limit.
+ */
 const ZED_MODELS: ReadonlyMap<Dialect, object> = new Map([
   ['openai_responses', { capabilities: { chat_completions: false } }],
   ['openai_chat_completions', {}],

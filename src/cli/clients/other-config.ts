@@ -13,7 +13,10 @@ import { urlOf } from '../listing.ts';
 import { CliError } from '../cli-error.ts';
 import { type Launch, type LaunchedClient, type LaunchFacts, takesLogin } from './launch.ts';
 
-/** Prints the settings of the clients in other-clients.ts, and starts these clients. */
+/**
+ * Prints the settings of the clients in other-clients.ts, and makes the arguments and variables with which `svc run`
+ * starts them.
+ */
 
 export interface OtherOptions {
   readonly model?: string;
@@ -51,7 +54,10 @@ export async function factsOf(
   };
 }
 
-/** Returns the client, with its name, as `svc run` starts it; nothing if it cannot be started. */
+/**
+ * Returns a list with the client's name and the client as `svc run` starts it. The list is empty if `svc run` cannot
+ * start the client.
+ */
 export function launchedOther(client: OtherClient): readonly (readonly [string, LaunchedClient])[] {
   const { name, program, install, dialects } = client;
   const start = client.launch?.bind(client);

@@ -8,9 +8,10 @@ import { BUILD } from '../../core/version.ts';
 import { scriptPath } from '../context.ts';
 
 /**
- * Returns the address at which the proxy listens now. That is the configured port, unless the only running proxy has
- * another one, after `svc start --port` or with proxy.port 0. Such a proxy must first prove that it is svc, because a
- * client will send it the token and its prompts. Returns undefined if the port is unknown.
+ * Returns the address at which the proxy listens now. That is the configured port if a proxy has it. Otherwise it is
+ * that of the newest running proxy, which has another port after `svc start --port` or with proxy.port 0. Such a proxy
+ * must first prove that it is svc, because a client will send it the token and its prompts. Without one it is the
+ * configured port again, or undefined if that is 0.
  */
 export async function runningAccess(
   access: Access,
@@ -24,7 +25,7 @@ export async function runningAccess(
 }
 
 /**
- * Says whether another build of the same installation listens at this address, which svc may replace. The proxy of
+ * Says whether a background proxy of another build, which svc may replace, listens at this address. The proxy of
  * another installation stays; otherwise two installations would keep ending each other's proxies.
  */
 export async function runsOtherBuild(

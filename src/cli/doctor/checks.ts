@@ -60,12 +60,15 @@ function takePort(port: number): string {
 
 interface CheckReport {
   readonly checks: readonly Check[];
-  /** Further members of the JSON output, such as the path of the configuration. */
+  /** Other members of the JSON output, such as the path of the configuration. */
   readonly facts: Readonly<Record<string, string>>;
   readonly isJson: boolean;
 }
 
-/** Prints each check with its fix below it. Returns exit code 1 if there is a problem, and 0 with warnings alone. */
+/**
+ * Prints each check with its fix below it. Returns exit code 1 if there is a problem, else 0, whatever warnings there
+ * are.
+ */
 export function reportChecks({ checks, facts, isJson }: CheckReport, terminal: Terminal): ExitCode {
   const problems = checks.filter(({ level }) => level === 'problem').length;
   if (isJson) terminal.json({ ok: problems === 0, ...facts, checks });

@@ -152,7 +152,7 @@ function upstreamAt(value: unknown, path: string): string | undefined {
 
 /**
  * Describes an upstream. A user may have written a key to the wrong place, so only texts that look like a name, a style
- * or a host are shown.
+ * or a host are shown, and of the key itself only the end.
  */
 function checkUpstream(upstream: Draft, environment: Environment): Check {
   const name = wordOf(upstream['name']);
@@ -210,7 +210,10 @@ export async function fixModes({ environment, terminal }: CommandContext): Promi
   for (const path of mended) terminal.note(`Made private: ${path}`);
 }
 
-/** Returns the folders and files of svc that others may read or write. Those that cannot be read are left out. */
+/**
+ * Returns the folders and files of svc that others may read or write. If one of them cannot be checked, those after it
+ * are left out.
+ */
 export async function looseModes(
   environment: CommandContext['environment'],
 ): Promise<readonly LooseMode[]> {

@@ -59,7 +59,7 @@ function installedHooks(environment: Environment): readonly Installed[] {
   });
 }
 
-/** Reports hooks whose program is missing. A client does not tell its user. */
+/** Reports hooks whose program is missing. The session continues without memory. */
 function missing(
   environment: Environment,
   { name, title, commands, hasPlugin }: Installed,
@@ -92,7 +92,10 @@ function goneIn(words: Words, hasProgram: boolean): string | undefined {
   return [program, script].find((path) => path && isAbsolute(path) && !existsSync(path));
 }
 
-/** Returns svc's commands in a client's file of hooks. The file is JSON, or a script of svc for a client of plugins. */
+/**
+ * Returns svc's commands in a client's file of hooks. The file is JSON, or svc's plugin for a client whose hooks are
+ * plugins.
+ */
 function commandsIn(text: string): readonly Words[] {
   const plugin = /^const COMMAND = (\[.*\]);$/m.exec(text)?.[1];
   if (plugin !== undefined) return [asList(parseJson(plugin.replaceAll("'", '"'))).map(String)];

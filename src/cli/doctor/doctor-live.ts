@@ -29,7 +29,10 @@ import {
 } from '../../core/settings/test-call.ts';
 import { PROBE_SPACE } from '../../core/request/space.ts';
 
-/** Checks each running proxy of this configuration: whether it accepts the local token, and is of this build. */
+/**
+ * Checks each running proxy of this configuration: whether it accepts the local token, and is of this build. Reports
+ * processes that have a run file and do not answer as such a proxy.
+ */
 export async function checkRunning(
   environment: Environment,
   access: Access,
@@ -95,7 +98,7 @@ function reportedOnce(
   });
 }
 
-/** Returns the upstreams that have no error. Each is parsed alone, so an error in one does not hide the others. */
+/** Returns the upstreams that have no error. Each is parsed by itself, so an error in one does not hide the others. */
 async function readableUpstreams(environment: Environment): Promise<readonly UpstreamSettings[]> {
   const file = await readConfigFile(configFolder(environment)).catch(() => undefined);
   return upstreamEntries(file?.value).flatMap((one) => {
@@ -124,8 +127,8 @@ async function ask(upstream: UpstreamSettings, open: OpenUpstream): Promise<Aske
 }
 
 /**
- * Sends an empty object to the path of model calls. Every provider refuses it before a model runs, so it costs nothing.
- * The refusal shows whether the provider serves the path.
+ * Sends an empty object to the path of model calls. A provider refuses it before a model runs, so it costs nothing. The
+ * refusal shows whether the provider serves the path.
  */
 async function checkDialect(settings: UpstreamSettings, open: OpenUpstream): Promise<Check> {
   const { name, apiStyle } = settings;
@@ -337,8 +340,9 @@ export type Consent = 'yes' | 'no' | 'nobody';
 const SUBJECT = 'Live';
 
 /**
- * Runs the check of `svc doctor --live`, the only one that costs money: sends a small request to a model twice through
- * the running proxy. Shows svc's evidence headers, and how much the provider read from its cache.
+ * Runs the check of `svc doctor --live`, the only one that costs money: sends a small request to a model of each
+ * provider with a key, twice, through the running proxy. Shows svc's evidence headers, and how much the provider read
+ * from its cache.
  */
 export async function checkModelCalls(options: ModelCallsOptions): Promise<readonly Check[]> {
   const { environment, access, open, agree, unreachable } = options;

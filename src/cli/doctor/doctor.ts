@@ -18,7 +18,10 @@ import { lateCaptures } from '../proxy/late-captures.ts';
 import { recentMemoryTrouble } from '../proxy/recent-trouble.ts';
 import { unitPrograms } from '../proxy/unit.ts';
 
-/** Runs `svc doctor`: prints what is right and what is wrong, with the command that fixes it, and never a secret. */
+/**
+ * Runs `svc doctor`: prints what is right and what is wrong, with the command that fixes it. Of a key it prints only
+ * the end.
+ */
 
 interface DoctorOptions {
   readonly json?: boolean;

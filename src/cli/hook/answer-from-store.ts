@@ -20,7 +20,10 @@ import { type HookStore, type HookStoreOptions, openHookStore } from '../compose
 import type { HookCall, HookEnd, HookParts } from './hook-call.ts';
 import { beginFork, keepSession } from './keep-session.ts';
 
-/** Runs a hook without a proxy: answers from the store, or stores the new exchanges of the session. */
+/**
+ * Runs a hook in this process, without the proxy: answers from the store, or stores the new exchanges of the session.
+ * At the start of a session it also starts the proxy, if the client's settings name it.
+ */
 export async function answerFromStore(
   request: HookRequest,
   call: HookCall,
@@ -98,8 +101,8 @@ interface HookSetup extends HookStoreOptions {
 }
 
 /**
- * Returns the settings of this hook. Undefined if the configuration cannot be read: it may name a memory service, so
- * the store of this machine must not be used instead.
+ * Returns the settings of this hook. Undefined if the configuration's member `memory` is invalid: it may mean a memory
+ * service, so the store of this machine must not be used instead.
  */
 async function setupOf(environment: Environment): Promise<HookSetup | undefined> {
   const file = await readConfigFile(configFolder(environment));

@@ -16,13 +16,13 @@ import { type HookCall, type HookEnd, type HookParts, IN_BACKGROUND } from './ho
 
 /**
  * Runs `svc hook CLIENT EVENT`, by which a client gets memory into its own transcript, without a proxy in the path. If
- * anything fails, the client continues without svc: nothing here throws, prints an error or exceeds its deadline. The
- * hook asks a running proxy, so this file loads little. The code of the store is loaded only if no proxy runs.
+ * something fails or is late, the client continues without svc, and no error is printed. The hook asks a running proxy
+ * where the proxy can answer, so this file loads little. The code of the store is loaded for every other hook.
  */
 
 /**
- * Deadline of a hook while the user waits. The process starts in 50 to 150 ms, so start and hook together take less
- * than a second.
+ * Deadline of a hook while the user waits. The process starts in 50 to 150 ms, so start and hook together take at most
+ * about a second.
  */
 const WHOLE_MS = 800;
 /**
@@ -31,7 +31,10 @@ const WHOLE_MS = 800;
  */
 const KEEP_MS = 650;
 const HAND_OVER_MS = 150;
-/** Longest time for closing the store after the answer. Captures not stored by then wait in the outbox. */
+/**
+ * Longest time for closing the store after the answer while the user waits. Captures not stored by then wait in the
+ * outbox.
+ */
 const CLOSE_MS_MAX = 400;
 /** Time for closing the store if the answer has used up the deadline. */
 const CLOSE_MS_MIN = 50;
@@ -74,7 +77,10 @@ async function answerHook(
   return answerFromStore(request, call, parts);
 }
 
-/** Starts a background process that stores the new exchanges, however long another program holds the locks. */
+/**
+ * Starts a background process that stores the new exchanges. That process waits for a lock of another program for up to
+ * a minute, because no user waits for it.
+ */
 async function handOver(call: HookCall, input: unknown): Promise<void> {
   const { client, event, environment } = call;
   const { startBackground } = await import('../../adapters/processes/background.ts');
@@ -170,7 +176,7 @@ function mayCut(config: unknown, environment: Environment): boolean {
 const INPUT_BYTES_MAX = 32 * 1024 * 1024;
 /** Deadline of reading the event. Clients write it at once, but some keep the pipe open afterwards. */
 const INPUT_MS = 500;
-/** Bytes of the largest input that is parsed after each piece, which takes a millisecond or two. */
+/** Bytes of the largest input that is parsed after each piece that ends in `}`, which takes a millisecond or two. */
 const SMALL_BYTES = 256 * 1024;
 /** A larger input is parsed when no piece has come for this long. */
 const QUIET_MS = 20;

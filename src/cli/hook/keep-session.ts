@@ -131,7 +131,9 @@ interface Read {
   readonly reader: TranscriptReader;
 }
 
-/** Reads the lines. `bytes`: the length of the transcript at the last hook, which stored the exchanges before there. */
+/**
+ * Reads the lines. `bytes`: the length of the transcript at the last hook. What is before that place is stored already.
+ */
 function readerOf(
   { lines, start }: LastLines,
   { client, own, bytes }: { client: Transcript; own: OwnBlocks; bytes: number },
@@ -148,8 +150,8 @@ function readerOf(
 }
 
 /**
- * Waits until the transcript contains the answer of the event. After the deadline it adds the answer itself, if the
- * transcript has everything before the answer. `isMissing`: the transcript has not.
+ * At the end of an answer, waits until the transcript contains the answer. After the deadline it adds the answer to
+ * what it has read, if that has everything before the answer. `isMissing`: something before the answer is missing too.
  */
 async function writtenDown(
   { kind, transcript, answer }: HookEvent,

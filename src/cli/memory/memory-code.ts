@@ -13,7 +13,10 @@ import type { StoredRecord } from '../../ports/memory.ts';
 import type { CommandContext, Call } from '../context.ts';
 import { count, timeText, limitOf, LIST_LIMIT, type ListOptions } from '../listing.ts';
 
-/** Compares the files of memories with the present files in the folders of their projects. */
+/**
+ * Compares the files of memories with the present files in the folders of their projects, for `svc memory get
+ * --origin`, `svc memory list --stale` and the remarks below memories.
+ */
 
 /** Deadline of comparing the files of one memory. A few thousand files take a second; a disk may hang. */
 const CHECK_MS = 10_000;

@@ -19,7 +19,10 @@ export interface Counts {
 const BATCH = 64;
 /** Deadline of storing a batch: a slower disk or service is broken. */
 const BATCH_MS = 30_000;
-/** Bounds of the pause after a batch. The pause is as long as the batch took, so a proxy has half of the time. */
+/**
+ * Bounds of the pause after a batch, in milliseconds. Within them the pause is as long as the batch took, so that a
+ * proxy can use the store as long as the import did.
+ */
 const REST_MS_MIN = 5;
 const REST_MS_MAX = 250;
 

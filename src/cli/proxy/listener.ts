@@ -54,8 +54,8 @@ interface Stoppable {
 }
 
 /**
- * Waits until a proxy or service has stopped, and returns its exit code (R33). The first signal lets answers finish,
- * the second ends the process at once. An uncaught error acts like a first signal.
+ * Waits until a proxy or service has stopped, and returns its exit code. The first signal lets answers finish, the
+ * second ends the process at once. An uncaught error acts like a first signal; after the first signal it has no effect.
  */
 export async function waitForStop(
   running: Stoppable,

@@ -133,7 +133,7 @@ export async function stopProxy(folder: string, { pid }: OwnProxy): Promise<bool
   return true;
 }
 
-/** Says whether a proxy runs another build of svc; false if its build is not known. */
+/** Says whether a proxy runs another build of svc; false if its version is not known. */
 export function isOtherBuild({ version, build }: OwnProxy): boolean {
   return version !== undefined && (version !== VERSION || build !== BUILD);
 }

@@ -52,7 +52,8 @@ export async function startDetached(options: StartOptions, context: CommandConte
 
 /**
  * Returns the running proxy of this configuration, or starts one in the background. It replaces a background proxy of
- * another build, unless that is still answering requests after `patienceMs`.
+ * another build, unless that proxy is still answering requests after `patienceMs`, or a start from this shell would
+ * fail.
  */
 export async function ensureProxy(
   flags: ProxyFlags,
@@ -75,7 +76,7 @@ export async function ensureProxy(
     const hasEnded = await endOtherBuild(running, proxies, replacing);
     if (!hasEnded) return { proxy: running, proxies, isNew: false };
   }
-  // A proxy that replaces another build gets the same flags.
+  // A proxy that replaces another build gets the flags of the earlier one, where this command has no flag of its own.
   const command = [
     scriptPath(),
     'start',
@@ -93,11 +94,14 @@ export async function ensureProxy(
 interface Replacing {
   readonly context: CommandContext;
   readonly patienceMs: number;
-  /** Returns why a start from this shell would fail, which may not have the variable of a key. */
+  /** Returns why a start from this shell would fail: for example, the shell may not have the variable of a key. */
   readonly problemsHere: () => readonly Problem[];
 }
 
-/** Ends a background proxy of another build, if it has no open request. Returns true if it has ended. */
+/**
+ * Ends a background proxy of another build, if a start from this shell would succeed and the proxy has no open request
+ * after `patienceMs`. Returns true if the proxy has ended.
+ */
 async function endOtherBuild(
   proxy: OwnProxy,
   proxies: OwnProxies,
@@ -159,7 +163,10 @@ const ERROR = 'svc: ';
 /** Bound on the errors that are shown; svc doctor lists all. */
 const ERRORS_MAX = 8;
 
-/** Returns an error with those that `svc start` has printed: constants and addresses, never secrets. */
+/**
+ * Returns an error that repeats the errors of `svc start`. They consist of constants, paths and addresses, and contain
+ * no secret.
+ */
 function startError(background: Background, log: string): CliError {
   const said = background.said().trim().split('\n');
   const lines = said.filter((line) => line.startsWith(ERROR)).slice(-ERRORS_MAX);

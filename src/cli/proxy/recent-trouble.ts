@@ -22,7 +22,10 @@ const FREE_BYTES_MIN = 32 << 20;
 /** The error codes of requests that did not reach the provider. */
 const UNREACHED = new Set(['UPSTREAM_UNREACHABLE', 'UPSTREAM_TIMEOUT', 'UPSTREAM_ADDRESS_REFUSED']);
 
-/** Returns warnings for `svc status`: the newest requests failed or had no memory, or svc cannot store. */
+/**
+ * Returns warnings for `svc status`: the newest requests of the last hour did not reach the provider or had no memory,
+ * or svc cannot store.
+ */
 export function recentTrouble(folder: string, now: number): readonly string[] {
   const rows = recentRequests(folder, now - HOUR_MS);
   return [
@@ -73,7 +76,10 @@ function requestsOf(number: number): string {
   return number === 1 ? 'request' : `${number} requests`;
 }
 
-/** Returns the newest row, and how many rows without a gap from there pass `isMeant`. Empty if the newest does not. */
+/**
+ * Counts the rows at the beginning of `rows`, which are the newest, up to the first for which `isMeant` is false.
+ * Returns the newest row and that number; an empty list if the number is 0.
+ */
 function runOf(
   rows: readonly RecentRequest[],
   isMeant: (row: RecentRequest) => boolean,
@@ -149,7 +155,7 @@ export async function nameForgotten(
   nameAll(lost, folder, terminal);
 }
 
-/** Bound on the requests that are read. A user makes fewer in a day. */
+/** Bound on the requests that are read, the newest first. Few users make more in a day. */
 const ROWS_MAX = 2_000;
 
 /** Returns the newest request of each conversation. `rows`: newest first. */

@@ -112,7 +112,7 @@ export async function start(
   const stopped = waitForStop(proxy, signals, terminal);
   try {
     await writeRunFile(folder, runNow()).catch((error: unknown) => {
-      // On a full disk or in a read-only folder the proxy still serves, without memory.
+      // The proxy also serves without a run file, for example on a full disk or in a read-only folder.
       reportError(error, terminal);
       terminal.warn('svc status and svc stop will not find this proxy.');
     });
@@ -169,7 +169,10 @@ interface Followed {
   readonly onApplied: (next: Settings) => void;
 }
 
-/** Applies each change of the configuration file if it is valid as a whole (R31). Otherwise prints the problems. */
+/**
+ * Applies each change of the configuration file if it is valid as a whole, except for a new address, which needs a
+ * restart. Otherwise prints the problems.
+ */
 function followConfig(
   { file, settings, options, proxy, onApplied }: Followed,
   { environment, terminal }: CommandContext,

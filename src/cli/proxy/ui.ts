@@ -10,7 +10,10 @@ import type { Environment } from '../../core/settings/config-values.ts';
 import type { Call } from '../context.ts';
 import { ensureProxy } from './proxy-process.ts';
 
-/** Runs `svc ui`: opens the page of the running proxy in the browser, with a link that works once. */
+/**
+ * Runs `svc ui`: starts the proxy if none runs, prints a link to its page that works once, and opens the link in a
+ * browser if one can open here.
+ */
 
 interface UiOptions {
   readonly open?: boolean;
@@ -65,7 +68,7 @@ const OPENERS: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {
 
 /**
  * Opens the page in a browser. The browser gets the path of a private file that contains the link, because other users
- * can read the arguments of a process and must not get the link (R29).
+ * can read the arguments of a process and must not get the link.
  */
 async function openPage(link: string, folder: string): Promise<void> {
   const file = join(folder, 'ui-open.html');

@@ -82,7 +82,7 @@ export async function installUnit(
   return 0;
 }
 
-/** Returns the path of the service's file if it exists; undefined on a system without systemd and launchd. */
+/** Returns the path of the service's file; undefined if there is none, as on every system but Linux and macOS. */
 export async function unitFileIn(
   environment: Environment,
   parts = OWN,
@@ -171,7 +171,10 @@ function managerFor(environment: Environment, parts: UnitParts, proxies: readonl
   );
 }
 
-/** Returns the variables of svc's folders and certificates. The service's file must set them: it sees no shell's. */
+/**
+ * Returns the variables of svc's folders and certificates. The service's file must set them, because a service does not
+ * get the variables of a shell.
+ */
 function keptVariables(environment: Environment): readonly (readonly [string, string])[] {
   const names = [
     'SVC_CONFIG_HOME',

@@ -24,7 +24,7 @@ export function rowPrinter(
   };
 }
 
-/** The number of columns if stderr is no terminal: more than any line has, so that no line is cut. */
+/** The number of columns if stderr is no terminal: enough for a usual line. */
 const COLUMNS = 160;
 
 export interface LineStyle {

@@ -20,7 +20,7 @@ import type { Call } from '../context.ts';
 /**
  * Runs `svc requests`: prints one line for each request, newest first, below the names of the columns. With an id it
  * describes one request and explains its states. The log contains no texts; the description of one request quotes them
- * from the memory.
+ * from the ledger and the memory.
  */
 
 interface RequestsOptions {
@@ -109,9 +109,15 @@ async function quoteLeftOut(
 
 const QUOTE_COLUMNS = 160;
 
-/** Characters of an id that a terminal shows: enough to be unique. `svc requests ID` accepts any beginning of an id. */
+/**
+ * Characters of an id that a terminal shows: enough to tell requests apart. `svc requests ID` accepts the beginning of
+ * an id.
+ */
 const ID_CHARS = 12;
-/** The columns that are aligned left, unlike numbers. A narrow screen shows only the first columns that fit. */
+/**
+ * The indexes of the columns that are aligned left; the others are numbers of tokens. A narrow screen shows only the
+ * first columns that fit.
+ */
 const LEFT = [0, 1, 2, 3, 4, 5, 9, 10];
 
 function listRows(rows: readonly RequestRow[], terminal: Terminal): void {
@@ -136,7 +142,7 @@ function listRows(rows: readonly RequestRow[], terminal: Terminal): void {
   for (const line of lines) terminal.out(line);
 }
 
-/** Describes everything that svc knows of a request: what it was, what svc changed, and how long each step took. */
+/** Describes a request: what it was, what svc changed, and how long each step took. */
 export function requestDetails(row: RequestRow): readonly string[] {
   const facts: [string, string][] = [
     ['Request', row.id],

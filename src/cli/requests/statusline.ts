@@ -38,7 +38,9 @@ async function statusText({ environment, stdin }: StatusContext): Promise<string
   return [lineOf(facts.sums), ...quotaTexts(facts.quota)].join(' · ');
 }
 
-/** Returns a text such as `5h 58 % left` for each window of the plan that has not been reset since the reading. */
+/**
+ * Returns a text such as `5h 58 % left` for the first windows of the plan that have not been reset since the reading.
+ */
 function quotaTexts(quota: QuotaReading | undefined): readonly string[] {
   return (quota?.windows ?? [])
     .filter(({ resetAt = Infinity }) => resetAt > Date.now())

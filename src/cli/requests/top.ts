@@ -12,7 +12,10 @@ import { clientText, type LineStyle, rowLine } from './request-lines.ts';
 import { table } from '../text-table.ts';
 import { oneLine } from '../terminal.ts';
 
-/** Runs `svc status --watch`: shows what the proxy is doing, and draws it again every second until q or Ctrl-C. */
+/**
+ * Runs `svc status --watch`: shows what the proxy is doing, and draws it again every --interval seconds until q or
+ * Ctrl-C. With --json, or without a terminal, it prints that once.
+ */
 
 interface TopOptions {
   readonly json?: boolean;
@@ -114,8 +117,8 @@ interface Seen {
 }
 
 /**
- * Sums up the requests of each conversation, and all finished ones. The oldest open request comes first, and the
- * conversation with the newest request.
+ * Sums up the requests of each conversation, and all finished ones. Of the open requests the oldest comes first; of the
+ * conversations, the one with the newest request.
  */
 export function activityOf({ proxies, open, finished }: Seen) {
   const groups = groupBy([...open, ...finished], ({ conversation, client, space }) => {

@@ -69,7 +69,10 @@ export async function setup(options: SetupOptions, sources: UpstreamSources): Pr
   await warnOfAddress(draft ?? {}, saved, context);
 }
 
-/** Warns of clients' settings files that still name an earlier address of svc. They override what `svc run` sets. */
+/**
+ * If the address of svc has changed, warns of each file that `svc connect` has written: it may name the earlier
+ * address, which overrides what `svc run` sets.
+ */
 async function warnOfAddress(before: Draft, after: Draft, context: CommandContext): Promise<void> {
   const [old, now] = [before, after].map(storedSettings);
   if (old?.host === now?.host && old?.port === now?.port) return;
@@ -166,7 +169,10 @@ interface LoginOptions extends SetupOptions {
   readonly login: string;
 }
 
-/** What svc prints before it asks whether to use a login: what svc does with it, and the providers' own terms. */
+/**
+ * What svc prints before it asks whether to use a login: what svc does with the login, the providers' own terms, and
+ * what stops working.
+ */
 export const LOGIN_RISK = [
   'With a login, svc passes on the requests of your own client, on your own machine, with the login that the client sends. svc never logs in. It never reads, stores, refreshes or lends a login.',
   'Your provider decides whether it accepts a client with another base URL. Anthropic’s terms allow a subscription login for Claude Code and claude.ai, and forbid third parties to offer it or to route requests through it for their users. The provider may limit or close an account.',

@@ -23,7 +23,10 @@ import { nameBound } from '../proxy/recent-trouble.ts';
 import { stopProxies } from '../proxy/status.ts';
 import { uninstallUnit, unitFileIn } from '../proxy/unit.ts';
 
-/** Runs `svc uninstall`: shows and removes everything that svc made, and restores the settings of clients. */
+/**
+ * Runs `svc uninstall`: shows and removes what svc made on this machine, except a service's master keys, and restores
+ * the settings of clients. Memories stay with --keep-memory.
+ */
 
 interface UninstallOptions {
   readonly dryRun?: boolean;

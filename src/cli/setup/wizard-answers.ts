@@ -153,7 +153,10 @@ export async function askSecret(question: SecretQuestion, answers: Answers): Pro
   return { kind: 'key', key: { env } };
 }
 
-/** Asks for the key itself. If svc knows none, the user most likely has one to paste. */
+/**
+ * Asks for the key itself, or for the name of its variable. svc asks so if it knows no key: then the user most likely
+ * has one to paste.
+ */
 async function askDirectly(
   { direct, offered }: SecretQuestion,
   answers: Answers,

@@ -70,7 +70,10 @@ function isServed({ dialects, hasLogin }: ConnectableClient, draft: Draft): bool
   });
 }
 
-/** Changes the settings files of the chosen clients. A failure is reported and does not stop the others. */
+/**
+ * Changes the settings files of the chosen clients, and adds hooks to the hooked ones. A failure is reported and does
+ * not stop the others.
+ */
 export async function wireClients(
   { chosen, hooked }: Pick<Answers, 'hooked'> & Pick<Wiring, 'chosen'>,
   context: CommandContext,
@@ -107,7 +110,7 @@ export function listText(words: readonly string[]): string {
 
 /** Bound on the prompts for which svc tries a recall: the newest of each session, the newest sessions first. */
 const PROMPTS_MAX = 8;
-/** Deadline of these recalls, in milliseconds, while the user waits. */
+/** Deadline of filling the temporary store and of these recalls together, in milliseconds, while the user waits. */
 const WAIT_MS = 5000;
 /** Bounds on what a preview shows: characters of a line, and quotes. */
 const LINE_CHARS = 90;

@@ -246,7 +246,7 @@ function resolved(credential: unknown, environment: Environment): string | undef
   return name === undefined ? undefined : environment[name] || undefined;
 }
 
-/** Deadline of the test, in milliseconds. A slower service would miss the deadline of every request. */
+/** Deadline of the test, in milliseconds. By default a request waits only 600 ms for a service. */
 const ANSWER_MS = 5000;
 const WHO = 'the memory service';
 

@@ -87,7 +87,7 @@ async function prefersHooks({ client }: LoginFacts, { prompts }: Answers): Promi
   });
 }
 
-/** Prints the risk of a login, and asks whether svc should forward it. Enter alone means no. */
+/** Prints the risk of a login, and asks whether svc should forward it. The default answer is no. */
 async function askLogin(
   login: LoginFacts,
   upstreams: readonly UpstreamDraft[],
@@ -169,7 +169,7 @@ async function withoutOccupied(
   return kept;
 }
 
-/** Asks for a provider's key, and tests it. A typed key is never shown. */
+/** Asks for a provider's key, and tests it. The terminal does not show the key while the user types it. */
 async function askKey(
   upstreams: readonly UpstreamDraft[],
   answers: Answers,
@@ -215,7 +215,7 @@ function authOf({ name, apiStyle, auth }: UpstreamDraft, { draft }: Answers): un
 async function judge(draft: UpstreamDraft, answers: Answers): Promise<Next> {
   const { context, dependencies } = answers;
   const { name, apiStyle } = draft;
-  // Validate the entry alone, as it would be in the file.
+  // Validate only this entry, as it would be in the file.
   const entry = existingUpstream(putUpstream(answers.draft, draft), name, apiStyle);
   const { upstream, problems } = parseUpstream(entry, context.environment);
   const leave = 'Skip this provider';
@@ -262,7 +262,10 @@ function isOther(term: string): boolean {
 
 const BACK = { value: NONE, name: 'None: continue without a provider', description: '' };
 
-/** Returns the choices for the typed text: providers of the file, those with a key here, logins, and the catalog. */
+/**
+ * Returns the choices for the typed text: providers of the file and of the catalog, logins, OTHER and BACK. What the
+ * user most likely wants comes first.
+ */
 function providerChoices(term: string, answers: Answers): readonly Choice<string>[] {
   const found = searchProviders(answers.dependencies.catalog.providers(), term);
   const isAtHand = ({ provider }: Found): boolean => keysSet(provider, answers).length > 0;

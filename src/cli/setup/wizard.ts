@@ -34,9 +34,10 @@ const BOUND_NOTE =
   'With the newest models svc adds memory and shortens nothing, and a conversation with such a memory cannot continue without svc. Which models these are: svc help modes';
 
 /**
- * Runs `svc setup` on a terminal: asks for a provider, which clients will use svc, and whether earlier sessions become
- * memories. Apart from a repair of file modes it writes only at the end, after the user has confirmed. A typed key is
- * tested before it is saved, and never shown.
+ * Runs `svc setup` on a terminal. The first time it asks for a provider, the place of memories, which clients will use
+ * svc, and whether earlier sessions become memories; later, what to change. Nothing lasting is written before the user
+ * confirms at the end, apart from a repair of file modes. A typed key is tested before it is saved, and only its end is
+ * ever shown.
  */
 export async function wizard(
   context: CommandContext,
@@ -114,7 +115,7 @@ async function review(start: Answers): Promise<Answers | undefined> {
     if (choice === 'yes') return answers;
     if (choice === 'no') return undefined;
     answers = await askChanges(answers);
-    // A further provider may serve further clients, so ask about clients again.
+    // A new provider may serve other clients, so ask about clients again.
     if (answers.wiring !== undefined) answers = await askClientsAndImport(answers);
   }
 }
@@ -288,7 +289,7 @@ async function askImport(answers: Answers): Promise<readonly TranscriptClient[]>
   for (const line of [...surveyLines(survey), ...preview]) context.terminal.note(line);
   if (isHosted) context.terminal.note('svc will send them to the memory service.');
   const message = `Import ${count(survey.sessions, 'session')} as memories?`;
-  // Enter alone must not send anything to another machine.
+  // The default answer must not send anything to another machine.
   const isWanted = await answers.prompts.confirm({ message, default: !isHosted });
   return isWanted ? survey.clients : [];
 }

@@ -61,7 +61,7 @@ export const HOOK_CLIENTS = {
       agentStop: 'stop',
       sessionEnd: 'end',
     },
-    // Only the event agentStop names the transcript, and it has neither prompt nor answer.
+    // Only the event agentStop names the transcript, and agentStop has neither prompt nor answer.
     transcript: { client: 'copilot', dialect: 'anthropic_messages' },
     form: 'copilot',
   },

@@ -25,8 +25,9 @@ export interface HookQuestion {
 }
 
 /**
- * The request with which `svc hook` asks the running proxy: the client's event as it came, and the end of the transcript.
- * Only the hook's own process reads the file of the transcript.
+ * What `svc hook` asks the running proxy or the store: the client's event, from which it removes a tool's output for a
+ * proxy, the session's folder, and the end of the transcript. Only the hook's own process reads the file of the
+ * transcript.
  */
 export interface HookRequest {
   /** The client and the event, as the hook's command line names them. */

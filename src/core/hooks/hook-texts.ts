@@ -89,8 +89,8 @@ function blocksOf(
 }
 
 /**
- * Says whether this client puts the text of a hook into such a message. Seen in requests of the real clients on
- * 2026-11-24: Claude Code 2.1.329, Codex 0.169.0, opencode 1.18.33, pi 0.73.1.
+ * Says whether this client puts the text of a hook into a message with this role and text. Seen in requests of the real
+ * clients on 2026-11-24: Claude Code 2.1.329, Codex 0.169.0, opencode 1.18.33, pi 0.73.1.
  */
 function isHookPlace(client: string, { role }: Item, text: string): boolean {
   switch (client) {

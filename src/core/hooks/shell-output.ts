@@ -58,9 +58,10 @@ const ERRORS_MAX = 20;
 const ERROR_CHARS = 200;
 
 /**
- * Cuts the middle out of a long output before it is first sent. The first and last lines stay, and the error lines
- * between them with their numbers. `command`: the command that prints the whole text. Returns undefined for a short
- * output, and if the first or the last line is longer than the limit, because only whole lines can be read again.
+ * Cuts the middle out of a long output before it is first sent. The first and last lines stay, and between them up to
+ * ERRORS_MAX lines that report an error, with their line numbers. `command`: the command that prints the whole text.
+ * Returns undefined for a short output, and if the first or the last line is longer than its limit, because only whole
+ * lines can be read again.
  */
 export function cutOutput(text: string, command: string): string | undefined {
   if (estimateTextTokens(text) <= CUT_TOKENS_MIN) return undefined;

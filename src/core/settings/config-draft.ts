@@ -8,8 +8,8 @@ import type { UpstreamAuth } from '../http/header-rules.ts';
 import { WELL_KNOWN, type WellKnown } from './catalog.ts';
 
 /**
- * Edits the configuration file's content. A draft keeps all other members, even unknown ones; parseConfig validates
- * the result before anything is written.
+ * Edits the configuration file's content. A draft keeps all other members, even unknown ones. It is not validated here:
+ * saveConfig() does that before it writes.
  */
 export type Draft = Readonly<Record<string, unknown>>;
 

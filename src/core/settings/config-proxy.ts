@@ -76,7 +76,7 @@ const FIELDS: { readonly [Name in ProxySettingName]: Field<ProxySettings[Name]> 
   elisionEnabled: flag(true),
   elisionKeepRounds: whole(4, { min: 0, max: 1000 }),
   elisionCaptureLimit: whole(8, { min: 0, max: 1000 }),
-  // Off by default: svc adds something to a body only if the user wants it.
+  // Off by default: svc asks the provider for a longer cache only if the user wants it.
   cacheTtl: oneOf<CacheTtl>(CACHE_TTLS, 'client'),
   boundShortening: oneOf<BoundShortening>(BOUND_SHORTENINGS, 'off'),
   // The maximum is what V8 can hold in one string, just under 512 MiB.
@@ -116,7 +116,7 @@ export interface Layers {
   readonly fallbacks?: Partial<ProxySettings>;
 }
 
-/** Reads the settings from all sources. `value`: the file's `proxy`. It notes each invalid value and skips it. */
+/** Reads the settings from all sources, notes each invalid value and skips it. `value`: the file's member `proxy`. */
 export function readProxySettings(
   value: unknown,
   layers: Layers,

@@ -104,14 +104,14 @@ export function parseMemory(
     : { memory, mode, problems };
 }
 
-/** Validates only what recall and capture need. `memory`: undefined if the file does not say where memories are. */
+/** Validates only what recall and capture need. `memory`: undefined if the file's member `memory` is invalid. */
 export function parseRecall(
   value: unknown,
   environment: Environment,
 ): {
   readonly proxy: ProxySettings;
   readonly memory?: MemorySettings;
-  /** The problems of `proxy`. */
+  /** The problems of the file as a whole and of its member `proxy`. */
   readonly problems: readonly Problem[];
 } {
   const findings = new Findings();
@@ -122,7 +122,7 @@ export function parseRecall(
   return { proxy, ...(memory && { memory }), problems: findings.problems };
 }
 
-/** Validates one upstream alone; other errors in the file do not matter. */
+/** Validates only one upstream; other errors in the file do not matter. */
 export function parseUpstream(
   value: unknown,
   environment: Environment,

@@ -65,7 +65,7 @@ export function readUpstreams(
   });
 }
 
-/** Returns the login that an upstream takes; undefined if svc has a key for it. */
+/** Returns the login that an upstream takes; undefined if it takes none. */
 export function loginOf({ auth, apiStyle }: Pick<UpstreamSettings, 'auth' | 'apiStyle'>) {
   return auth === 'client' ? loginOfStyle(apiStyle) : undefined;
 }
@@ -199,8 +199,9 @@ function readBaseUrl({ path, item, findings }: Place, allowPrivate: boolean): st
 }
 
 /**
- * Returns the base URL without its trailing slash, or a text that describes the allowed values. A version after other
- * parts of the path stays, as in `/openai/v1`: `core/http/upstream-target.ts` reads it.
+ * Returns the base URL without a trailing slash and without a path that is only `/v1`, or a text that describes the
+ * allowed values. A version after other parts of the path stays, as in `/openai/v1`: `core/http/upstream-target.ts`
+ * reads it.
  */
 export function parseBaseUrl(
   value: unknown,

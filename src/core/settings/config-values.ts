@@ -1,9 +1,9 @@
 import { asRecord, isRecord } from '../bytes/json-fields.ts';
 
 /**
- * Small parsers for the configuration. Each takes an external value and either returns it typed or notes a problem,
- * so that one pass reports all problems. A problem names only the type of a value, because a misplaced value may be
- * a key.
+ * Small parsers for the configuration. Each takes an external value and either returns it typed or notes a problem, so
+ * that one pass reports all problems. A problem quotes only short words and numbers, because a longer value in the
+ * wrong place may be a key.
  */
 
 export interface Problem {

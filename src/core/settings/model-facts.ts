@@ -175,8 +175,8 @@ const EDITION = /[-@](?:\d{4}-\d{2}-\d{2}|\d{8}|\d{6}|\d{4}|latest|preview|exp|v
 const NAME_CHARS_MAX = 128;
 
 /**
- * Returns a model's facts; undefined if the table has no such model. `model`: the name in a request. Removes editions
- * from the end of the name until a row has the name, and nothing else, so it never confuses two models.
+ * Returns a model's facts; undefined if the table has no such model. `model`: the name in a request. It removes
+ * editions from the end of the plain name until a row has the name, and never guesses by a similar name.
  */
 export function factsOfModel(model: unknown): ModelFacts | undefined {
   if (typeof model !== 'string' || model.length > NAME_CHARS_MAX) return undefined;
@@ -190,7 +190,10 @@ export function factsOfModel(model: unknown): ModelFacts | undefined {
   }
 }
 
-/** Removes the maker before a slash, or before a dot as Amazon Bedrock writes it. */
+/**
+ * Writes a model's name as ROWS has it: without the maker before a slash, or before a dot as Amazon Bedrock writes it,
+ * and without Claude Code's mark for a long window; in lower case, with `-` for `.`.
+ */
 function plainName(model: string): string {
   return model
     .slice(model.lastIndexOf('/') + 1)

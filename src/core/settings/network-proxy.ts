@@ -91,7 +91,10 @@ function proxyOfEnvironment(url: URL, environment: Environment): Found | undefin
   return proxy === undefined ? { variable } : { proxy };
 }
 
-/** Parses a proxy's URL; undefined if it is not http or https. Without a scheme it is http. */
+/**
+ * Parses a proxy's URL; without a scheme it is http. Undefined if the URL has another scheme, a path, or a host to
+ * which svc never connects.
+ */
 function parseProxyUrl(text: string): NetworkProxy | undefined {
   const whole = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `http://${text}`;
   if (!/^https?:\/\/[\u0021-\u007e]{1,2048}$/i.test(whole) || !URL.canParse(whole))
@@ -105,7 +108,10 @@ function parseProxyUrl(text: string): NetworkProxy | undefined {
   return { origin, authorization: `Basic ${Buffer.from(pair).toString('base64')}` };
 }
 
-/** Returns the proxy's user name and password, so that they can be masked in texts. */
+/**
+ * Returns the proxy's password in each form in which a text may have it, so that it can be masked: encoded, after the
+ * user name, and by itself.
+ */
 export function proxySecretsOf(proxy: NetworkProxy | undefined): readonly string[] {
   if (proxy === undefined || proxy.authorization === '') return [];
   const encoded = proxy.authorization.slice('Basic '.length);

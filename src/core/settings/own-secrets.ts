@@ -9,7 +9,7 @@ type Known = Partial<Pick<Settings, 'upstreams' | 'localToken'>> & {
   readonly memory?: MemorySettings;
 };
 
-/** Returns the secrets of a configuration, which svc masks by value in all texts that it stores or sends. */
+/** Returns the secrets of a configuration, which svc masks by value in the texts that it stores. */
 export function ownSecretsOf({ upstreams = [], memory, localToken }: Known): readonly string[] {
   const ofUpstreams = upstreams.flatMap(({ providerKey, headers, query, proxy }) => [
     providerKey,

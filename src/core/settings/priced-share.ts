@@ -17,7 +17,7 @@ interface MoneySum {
   readonly tokens: { readonly all: number; readonly priced: number };
 }
 
-/** Adds up the dollars of parts, and the tokens that they paid. */
+/** Adds up the dollars of the parts, and their tokens: all, and those with a price. */
 export function moneySum(parts: readonly Priced[]): MoneySum {
   let [paid, direct, all, priced] = [0, 0, 0, 0];
   for (const { money, tokens } of parts) {

@@ -70,11 +70,14 @@ export interface ProxySettings {
   readonly holdOut: boolean;
   /** The number of requests that svc keeps with their bodies, so that the page can show them. They are only in memory. */
   readonly keepRequests: number;
-  /** Further exact paths that are relayed unchanged to Anthropic's or OpenAI's upstream. */
+  /** Exact paths, besides those that svc knows, that are relayed unchanged to Anthropic's or OpenAI's upstream. */
   readonly relayPaths: readonly string[];
 }
 
-/** The settings that the request handler reads. The listener uses the others: address, body limits, shutdown. */
+/**
+ * The settings that the request handler reads. The others are for the listener (address, body limits, shutdown, paths)
+ * and for hooks.
+ */
 export type HandlerSettings = Omit<
   ProxySettings,
   'host' | 'port' | 'hookCut' | 'bodyBytesMax' | 'zstdBytesMax' | 'drainMs' | 'relayPaths'
