@@ -5,8 +5,7 @@ import type { Terminal } from './terminal.ts';
 export type Confirm = (message: string) => Promise<boolean>;
 
 /**
- * What every command gets. Commands use this instead of process.env and the streams of the process; only `svc mcp` and
- * `svc status --watch` use those streams too.
+ * What every command gets. Nearly all code of commands uses this instead of process.env and the streams of the process.
  */
 export interface CommandContext {
   readonly environment: Environment;

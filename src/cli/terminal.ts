@@ -3,9 +3,9 @@ import picocolors from 'picocolors';
 import { wrapped } from './text-table.ts';
 
 /**
- * Prints all output of svc. stdout has only what the command was asked for, often for a program; stderr has messages
- * for people. In text that svc did not make, control characters and those that change the direction of text are
- * replaced, so that it cannot control a screen.
+ * Prints the output of commands, except what `svc mcp` and `svc hook` write for a program. stdout has only what the
+ * command was asked for, often for a program; stderr has messages for people. In text that svc did not make, control
+ * characters and those that change the direction of text are replaced, so that it cannot control a screen.
  */
 
 /** The members of process.stdout and process.stderr that Terminal uses. */
@@ -83,7 +83,7 @@ export class Terminal {
     this.#stdout.write(`${line}\n`);
   }
 
-  /** Prints a line on stdout, wrapped between words on a screen. Further lines begin with `indent`. */
+  /** Prints a line on stdout, wrapped between words on a screen. All lines but the first begin with `indent`. */
   row(line: string, indent = ''): void {
     for (const part of wrapped(line, this.columns(Infinity), indent)) this.out(part);
   }

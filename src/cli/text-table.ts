@@ -34,7 +34,10 @@ function fittingColumns(widths: readonly number[], columns: number): number {
   return over === -1 ? widths.length : Math.max(1, over);
 }
 
-/** Wraps a text between words to lines of at most `columns` characters. Further lines begin with `indent`. */
+/**
+ * Wraps a text between words to lines of at most `columns` characters; a longer word stays whole. All lines but the
+ * first begin with `indent`.
+ */
 export function wrapped(text: string, columns: number, indent = ''): readonly string[] {
   const lines: string[] = [];
   let line: string | undefined;

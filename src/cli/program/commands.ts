@@ -570,7 +570,7 @@ something fails. See: svc help hooks`,
     // bin/svc.js starts hooks without this file, so this runs only where the program is started in another way.
     run: async ({ args }) => (await import('./quick-hook.ts')).run(args),
   },
-  // This command only names the program of a service: another package contains that.
+  // This command only says how to install svc-service, because another package contains that program.
   {
     name: 'service',
     description: 'Say how to get svc-service, the program that runs a memory service',

@@ -116,7 +116,10 @@ function commandIn(argv: readonly string[], program: Command): string {
   return names.join(' ');
 }
 
-/** Returns an error for wrong usage. Unlike commander's message, it does not repeat an argument, which may be a key. */
+/**
+ * Returns an error for wrong usage. Of the typed words it repeats only one that looks like an option or a command,
+ * because any other may be a key. Commander's message repeats them all.
+ */
 function usageError(error: CommanderError, see: string): CliError {
   const { code, message } = error;
   if (code === 'commander.help') return new CliError('Which command?', see, 2);

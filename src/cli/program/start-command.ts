@@ -24,7 +24,7 @@ export function flagsOf(options: RawFlags): ProxyFlags {
 type StartFlags = Omit<StartOptions, 'flags'> &
   RawFlags & { readonly detach?: boolean; readonly atLogin?: boolean; readonly print?: boolean };
 
-/** The command `svc start`. It is in COMMANDS, and alone in the bundle of quick-start.ts. */
+/** The command `svc start`. It is in COMMANDS, and is the only command in the bundle of quick-start.ts. */
 export const START_COMMAND: CliCommand = {
   name: 'start',
   group: 'more',

@@ -19,8 +19,8 @@ const BASE = 270;
 const RULES = 4;
 
 /**
- * Draws a bar for each day. A filled part is the paid price. Above it is an outline up to the direct price, or, if svc
- * cost more, the extra cost in another colour.
+ * Draws a bar for each day. The filled part is the lower of the paid and the direct price. Above it is an outline up to
+ * the direct price, or, if svc cost more, the extra cost in another colour.
  */
 export function DaysChart(props: {
   readonly bars: readonly DayBar[];

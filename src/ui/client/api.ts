@@ -1,8 +1,8 @@
 import { asRecord, asText, parseJson } from '../../core/bytes/json-fields.ts';
 
 /**
- * The calls of the page to its server. The session's secret is in this tab's storage, which no other tab or origin can
- * read, so that a reload continues the session. The secret is useless without the cookie, which no script can read.
+ * The calls of the page to its server. The session's secret is in this tab's storage, so that a reload continues the
+ * session. No other origin can read it, and it is useless without the cookie, which no script can read.
  */
 
 const ROOT = '/svc/ui/api/';

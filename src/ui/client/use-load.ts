@@ -37,7 +37,9 @@ export async function askAhead<T>(name: string, query: Words = {}): Promise<T | 
   return answers.get(key) as T | undefined;
 }
 
-/** Interval of checks whether the page is idle, in milliseconds: drawn, and without a pending answer. */
+/**
+ * Interval of checks whether the page is idle, in milliseconds. It is idle when it is drawn and no answer is pending.
+ */
 const LOOK_MS = 30;
 
 /** Runs `works` one after the other, each when the page is idle. */
@@ -86,7 +88,7 @@ interface Shown {
 }
 
 /**
- * Calls `ask` at first and whenever `key` or `version` changes. After a change of `version` alone, the old value stays
+ * Calls `ask` at first and whenever `key` or `version` changes. If only `version` has changed, the old value stays
  * until the new one is there. An equal answer draws nothing again.
  */
 export function useLoad<T>(

@@ -153,7 +153,7 @@ export function Cost({ share }: { readonly share: number | undefined }) {
   return <span class={rounded <= -2 ? 'good' : dear}>{signedPercent(share)}</span>;
 }
 
-/** Returns the tokens that svc received and sent: "85k → 12k". */
+/** Returns the tokens that svc received and sent: "85k → 12k"; one number if they are equal. */
 export function sizeText({ originalInputTokens: came, forwardedInputTokens: went }: RequestRow) {
   return came === went ? short(came) : `${short(came)} → ${short(went)}`;
 }

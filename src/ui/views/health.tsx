@@ -13,7 +13,10 @@ import { STATES, VIEWS } from '../texts/frame.ts';
 import { HEALTH as WORDS } from '../texts/health.ts';
 import { act } from './memory-acts.ts';
 
-/** The checks of `svc doctor`, problems first, each with the command that fixes it. */
+/**
+ * The health view: the checks of `svc doctor`, problems first, each with the command that fixes it; facts about the
+ * store; a live check; and a button that ends the session.
+ */
 
 /** The checks without a problem that are shown at first. */
 const OK_SHOWN = 9;

@@ -13,7 +13,9 @@ import { Shown } from '../parts/states.tsx';
 import { MEMORY as WORDS } from '../texts/memory.ts';
 import { act, forget } from './memory-acts.ts';
 
-/** The filters of the memory view: project, day, speaker, client, source and kind. */
+/**
+ * The filters of the memory view (project, day, speaker, client, source and kind), and the actions on a whole project.
+ */
 
 /** Values of the address that a chosen filter removes: the search and the open memory. */
 const CLEARS = { q: '', ref: '' };

@@ -83,7 +83,10 @@ function Live({ first }: { readonly first: NowAnswer }) {
   );
 }
 
-/** Draws four figures about today: prompts with memories, savings, cache misses, and what is left of the plan. */
+/**
+ * Draws four figures about today: requests with memories, savings, cache misses, and what is left of the plan. Below
+ * them it lists why the cache missed in the last seven days.
+ */
 function TodaySums(props: {
   readonly version: string;
   /** Content below the headline. */

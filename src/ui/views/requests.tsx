@@ -15,7 +15,9 @@ const PAGE = 100;
 const PAGES_MAX = 5;
 const NAMES = ['conversation', 'space', 'client', 'model'] as const;
 
-/** Lists all requests, or those behind a number of another view, so that users can check the number. */
+/**
+ * Lists the newest requests: of all, or of those behind a number of another view, so that users can check the number.
+ */
 export function RequestsView() {
   const { query } = route.value;
   const [limit, setLimit] = useState(PAGE);

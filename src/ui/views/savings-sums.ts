@@ -44,7 +44,10 @@ export function shareOf({ paid, direct }: Pick<Total, 'paid' | 'direct'>): numbe
   return direct === 0 ? undefined : (paid - direct) / direct;
 }
 
-/** Returns both prices in dollars; undefined if more than a tenth of the tokens are of models without a list price. */
+/**
+ * Returns the paid and the direct price in dollars; undefined if more than a tenth of the tokens are of models without
+ * a list price.
+ */
 export function moneyOf(sums: readonly SavingsSum[]): Pick<Total, 'paid' | 'direct'> | undefined {
   return moneySum(sums.map(({ money, price }) => ({ money, tokens: price.direct }))).money;
 }
