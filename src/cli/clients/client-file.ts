@@ -204,7 +204,10 @@ function recordOf(
   );
 }
 
-/** Returns the file that has svc's settings: the one that the client opens, or else the one in the record. */
+/**
+ * Returns the file that has svc's settings: the one in the record if only that one has them, otherwise the one that the
+ * client opens.
+ */
 async function fileOf(
   form: ClientFileForm,
   named: ForeignFile,

@@ -78,7 +78,10 @@ function linesOf({ top, tables }: TomlBlock): readonly string[] {
   return [...Object.entries(top).map(([key, value]) => `${key} = ${value}`), ...tables.flat()];
 }
 
-/** Returns the values that the file must have with the block, whose values replace equal keys of the file. */
+/**
+ * Returns the values of the file after the block is added: a value of the block replaces the file's value of the same
+ * key.
+ */
 function withBlock(before: Toml, own: Toml): Toml {
   const { model_providers: others } = before;
   const { model_providers: ours, ...top } = own;

@@ -7,7 +7,7 @@ import { runInNewContext } from 'node:vm';
 /**
  * Returns the requested part of a stored text, because a model pays for each line of it until its session ends. An
  * excerpt consists of the text's own lines; only a search for a pattern puts line numbers in front of them. A line that
- * is too long is cut. An excerpt that leaves out something says how to get it.
+ * is too long is cut. If a limit leaves out something, the excerpt says how to get it.
  */
 
 /** Lines that are shown before and after a match: the default and the maximum. */

@@ -35,8 +35,8 @@ import { Readable } from 'node:stream';
 import { parseJson } from '../../core/bytes/json-fields.ts';
 
 /**
- * Runs `svc mcp`, which offers the memory as tools to a model, over stdin and stdout. It only reads, and a proxy may
- * use the same store at the same time. stdout carries only the protocol.
+ * Runs `svc mcp`, which offers the memory as tools to a model, over stdin and stdout. It changes no memory, and a proxy
+ * may use the same store at the same time. stdout carries only the protocol.
  */
 
 /** Bytes of the longest message that is read. A call with a reference or some words is far shorter. */

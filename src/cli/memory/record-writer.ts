@@ -20,8 +20,8 @@ const BATCH = 64;
 /** Deadline of storing a batch: a slower disk or service is broken. */
 const BATCH_MS = 30_000;
 /**
- * Bounds of the pause after a batch, in milliseconds. Within them the pause is as long as the batch took, so that a
- * proxy can use the store as long as the import did.
+ * Bounds of the pause after a batch, in milliseconds. Within these bounds the pause is as long as the batch took, which
+ * leaves half of the time to a proxy.
  */
 const REST_MS_MIN = 5;
 const REST_MS_MAX = 250;

@@ -64,7 +64,7 @@ export class OwnProxies {
     const all = await Promise.all(
       runs.map(async (run) => ({ run, ...(await probeProxy(run, localToken)) })),
     );
-    // If nothing listens on its port, the proxy was killed. Another program may have its process id now.
+    // If nothing listens on the port of a run file, its proxy was killed. Another program may have its process id now.
     const stale = all.filter(({ listener }) => listener === 'nobody');
     await Promise.all(stale.map(({ run }) => removeRunFile(this.#folder, run.pid)));
     const probed = all.filter(({ listener }) => listener !== 'nobody');

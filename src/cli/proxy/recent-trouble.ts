@@ -67,7 +67,9 @@ function memoryTrouble(rows: readonly RecentRequest[]): readonly Trouble[] {
   );
 }
 
-/** Returns problems of the memory in the last hour, for `svc doctor`, whose other checks see only the present. */
+/**
+ * Returns problems of the memory in the last hour, for `svc doctor`, most of whose other checks see only the present.
+ */
 export function recentMemoryTrouble(folder: string, now: number): readonly Trouble[] {
   return memoryTrouble(recentRequests(folder, now - HOUR_MS));
 }

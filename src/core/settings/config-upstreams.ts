@@ -20,7 +20,7 @@ import { asRecord, isRecord } from '../bytes/json-fields.ts';
  * does not wait for the first request.
  */
 
-/** The ways in which a provider can take a key from svc. */
+/** How svc can send its key to a provider. `none`: it sends no key. */
 export const AUTHS = ['x-api-key', 'bearer', 'none'] as const satisfies readonly UpstreamAuth[];
 const ALL_AUTHS = [...AUTHS, 'client'] as const;
 
