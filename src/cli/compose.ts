@@ -282,7 +282,7 @@ interface CatalogPlace {
 
 /**
  * Knows prices and limits of models. The first model that is not in svc's own table makes it load the catalog of all
- * models. Until then such a model has no facts.
+ * models. Until the catalog is loaded, such a model has no facts.
  */
 class ModelCatalog implements Closable {
   readonly #place: CatalogPlace | undefined;

@@ -99,7 +99,7 @@ const TAIL_BYTES: Partial<Record<HookKind, number>> = {
   // 1 MiB contains the last exchanges of a long session.
   start: 1 << 20,
   prompt: 1 << 20,
-  // 256 KiB contain the calls since the prompt. More would cost time at every call of a tool.
+  // 256 KiB usually contain the calls since the prompt. More would cost time at every call of a tool.
   tool: 1 << 18,
 };
 

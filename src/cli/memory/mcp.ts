@@ -73,7 +73,8 @@ interface Reach {
 export async function serveMcp({ options, context }: Call<McpOptions>): Promise<void> {
   const { stdin } = process;
   const folder = dataFolder(context.environment);
-  // Open the store at the first call, because most clients start every configured server and never call it.
+  // Open the store at the first call, because most clients start every configured server, and many sessions never call
+  // it.
   let store: Promise<CliStore> | undefined;
   const open = (): Promise<CliStore> => (store ??= openStore(context, 'memory'));
   const ended = Promise.race([once(stdin, 'end'), once(stdin, 'close')]);

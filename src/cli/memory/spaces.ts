@@ -48,7 +48,7 @@ export async function listSpaces(call: Call<{ readonly json?: boolean }>): Promi
   }
   const shown = namesOf(names, context);
   for (const { space, memories, folders } of rows) {
-    // The name of a folder or an imported space may have any character, such as control characters and line ends.
+    // The name of a folder or of an imported space may have control characters and line ends.
     const row = [shown.of(space), String(memories), folders.at(-1) ?? ''].join('  ').trimEnd();
     context.terminal.row(printable(row).replaceAll(/[\n\t]/g, '\ufffd'), '    ');
   }

@@ -150,7 +150,7 @@ function usageError(error: CommanderError, see: string): CliError {
 /** The headings in svc's help. The commands under `programs` share one line. */
 const GROUPS = { daily: 'Every day', setup: 'Set up', more: 'More', programs: 'For programs' };
 
-/** The description of an option, alone or with its default; as `required` if the option must be given. */
+/** The description of an option: a text, or a text and the default; as `required` if the option must be given. */
 type CliOption =
   | string
   | readonly [text: string, fallback: string | readonly string[]]

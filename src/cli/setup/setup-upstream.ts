@@ -135,8 +135,8 @@ async function keyOf({ flags, auth, known, isNew, context }: KeySource) {
 }
 
 /**
- * Returns the key, or the name of its variable, as two options say it: PREFIX-env names a variable, and PREFIX-stdin
- * means that stdin has the key. Undefined without both.
+ * Returns the key, or the name of its variable, as one of two options gives it: PREFIX-env names a variable, and
+ * PREFIX-stdin means that stdin has the key. Undefined if neither is given.
  */
 export async function keyGiven(
   prefix: string,

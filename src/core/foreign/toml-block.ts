@@ -1,6 +1,6 @@
 /**
- * Inserts a block of lines into another program's TOML file, comments out the lines that set the same keys, and undoes
- * both. Nothing else in the file changes. The caller checks the result with a TOML parser.
+ * Inserts a block of lines into another program's TOML file, comments out the keys and tables that the block has too,
+ * and undoes both. Nothing else in the file changes. The caller checks the result with a TOML parser.
  */
 
 export const BLOCK_BEGIN = '# >>> svc: take this out with: svc disconnect codex';

@@ -99,7 +99,7 @@ function describeText(text: string): string {
 // RFC 9110: field values are visible ASCII, spaces, tabs, and bytes above them. CR, LF and NUL split or cut a header;
 // non-latin1 characters cannot be sent at all.
 const HEADER_VALUE = /^[\t\u0020-\u007e\u0080-\u00ff]*$/;
-/** Every provider's keys are visible ASCII; a space or an accent is a copying mistake. */
+/** Keys of providers are visible ASCII; a space or an accent is a copying mistake. */
 const CREDENTIAL = /^[\u0021-\u007e]{1,8192}$/;
 const ENVIRONMENT_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 

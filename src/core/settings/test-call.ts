@@ -4,8 +4,8 @@ import { sampleOf } from '../dialects/samples.ts';
 import { factsOfModel } from './model-facts.ts';
 
 /**
- * A small request in each dialect, always the same. Its beginning is just long enough for a provider's prompt cache,
- * so that a second call should read it from there.
+ * A small request in each dialect, the same at every call to a model. Its beginning is just long enough for a
+ * provider's prompt cache, so that a second call should read it from the cache.
  */
 
 /** Number of lines in the request. The highest minimum of a prompt cache is 4,096 tokens (Claude Haiku 4.5). */
