@@ -135,7 +135,7 @@ function runProgram(
   args: readonly string[],
   environment: Environment,
 ): Promise<number> {
-  // On Windows npm installs clients as .cmd files, which only a shell can start.
+  // On Windows npm installs clients as .cmd files, which `spawn` of cross-spawn starts through a shell.
   const child = spawn(program, [...args], { env: { ...environment }, stdio: 'inherit' });
   const isOnTerminal = [0, 1, 2].some((descriptor) => isatty(descriptor));
   const passOn = (signal: NodeJS.Signals): void => {

@@ -23,7 +23,7 @@ interface TopOptions {
 }
 
 const HOUR_MS = 3600 * 1000;
-/** Bound on requests that are read: more than one user makes in a busy hour. */
+/** Bound on requests that are read. One user rarely makes more in an hour. */
 const ROWS_MAX = 1000;
 const INTERVAL = { fallback: 1, max: 60, name: '--interval' };
 /** The screen size if the terminal does not report one. */

@@ -9,7 +9,7 @@ export const BLOCK_END = '# <<< svc';
 const SET_ASIDE = '# (set aside by svc) ';
 
 export interface TomlBlock {
-  /** The block's top-level keys. Equal keys elsewhere in the file are commented out. */
+  /** The block's top-level keys. Equal top-level keys of the file are commented out. */
   readonly top: Readonly<Record<string, string>>;
   /**
    * The lines of each table: its header and its keys. Tables of the file with the same name, or below it, are commented

@@ -72,7 +72,7 @@ function indexesOf(newest: ItemChain | undefined): readonly number[] {
   return indexes.toReversed();
 }
 
-/** Says whether an item is a message of the user or the client without tool results. */
+/** Says whether an item is a message with the role `user` or `system`, and has no tool results. */
 function mayHold({ role, toolResultIds }: Item): boolean {
   return (role === 'user' || role === 'system') && toolResultIds.length === 0;
 }
