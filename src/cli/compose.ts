@@ -310,7 +310,10 @@ class ModelCatalog implements Closable {
   }
 }
 
-/** Opens the memory. With a memory service, the store on this machine still has the ledger and copies of outputs. */
+/**
+ * Opens the memory. With a memory service, the store on this machine still has the ledger, the outbox, the request log
+ * and copies of outputs.
+ */
 async function openMemory(
   { settings, terminal }: StartProxyOptions,
   { runtime, store }: { readonly runtime: Runtime; readonly store: EmbeddedStore },

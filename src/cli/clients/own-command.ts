@@ -54,8 +54,8 @@ function ownFolders(environment: Environment): readonly string[] {
 }
 
 /**
- * Returns the words that start this program: `svc` on Windows, or if that name in the search path is this program. The
- * name stays valid after an update of Node; the paths of Node and of the script may not.
+ * Returns the words that start this program: `svc` on Windows, or if that name in the search path is this program;
+ * otherwise the paths of Node and of the script. The name stays valid after an update of Node; the paths may not.
  */
 function programOf(environment: Environment): readonly string[] {
   const script = scriptPath();

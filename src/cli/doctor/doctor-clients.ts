@@ -20,7 +20,7 @@ import { takesLogin } from '../clients/launch.ts';
 import { startsProxy } from '../clients/own-command.ts';
 import type { Check } from './checks.ts';
 
-/** Checks the clients: which are installed, whether they use the proxy, and what prevents it. */
+/** Checks Claude Code and Codex: whether they are installed, whether they use the proxy, and what prevents it. */
 
 interface ClientsQuestion {
   readonly environment: Environment;

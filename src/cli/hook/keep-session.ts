@@ -26,8 +26,8 @@ const LEDGER_MS = 200;
 
 /**
  * Stores the exchanges since the last call for this session. Returns `late` while another process holds a lock on the
- * state, so that the caller may try again, and `unavailable` if the state cannot be read. After both, assume that
- * nothing was stored.
+ * state, so that the caller may try again, and `unavailable` if the state cannot be read. After either of these, the
+ * caller must assume that nothing was stored.
  */
 export async function keepSession(
   client: HookClient,

@@ -20,8 +20,8 @@ import type { OwnProxy } from './own-proxies.ts';
 import { wasKilled } from '../../adapters/processes/run-files.ts';
 
 /**
- * Runs `svc run CLIENT`: starts the client with the proxy's address in its environment and arguments. It changes no
- * file of the client. The client has the terminal, gets the signals, and its exit code is svc's.
+ * Runs `svc run CLIENT`: starts the client so that it uses the proxy, and changes no file of the client. The client has
+ * the terminal, gets the signals, and its exit code is svc's.
  */
 
 /** How long svc waits for the open answers of another build's proxy, to replace that proxy; in milliseconds. */

@@ -192,7 +192,10 @@ function keptVariables(environment: Environment): readonly (readonly [string, st
 
 const PROXIES = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'];
 
-/** Returns the variables of network proxies, without user names and passwords, and those of hosts without a proxy. */
+/**
+ * Returns the variables of network proxies, without user names and passwords, and the variables that list the hosts
+ * without a proxy.
+ */
 function networkVariables(
   environment: Environment,
   proxies: readonly string[],

@@ -31,7 +31,10 @@ import {
 } from '../../core/settings/catalog.ts';
 import { hasLogin } from '../../adapters/foreign/client-files.ts';
 
-/** The wizard's questions about a provider: which one, its address, its dialects, and its key. */
+/**
+ * The wizard's questions about a provider: which one, its address, its dialects, and its key; or a client's login or
+ * hooks instead.
+ */
 
 /** What the user chose: a provider, hooks of a client, or nothing. */
 export interface Provided {

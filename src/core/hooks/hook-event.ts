@@ -78,7 +78,7 @@ const OCCASIONS = ['prompt_id', 'turn_id', 'message_id'] as const;
 
 /**
  * Returns the id of an event's prompt; '' if unknown. Copilot sends no id, so the time of the prompt's event serves as
- * one. Its events of tools have other times, so their prompt is unknown.
+ * one. Copilot's events of tools have other times, so their prompt is unknown.
  */
 function occasionOf(fields: Fields): string {
   const id = first(fields, OCCASIONS, ID_CHARS_MAX);

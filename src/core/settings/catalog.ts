@@ -60,8 +60,8 @@ export function isRoutable({ baseUrl, keyEnv, auth }: Provider): boolean {
 const CHAT: readonly Dialect[] = ['openai_chat_completions'];
 
 /**
- * The dialects that a provider's package implies. An entry without a package uses the OpenAI-compatible one; an
- * unlisted package may use any dialect.
+ * The dialects that a provider's package implies. An entry without a package counts as OpenAI-compatible; an unlisted
+ * package may use any dialect.
  */
 const STYLES: ReadonlyMap<string, readonly Dialect[]> = new Map([
   ['', CHAT],

@@ -34,7 +34,8 @@ export const UPSTREAM_NAME = /^[a-z0-9][a-z0-9_-]{0,39}$/;
 /** Matches the name of a header, a token of RFC 9110. */
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
 
-// Headers that the proxy sets itself: framing, single connections, and an encoding that every client can read.
+// Headers that the file must not set, because the proxy sets them itself: for framing, for a single connection, for an
+// encoding that every client can read, and svc's own.
 const RESERVED_HEADER =
   /^(?:host|content-length|content-encoding|content-type|transfer-encoding|accept-encoding|connection|keep-alive|proxy-.*|te|trailer|upgrade|expect|x-svc-.*)$/i;
 
