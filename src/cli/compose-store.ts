@@ -38,10 +38,7 @@ export interface CliStore {
 export interface StoreOptions {
   /** Leads to the configuration, which may name a memory service. Undefined: open only the store on this machine. */
   readonly environment?: Environment;
-  /**
-   * True if the command only reads. If there is no store, such a command reads an empty temporary one, and creates none
-   * in the data folder.
-   */
+  /** True if the command only reads: if there is no store, it gets an empty temporary one. */
   readonly isReader?: boolean;
   /** Tells the user something while the command continues, for example that a damaged file was renamed. */
   readonly report: (line: string) => void;

@@ -118,10 +118,7 @@ async function storeFacts({ store, settings, dataFolder }: UiParts): Promise<Sto
 /** Bound on pages of 200 exchanges whose files are compared, because a user waits. */
 const STALE_PAGES_MAX = 25;
 
-/**
- * Returns the references of the memories of a space that `svc memory list --stale` would list, from at most
- * STALE_PAGES_MAX pages.
- */
+/** Returns the memories that `svc memory list --stale` lists for a space, from at most STALE_PAGES_MAX pages. */
 async function staleIn(space: string, { store, dataFolder }: UiParts): Promise<readonly string[]> {
   const checker = new CodeChecker(new CodeFiles(), dataFolder);
   const scope = { space, pagesMax: STALE_PAGES_MAX };

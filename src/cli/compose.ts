@@ -311,8 +311,7 @@ class ModelCatalog implements Closable {
 }
 
 /**
- * Opens the memory. With a memory service, the store on this machine still has the ledger, the outbox, the request log
- * and copies of outputs.
+ * Opens the memory. With a memory service, the store here still has ledger, outbox, request log and copies of outputs.
  */
 async function openMemory(
   { settings, terminal }: StartProxyOptions,

@@ -78,10 +78,7 @@ function linesOf({ top, tables }: TomlBlock): readonly string[] {
   return [...Object.entries(top).map(([key, value]) => `${key} = ${value}`), ...tables.flat()];
 }
 
-/**
- * Returns the values of the file after the block is added: a value of the block replaces the file's value of the same
- * key.
- */
+/** Returns the file's values after the block is added, whose values replace those of equal keys. */
 function withBlock(before: Toml, own: Toml): Toml {
   const { model_providers: others } = before;
   const { model_providers: ours, ...top } = own;

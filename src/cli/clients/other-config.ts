@@ -13,10 +13,7 @@ import { urlOf } from '../listing.ts';
 import { CliError } from '../cli-error.ts';
 import { type Launch, type LaunchedClient, type LaunchFacts, takesLogin } from './launch.ts';
 
-/**
- * Prints the settings of the clients in other-clients.ts, and makes the arguments and variables with which `svc run`
- * starts them.
- */
+/** Prints the settings of the clients in other-clients.ts, and makes their arguments and variables for `svc run`. */
 
 export interface OtherOptions {
   readonly model?: string;
@@ -54,10 +51,7 @@ export async function factsOf(
   };
 }
 
-/**
- * Returns a list with the client's name and the client as `svc run` starts it. The list is empty if `svc run` cannot
- * start the client.
- */
+/** Returns a list with the client's name and what `svc run` needs; an empty list if it cannot start the client. */
 export function launchedOther(client: OtherClient): readonly (readonly [string, LaunchedClient])[] {
   const { name, program, install, dialects } = client;
   const start = client.launch?.bind(client);

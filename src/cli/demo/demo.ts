@@ -23,10 +23,7 @@ import {
 } from '../../adapters/processes/local-calls.ts';
 import type { Call } from '../context.ts';
 
-/**
- * Runs `svc demo`: shows svc without a key or a configuration, in a temporary folder. Only the provider and the client
- * are simulated.
- */
+/** Runs `svc demo`: shows svc without a key or a configuration. Only the provider and the client are simulated. */
 
 const FACT = 'The staging database of our shop listens on port 6431 of the host walrus-seven.';
 /** A word of the fact that no model can guess. */

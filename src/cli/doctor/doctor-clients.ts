@@ -41,10 +41,7 @@ export function checkClients(question: ClientsQuestion): readonly Check[] {
   ];
 }
 
-/**
- * Checks whether a client's login or svc's key pays for the client's requests. It looks whether a login exists, and
- * does not read it.
- */
+/** Checks whether a client's login or svc's key pays for its requests. It looks for a login, and does not read it. */
 function checkLogins({ environment, upstreams, hooked }: ClientsQuestion): readonly Check[] {
   return Object.values(LOGINS).flatMap(({ login, client }): readonly Check[] => {
     const upstream = upstreams.find((one) => one['apiStyle'] === LOGIN_STYLES[login]);
@@ -215,10 +212,7 @@ function checkSettingsText(text: string, environment: Environment): readonly Che
   return [{ level: 'warning', subject: 'Claude Code', found, fix }];
 }
 
-/**
- * Says whether the user told Claude Code not to use the local token. Claude Code lists the last 20 characters of such
- * keys.
- */
+/** Says whether the user told Claude Code not to use the local token. It lists the last 20 characters of such keys. */
 function isRejected(environment: Environment, access: Access | undefined): boolean {
   const state = parseJson(readClientFile(environment, CLAUDE_STATE, '.claude.json'));
   const { rejected } = asRecord(asRecord(state)['customApiKeyResponses']);

@@ -210,10 +210,7 @@ export async function fixModes({ environment, terminal }: CommandContext): Promi
   for (const path of mended) terminal.note(`Made private: ${path}`);
 }
 
-/**
- * Returns the folders and files of svc that others may read or write. If one of them cannot be checked, those after it
- * are left out.
- */
+/** Returns the folders and files of svc that others may read or write, up to the first that cannot be checked. */
 export async function looseModes(
   environment: CommandContext['environment'],
 ): Promise<readonly LooseMode[]> {

@@ -92,10 +92,7 @@ function goneIn(words: Words, hasProgram: boolean): string | undefined {
   return [program, script].find((path) => path && isAbsolute(path) && !existsSync(path));
 }
 
-/**
- * Returns svc's commands in a client's file of hooks. The file is JSON, or svc's plugin for a client whose hooks are
- * plugins.
- */
+/** Returns svc's commands in a client's file of hooks, which is JSON or, for opencode and pi, svc's plugin. */
 function commandsIn(text: string): readonly Words[] {
   const plugin = /^const COMMAND = (\[.*\]);$/m.exec(text)?.[1];
   if (plugin !== undefined) return [asList(parseJson(plugin.replaceAll("'", '"'))).map(String)];

@@ -31,10 +31,7 @@ const WHOLE_MS = 800;
  */
 const KEEP_MS = 650;
 const HAND_OVER_MS = 150;
-/**
- * Longest time for closing the store after the answer while the user waits. Captures not stored by then wait in the
- * outbox.
- */
+/** Longest time for closing the store while the user waits. Captures not stored by then wait in the outbox. */
 const CLOSE_MS_MAX = 400;
 /** Time for closing the store if the answer has used up the deadline. */
 const CLOSE_MS_MIN = 50;
@@ -77,10 +74,7 @@ async function answerHook(
   return answerFromStore(request, call, parts);
 }
 
-/**
- * Starts a background process that stores the new exchanges. That process waits for a lock of another program for up to
- * a minute, because no user waits for it.
- */
+/** Starts a background process that stores the new exchanges. It may wait for another program's lock for a minute. */
 async function handOver(call: HookCall, input: unknown): Promise<void> {
   const { client, event, environment } = call;
   const { startBackground } = await import('../../adapters/processes/background.ts');

@@ -163,10 +163,7 @@ const ERROR = 'svc: ';
 /** Bound on the errors that are shown; svc doctor lists all. */
 const ERRORS_MAX = 8;
 
-/**
- * Returns an error that repeats the errors of `svc start`. They consist of constants, paths and addresses, and contain
- * no secret.
- */
+/** Returns an error that repeats the errors of `svc start`, which contain no secret. */
 function startError(background: Background, log: string): CliError {
   const said = background.said().trim().split('\n');
   const lines = said.filter((line) => line.startsWith(ERROR)).slice(-ERRORS_MAX);

@@ -11,8 +11,7 @@ import type { Call } from '../context.ts';
 import { ensureProxy } from './proxy-process.ts';
 
 /**
- * Runs `svc ui`: starts the proxy if none runs, prints a link to its page that works once, and opens the link in a
- * browser if one can open here.
+ * Runs `svc ui`: starts the proxy if none runs, prints a link to its page that works once, and opens it in a browser.
  */
 
 interface UiOptions {

@@ -171,10 +171,7 @@ function managerFor(environment: Environment, parts: UnitParts, proxies: readonl
   );
 }
 
-/**
- * Returns the variables of svc's folders and certificates. The service's file must set them, because a service does not
- * get the variables of a shell.
- */
+/** Returns the variables of svc's folders and certificates, which the service does not get from a shell. */
 function keptVariables(environment: Environment): readonly (readonly [string, string])[] {
   const names = [
     'SVC_CONFIG_HOME',
@@ -192,10 +189,7 @@ function keptVariables(environment: Environment): readonly (readonly [string, st
 
 const PROXIES = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'];
 
-/**
- * Returns the variables of network proxies, without user names and passwords, and the variables that list the hosts
- * without a proxy.
- */
+/** Returns the variables of network proxies, without credentials, and those that list the hosts without a proxy. */
 function networkVariables(
   environment: Environment,
   proxies: readonly string[],

@@ -109,14 +109,10 @@ async function quoteLeftOut(
 
 const QUOTE_COLUMNS = 160;
 
-/**
- * Characters of an id that a terminal shows: enough to tell requests apart. `svc requests ID` accepts the beginning of
- * an id.
- */
+/** Characters of an id that a terminal shows: enough to tell requests apart, and to type after `svc requests`. */
 const ID_CHARS = 12;
 /**
- * The indexes of the columns that are aligned left; the others are numbers of tokens. A narrow screen shows only the
- * first columns that fit.
+ * Indexes of the columns that are aligned left; the others are numbers of tokens. A narrow screen lacks the last ones.
  */
 const LEFT = [0, 1, 2, 3, 4, 5, 9, 10];
 

@@ -126,10 +126,7 @@ interface MemoryFlags {
   readonly memoryAllowPrivate?: boolean;
 }
 
-/**
- * Returns the new member `memory`, in which flags override the present values. Undefined if no flag is about the
- * memory.
- */
+/** Returns the new member `memory`: present values, which flags override. Undefined if no flag is about the memory. */
 async function chooseMemory(
   flags: MemoryFlags,
   draft: Draft,

@@ -70,10 +70,7 @@ function isServed({ dialects, hasLogin }: ConnectableClient, draft: Draft): bool
   });
 }
 
-/**
- * Changes the settings files of the chosen clients, and adds hooks to the hooked ones. A failure is reported and does
- * not stop the others.
- */
+/** Changes the settings of the chosen clients, and adds hooks to the hooked ones. Reports a failure, and continues. */
 export async function wireClients(
   { chosen, hooked }: Pick<Answers, 'hooked'> & Pick<Wiring, 'chosen'>,
   context: CommandContext,

@@ -31,10 +31,7 @@ import {
 } from '../../core/settings/catalog.ts';
 import { hasLogin } from '../../adapters/foreign/client-files.ts';
 
-/**
- * The wizard's questions about a provider: which one, its address, its dialects, and its key; or a client's login or
- * hooks instead.
- */
+/** The wizard's questions about a provider: which one, its address, dialects and key; or a client's login or hooks. */
 
 /** What the user chose: a provider, hooks of a client, or nothing. */
 export interface Provided {

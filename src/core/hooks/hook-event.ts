@@ -12,10 +12,7 @@ export interface HookEvent {
   /** True if the session is a copy of another one. */
   readonly isFork: boolean;
   readonly folder: string;
-  /**
-   * The id of the prompt that the event belongs to; '' if unknown. If svc's hooks are installed twice, both get the
-   * same id.
-   */
+  /** The id of the prompt that the event belongs to; '' if unknown. Hooks that are installed twice get the same id. */
   readonly occasion: string;
   /** The path of the session's transcript; '' if there is none. */
   readonly transcript: string;

@@ -21,10 +21,7 @@ export const returns = signal(0);
 
 type Listener = (news: NewsEvent) => void;
 const listeners = new Set<Listener>();
-/**
- * Functions to call when the session ends, to delete texts that the page has kept. `byHand`: the user has closed the
- * session.
- */
+/** Functions to call when the session ends. They delete texts. `byHand`: the user has closed the session. */
 export const onEnd: ((why: 'byHand' | 'ended') => void)[] = [];
 let isListening = false;
 
