@@ -212,7 +212,9 @@ function checkSettingsText(text: string, environment: Environment): readonly Che
   return [{ level: 'warning', subject: 'Claude Code', found, fix }];
 }
 
-/** Says whether the user told Claude Code not to use the local token. It lists the last 20 characters of such keys. */
+/**
+ * Says whether the user told Claude Code, which lists the last 20 characters of such keys, not to use the local token.
+ */
 function isRejected(environment: Environment, access: Access | undefined): boolean {
   const state = parseJson(readClientFile(environment, CLAUDE_STATE, '.claude.json'));
   const { rejected } = asRecord(asRecord(state)['customApiKeyResponses']);

@@ -11,7 +11,7 @@ import type { Call } from '../context.ts';
 import { ensureProxy } from './proxy-process.ts';
 
 /**
- * Runs `svc ui`: starts the proxy if none runs, prints a link to its page that works once, and opens it in a browser.
+ * Runs `svc ui`: starts the proxy if none runs, prints a one-time link to its page, and opens it where a browser can.
  */
 
 interface UiOptions {
