@@ -38,7 +38,7 @@ export interface OpenedModels {
    * Stores the captures, for a limited time, and closes all parts. The next start stores the captures that are left.
    */
   close(): Promise<void>;
-  /** Resolves when everything captured so far is in the store. */
+  /** Resolves when everything captured so far is in the store, or when `withinMs` is over. */
   flush(withinMs: number): Promise<void>;
 }
 

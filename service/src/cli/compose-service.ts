@@ -47,7 +47,7 @@ export interface RunningService {
   stop(): Promise<void>;
 }
 
-/** Starts the service. Throws MemoryError for an unusable store, and Node's own error if it cannot listen. */
+/** Starts the service. Throws MemoryError, CliError or FileError, or Node's own error if it cannot listen. */
 export async function startService(options: StartServiceOptions): Promise<RunningService> {
   const { settings, folder, pepper, tls, terminal, environment, onCall } = options;
   const { spaceBytesMax, drainMs = DRAIN_MS, recallMs = RECALL_MS } = settings;

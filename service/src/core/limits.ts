@@ -46,8 +46,8 @@ export interface LeaseAsk extends Limit {
 }
 
 /**
- * The calls that may come at once are those of a minute divided by this number. A starting agent sends several calls at
- * once.
+ * Unless the plan states a burst, the calls that may come at once are those of a minute divided by this number. A
+ * starting agent sends several calls at once.
  */
 const BURST_SHARE = 12;
 
@@ -74,7 +74,7 @@ export const SPACE_BYTES_MAX = 16 * 1024 ** 3;
 
 /** How long a call, a job or a node counts as running without a heartbeat. After that, its process counts as dead. */
 export const LEASE_MS = 30_000;
-/** The interval of heartbeats: two may be lost before a lease ends. */
+/** The interval of heartbeats, so short that a lease outlasts a lost one. */
 export const HEARTBEAT_MS = LEASE_MS / 3;
 
 export interface ModelLimits {

@@ -19,7 +19,7 @@ export const PLAN_LIMITS = {
   retention_days: rate,
 } as const;
 
-/** The limits of a plan. Null means no limit, so svc counts nothing for it. */
+/** The limits of a plan. Null means no limit, so the limiter counts nothing; providers still have PROVIDERS_MAX. */
 export type PlanLimits = { readonly [Name in keyof typeof PLAN_LIMITS]: number | null };
 
 export interface Plan {

@@ -3,8 +3,8 @@ import type { Provider } from '../../../src/core/settings/catalog.ts';
 import { customNameProblem, parseBaseUrl } from '../../../src/core/settings/config-upstreams.ts';
 
 /**
- * A provider of a tenant: one address, one credential, one API style, and the models that requests may name. Its
- * secrets are in the vault, and TenantProvider has only their ids.
+ * A provider of a tenant: one address, at most one credential, one API style, and the models that requests may name.
+ * Its secrets are in the vault, and TenantProvider has only their ids and fingerprints.
  */
 
 export type ProviderKind = 'preset' | 'custom';

@@ -1,6 +1,6 @@
 /**
  * Limits the rate of a caller by the generic cell rate algorithm (GCRA), which stores one number for each caller. A
- * call that comes after the returned wait is accepted.
+ * call that comes after the returned wait is accepted if no other call was counted meanwhile.
  */
 export interface Rate {
   readonly perMinute: number;

@@ -3,8 +3,8 @@ import { type PublicJwk, verifyObject, type VerifyOutcome } from './jws.ts';
 
 /**
  * Checks whether a set of receipts is complete and unchanged: each signature is valid, no receipt number of a node and
- * tenant is missing, and each tenant has as many receipts as its signed total states. Objects without a valid
- * signature do not count, so a forged receipt cannot hide a gap. See receipts.ts for heads and totals.
+ * tenant is missing, and each tenant has at least as many receipts as its signed total states. An object without a
+ * valid signature fills no gap, so a forged receipt cannot hide one. See receipts.ts for heads and totals.
  */
 
 export interface WrongReceipt {
@@ -21,7 +21,7 @@ export interface MissingReceipts {
   readonly to: number;
 }
 
-/** `count`: by how much a tenant's signed total exceeds the sum of its nodes' highest receipt numbers in the set. */
+/** `count`: a tenant's signed total minus the highest numbers that receipts or heads in the set state for its nodes. */
 export interface UnknownReceipts {
   readonly tenant: string;
   readonly count: number;

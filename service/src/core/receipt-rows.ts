@@ -10,9 +10,9 @@ export interface ReceiptRow {
   readonly node: string;
   readonly seq: number;
   readonly keyId: string;
-  /** The provider; empty if the request reached none. */
+  /** The chosen provider; empty if none was chosen. */
   readonly providerId: string;
-  /** The model that the caller named; empty if none. */
+  /** The model that the caller named; empty if none, or if the text is not a usual name. */
   readonly model: string;
   readonly status: ReceiptStatus;
   readonly body: string;
@@ -89,8 +89,8 @@ function countsOf(opening: ReceiptOpening, closing: ReceiptClosing): UsageCounts
 const NO_USAGE = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0 } as const;
 
 /**
- * Bound on each of the four token counts of a receipt. A larger count is replaced by this bound, because it could
- * overflow the daily sums.
+ * Bound on what a receipt adds to the daily sums for each of its four token counts, because a larger count could
+ * overflow the sums.
  */
 const TOKENS_MAX = 1_000_000_000;
 
@@ -103,7 +103,7 @@ function believed({ input, cacheRead, cacheWrite, output }: Usage): Usage {
   };
 }
 
-/** Returns the estimated cost of an answer without counts; 0 if the provider refused the request. */
+/** Returns the estimated tokens of a request whose answer has no counts; 0 if the client got an error status. */
 function estimatedTokens(
   { httpStatus, uncountedTokens = 0 }: ReceiptClosing,
   estimate: number,

@@ -9,9 +9,9 @@ import type { CompressionMode, MemoryMode } from '../../../src/core/http/modes.t
 import type { ProviderKind } from './providers.ts';
 
 /**
- * A receipt records what the service did with one request. It holds names, states, counts, times and hashes, but
- * never a text, a header, a path, a query or a secret. It is made of two parts: the opening has the facts before the
- * provider is called, and the closing says how the request ended.
+ * A receipt records what the service did with one request. It holds names, ids, states, counts, times and hashes, but
+ * no text of a conversation, no path, no query and no credential. It is made of two parts: the opening has the facts
+ * before the provider is called, and the closing says how the request ended.
  */
 
 export type ReceiptKind = 'model' | 'count_tokens' | 'compact' | 'input_tokens' | 'models';
@@ -163,8 +163,8 @@ export const NODE_LOST: ReceiptClosing = {
 const ESTIMATOR = 'svc-bytes/1';
 
 /**
- * Returns the opening without texts that are too long for a receipt. Callers and providers choose these texts, and
- * until they are stored they use memory that all tenants share.
+ * Returns the opening, in which a text that is too long for a receipt is cut or left out. Callers choose these texts,
+ * and until they are stored they use memory that all tenants share.
  */
 export function boundedOpening(opening: ReceiptOpening): ReceiptOpening {
   const { sessionId, space, model } = opening;
@@ -176,7 +176,9 @@ export function boundedOpening(opening: ReceiptOpening): ReceiptOpening {
   };
 }
 
-/** Returns the closing without texts that are too long: see boundedOpening(). */
+/**
+ * Returns the closing without too long texts, and with only the numbers of the provider's usage: see boundedOpening().
+ */
 export function boundedClosing(closing: ReceiptClosing): ReceiptClosing {
   return {
     ...closing,
@@ -260,8 +262,8 @@ export interface Receipt {
 }
 
 /**
- * Makes a head: it states the number of the last receipt that a node has made for a tenant. If a receipt with a smaller
- * number is missing, it is not stored yet or was removed.
+ * Makes a head: it states the number of the last receipt that a node has stored for a tenant. If a receipt with a
+ * smaller number is missing, it is not stored yet or was removed.
  */
 export function headOf(
   { node, tenant, lastSeq }: HeadFacts,
@@ -313,7 +315,7 @@ function msOrNull(ms: number | undefined): number | null {
   return ms === undefined ? null : wholeMs(ms);
 }
 
-/** Matches the names of models and the ids of providers' answers. Any other text does not appear in a receipt. */
+/** Matches the names of models and the ids of providers' answers. A receipt has null in place of any other text. */
 const NAME = /^[\w.:@/+~-]{1,256}$/;
 
 /** Returns the text if it matches NAME, else null. A name with a secret becomes `[masked]`. */

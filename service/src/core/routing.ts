@@ -15,8 +15,8 @@ import { isoTime } from '../../../src/core/memory/times.ts';
 import { takesModel, type TenantProvider } from './providers.ts';
 
 /**
- * Finds the provider of a request from three facts: its tenant's providers, its dialect, and the model in its body.
- * The provider must read the same model as svc, so a body with two models is refused.
+ * Finds the provider of a request from four facts: its tenant's providers, its dialect, the model in its body, and the
+ * models that its key may use. The provider must read the same model as svc, so a body with two models is refused.
  */
 
 export type NamedModel =
@@ -93,7 +93,7 @@ export type RoutedModel =
   | { readonly kind: 'no-provider' }
   /** The request names no model, and several providers serve its dialect. */
   | { readonly kind: 'no-default' }
-  /** The key may not use the model. `allowed` lists what the caller may name. */
+  /** No provider serves the model, or the key may not use it. `allowed` lists what the caller may name. */
   | { readonly kind: 'not-allowed'; readonly allowed: readonly string[] };
 
 export function routeModel({

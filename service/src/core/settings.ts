@@ -135,7 +135,7 @@ export function egressOf({ egress = {} }: Pick<ServiceSettings, 'egress'>): Egre
 
 /**
  * Returns the address by which clients reach the service: `publicUrl`, or the address where it listens, if that is
- * loopback and no proxy is in front. Otherwise undefined.
+ * loopback with a fixed port and no proxy is in front. Otherwise undefined.
  */
 export function publicUrlOf(settings: ServiceSettings): string | undefined {
   const { publicUrl, host, port, tls, behindProxy } = settings;

@@ -7,7 +7,7 @@ import type { TenantProvider } from '../core/providers.ts';
 import type { Tenant, TenantStatus } from '../core/tenants.ts';
 import type { SealedSecret, VaultChange, VaultStore } from './vault-store.ts';
 
-/** The interface to tenants, plans, keys and admins. `apply` writes a change and its audit event together. */
+/** The interface to the control plane, except receipts and the ledger. `apply` writes a change with its audit event. */
 
 /** One page of a list. `after` is the id of the last element that the caller has already. */
 export interface Page {
@@ -34,7 +34,7 @@ export interface ServiceControl extends VaultStore {
 }
 
 export interface TenantControl {
-  /** Lists keys, oldest first. Without a page it returns all keys, also revoked ones. */
+  /** Lists keys, oldest first. Without a page it returns up to 10,000 keys, also revoked ones. */
   listKeys(page?: KeyPage): Promise<readonly StoredKey[]>;
   /** Returns a key of this tenant; undefined if it has none with this id. */
   getKey(keyId: string): Promise<StoredKey | undefined>;

@@ -7,7 +7,7 @@ import type { Upstream, UpstreamRequest } from '../../../src/ports/upstream.ts';
  * provider has its own.
  */
 export interface ProviderLinks {
-  /** Returns the connection to a provider. Its sockets are used again until the provider's version changes. */
+  /** Returns the connection to a provider. A custom provider's sockets are used again until its version changes. */
   to(provider: LinkedProvider, settings: UpstreamSettings): Upstream;
   /**
    * Sends one request and reads the whole answer, for the few answers that svc reads itself. Throws as

@@ -14,7 +14,9 @@ export interface ReceiptStore {
    * receipt that exists already stays unchanged, and counts once.
    */
   storeReceipts(rows: readonly ReceiptRow[]): Promise<void>;
-  /** Lists the node's heads that are not closed. */
+  /**
+   * Lists, by tenant, the number of the node's last stored receipt, if its head is not closed. At most `limit` rows.
+   */
   openHeads(asked: { readonly node: string; readonly limit: number }): Promise<readonly OpenHead[]>;
   /** Stores these closed heads. A head that is closed already does not change. */
   closeHeads(heads: readonly ClosedHead[]): Promise<void>;

@@ -2,9 +2,9 @@ export type SqlScalar = string | number | null | Uint8Array;
 export type SqlValue = SqlScalar | readonly SqlScalar[];
 
 /**
- * Runs the statements of one transaction, on SQLite or PostgreSQL. Each statement is a constant in the SQL of both:
- * `$1` is the first value, `x = ANY($1)` finds x in a list, and casts such as `$1::text` are removed for SQLite. A
- * caller need not wait for a statement before it calls the next: they run in the order of the calls.
+ * Runs the statements of one transaction, on SQLite or PostgreSQL. A shared statement is in the SQL of both: `$1` is
+ * the first value, `x = ANY($1)` finds x in a list, and casts such as `$1::text` are removed for SQLite. A caller need
+ * not wait for a statement before it calls the next: they run in the order of the calls.
  */
 export interface Rows {
   all<Row>(statement: string, ...values: SqlValue[]): Promise<Row[]>;
@@ -22,7 +22,8 @@ export interface Look {
 }
 
 /**
- * Runs transactions. Each method rejects with MemoryError: 'timeout' once its signal fires, otherwise 'unavailable'.
+ * Runs transactions. Each method rejects with MemoryError: 'timeout' once its signal fires or its own deadline is over,
+ * otherwise 'unavailable'.
  */
 export interface Transactions {
   /** Runs a transaction that only reads. All its statements see the same state. */

@@ -21,8 +21,8 @@ export type { NewObject, ObjectKind } from '../core/objects.ts';
 
 /**
  * The store of a service, on an SQLite file or on PostgreSQL. It answers in the forms of the memory contract
- * (core/memory-api/contract.ts). The rows of a tenant are reached through `of` alone, so no query can forget whose
- * rows it asks for.
+ * (core/memory-api/contract.ts). The memory of a tenant is reached only through `of`, so no query can forget whose rows
+ * it asks for. The other methods serve all tenants.
  *
  * Every method may reject with MemoryError: 'timeout' if its signal fires, otherwise 'unavailable'. Outcomes that the
  * contract expects are values, not errors.
@@ -34,9 +34,9 @@ export interface ServiceStore extends ServiceControl, ReceiptStore {
   of(tenant: string): TenantStore;
   /** Finds the caller by its key, among the keys of all tenants, because the key says which tenant calls. */
   findCaller(keyId: string, signal: AbortSignal): Promise<Caller | undefined>;
-  /** Lists the purges of all tenants that a crash interrupted. */
+  /** Lists the purges of all tenants that have not finished, such as those that a crash interrupted. */
   unfinishedPurges(): Promise<readonly TenantPurge[]>;
-  /** Deletes expired rows. On PostgreSQL it also creates the tables of the next days, as some rows have one per day. */
+  /** Deletes expired rows. On PostgreSQL it also drops and makes the day tables of receipts and audit events. */
   keepDays(kept: KeptDays): Promise<void>;
   health(): Promise<ServiceStoreHealth>;
   close(): Promise<void>;
@@ -83,8 +83,9 @@ export interface TenantStore extends TenantControl, TenantReceipts, LeaseStore {
    */
   beginPurge(order: PurgeOrder): Promise<PurgeReceipt>;
   /**
-   * Erases some records of a purge, so that recalls can run between calls. Returns true once no file holds a byte of
-   * the purged records. Rejects with 'unavailable' while an older reader keeps bytes in a file: call it again then.
+   * Erases some records of a purge, so that recalls can run between calls. Returns true once the purge has finished. An
+   * SQLite file then holds no byte of the purged records; PostgreSQL removes them by its vacuum. Rejects with
+   * 'unavailable' while an older reader of the SQLite file keeps bytes in it: call it again later.
    */
   continuePurge(purgeId: string, now: number): Promise<boolean>;
   /** Finds a purge. Its receipt is kept after its records are gone. */
@@ -128,7 +129,7 @@ export interface TenantPurge {
 
 export interface SpaceState {
   readonly space: string;
-  /** `g`, the database's epoch, a full stop, and the space's counter of purges. Compare it only for equality. */
+  /** `g`, the epoch, a full stop, and the space's counter, which purges raise. Compare it only for equality. */
   readonly generation: string;
   readonly commit_seq: number;
   readonly records: number;
@@ -263,7 +264,7 @@ export interface ServiceStoreHealth {
   readonly providers: number;
   /** When the newest key or record was stored, in milliseconds since 1970; 0 if there are none. */
   readonly newestAt: number;
-  /** Size of the database and its write-ahead log. */
+  /** Size of the database, on SQLite with its write-ahead log. */
   readonly bytes: number;
 }
 

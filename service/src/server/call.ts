@@ -190,7 +190,7 @@ export function readHead(given: {
   };
 }
 
-/** Returns the deadline that the caller states, in milliseconds from the arrival of the head. */
+/** Returns the deadline of a call, which the caller may state, in milliseconds from the arrival of the head. */
 export function deadlineOf(headers: RawHeaders): number {
   const stated = headerOf(headers, 'x-svc-deadline-ms');
   if (stated === undefined) return DEADLINE_MS.fallback;

@@ -7,8 +7,8 @@ import {
 } from '../../../src/core/memory-api/faults.ts';
 
 /**
- * All errors of the service, in one table: the codes of the memory contract, and the codes of the model routes. The
- * code that the local proxy and the service share throws ProxyError, and `refusalOf` converts it.
+ * The errors of the service's own code, in one table: the codes of the memory contract, and those of the model routes.
+ * The code that the local proxy and the service share throws ProxyError, and `refusalOf` converts it.
  */
 
 interface ServiceRow {

@@ -4,7 +4,7 @@ import { SERVICE_TENANT } from '../core/tenants.ts';
 import type { ServiceStore, TenantStore } from '../ports/service-store.ts';
 import { underLease } from './leases.ts';
 
-/** The jobs of a serving process. Each runs on one node at a time, under a lease. */
+/** The jobs of a serving process. They delete under leases, so one node at a time deletes the same rows. */
 
 const HOUR_MS = 3_600_000;
 /** How often unfinished purges are looked for: twice per lease, so that another node continues one within a minute. */
@@ -44,8 +44,8 @@ const DROPPED_AT_ONCE = 500;
 export const RECEIPTS_LEASE = 'job:receipts';
 
 /**
- * Deletes receipts and audit events that are older than their tenant's plan or the service's settings allow. Daily
- * sums stay. If another process holds the lease, this one does nothing.
+ * Deletes receipts and audit events that are older than their tenant's plan or the service's settings allow, and other
+ * expired rows (see keepDays). Daily sums stay. If another process holds the lease, this one does nothing.
  */
 export async function dropExpired(parts: RetentionParts): Promise<void> {
   const { store, randomBytes } = parts;

@@ -46,7 +46,7 @@ export function keepLease(renew: () => Promise<unknown>): () => Promise<void> {
 /** The names of the leases of nodes begin with this. */
 const NODE_START = 'node:';
 const OWN_PROCESS = 'its own process';
-/** The limits that a limiter counts. The other limits of a plan bound the number of stored rows. */
+/** The limits that a limiter counts by themselves. Of the others, requests_burst belongs to a rate; the rest do not. */
 const COUNTED: readonly (keyof PlanLimits)[] = [
   'requests_per_minute',
   'input_tokens_per_minute',

@@ -83,18 +83,18 @@ export interface ServiceLimits {
   readonly egress: Egress;
 }
 
-/** One answered call, for the log: it has no text, no key and no name of a space. */
+/** One call that has ended, for the log: it has no text, no secret of a key and no name of a space. */
 export interface CallRow {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly requestId: string;
-  /** The operation; undefined if the path has no route. */
+  /** The operation; undefined if the call was refused before its operation was known. */
   readonly operation: string | undefined;
   readonly method: string;
   readonly status: number;
   /** The error code; undefined if the call was not refused. */
   readonly code: string | undefined;
-  /** The public part of the key. */
+  /** The public part of the key or of the admin token. */
   readonly keyId: string | undefined;
   readonly bytesIn: number;
   readonly bytesOut: number;

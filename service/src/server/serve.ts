@@ -42,8 +42,8 @@ import { withVault } from './signer.ts';
 
 /**
  * Answers every request to the service. It passes model requests on to ModelServer. A call of the memory API goes
- * through head → key → route → scope → rate → body → operation; a call of the console has no rate. A caller without a
- * key learns nothing about paths, and no byte of a body is read before the key is checked.
+ * through head → key → route → scope → rate → body → operation; a call of the console has no rate. Without a key, only
+ * the health checks and the public keys are answered, and no byte of a body is read.
  */
 
 /** A running call, with the facts for its row in the log. */
@@ -79,7 +79,7 @@ export class CallServer {
     this.#isStopping = true;
   }
 
-  /** Notes that the service ends the answers that are still open, so that no receipt blames the client for it. */
+  /** Notes for the receipts that open answers are ended by the service from now on. The caller then ends them. */
   cut(): void {
     this.#models.cut();
   }
@@ -286,7 +286,7 @@ export class CallServer {
   }
 }
 
-/** Bounds on all bodies in memory: 16 of the largest ones (8 MiB), of which one tenant may have 12 (see ByteBudget). */
+/** Bounds on bodies of the memory API and console: 16 of the largest (8 MiB), 12 of one tenant (see ByteBudget). */
 const BODIES = { bytesMax: 128 << 20, waitMs: 2_000, waitingMax: 64 };
 
 /** Answers `HEAD /`, which some clients send to open a connection early. */

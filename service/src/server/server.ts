@@ -80,7 +80,7 @@ export class MemoryService {
 
   /** Starts to listen. Rejects with Node's own error (`code` EADDRINUSE, EACCES, …) if it cannot. */
   async listen(): Promise<{ readonly host: string; readonly port: number }> {
-    // Finish purges that a crash interrupted, before any call can find their records.
+    // Finish interrupted purges before this process answers calls, which could find their records.
     await finishPurges(this.#options);
     return listenAt(this.#server, this.#options, () =>
       this.#options.report({ code: 'ACCEPT_FAILED' }),
@@ -96,7 +96,7 @@ export class MemoryService {
     }
   }
 
-  /** Refuses new calls, waits up to `drainMs` until open ones have ended, and then closes all connections. */
+  /** Refuses new calls, waits up to `drainMs` for open ones, closes all connections, and ends the background work. */
   stop(drainMs: number): Promise<void> {
     this.#stopped ??= this.#stop(drainMs);
     return this.#stopped;
@@ -105,7 +105,7 @@ export class MemoryService {
   async #stop(drainMs: number): Promise<void> {
     this.#calls.stop();
     await this.#connections.settle(drainMs);
-    // The answers that are still open are now ended by the service, not by their clients.
+    // This only notes for the receipts that the service ends the open answers; the next line ends them.
     this.#calls.cut();
     const closed = this.#connections.close(this.#server, CUT_MS);
     for (const socket of this.#greeting.values()) socket.destroy();

@@ -33,9 +33,9 @@ import {
 import { CONTROL } from './statements.ts';
 
 /**
- * Makes every change of tenants, keys, providers, settings and the vault, with its audit event in the same
- * transaction. The head of the tenant's chain of audit events is locked first, so changes of a tenant run one after
- * the other.
+ * Makes every change of tenants, plans, admins, keys, providers, settings and the vault, with its audit event in the
+ * same transaction. The row with the number and hash of the tenant's last audit event is locked first, so changes of a
+ * tenant run one after the other.
  */
 
 /** Makes a change. `tenant`: the owner of the audit chain; SERVICE_TENANT for a change of the service itself. */
@@ -67,8 +67,9 @@ export async function addEvent(rows: Rows, tenant: string, note: AuditNote): Pro
 }
 
 /**
- * Adds the changed fact, with the next number, to the list that every node reads. Call it last in the transaction, for
- * it locks the row that counts the changes, and all other changes wait for this lock until the commit.
+ * Adds the changed fact, with the next number, to the list that every node reads, and deletes the oldest facts above
+ * CHANGES_KEPT_MAX. Call it late in the transaction: it locks the row that counts the changes, and all other changes
+ * wait for this lock until the commit.
  */
 export async function addChange(rows: Rows, { tenant, kind, id }: ChangedFact): Promise<void> {
   const { number = 0 } = (await rows.get<{ number: number }>(CONTROL.nextChange)) ?? {};
@@ -166,7 +167,7 @@ async function addKey(
   if (keys === undefined) return 'missing';
   const held = await rows.get<{ keys: number }>(CONTROL.countKeys, tenant);
   if (keys !== null && (held?.keys ?? 0) >= keys) return 'limit';
-  // An id has 64 random bits, so two ids are never equal by chance.
+  // An id has 64 random bits, so two equal ids by chance are practically impossible.
   if ((await rows.get(CONTROL.isKeyId, key.keyId)) !== undefined) return 'exists';
   await rows.run(CONTROL.addKey, ...valuesOfKey({ ...key, tenant }));
   return 'done';
@@ -342,7 +343,7 @@ async function removeSecrets(
   await Promise.all(gone.map(({ id }) => rows.run(CONTROL.removeSecret, tenant, id)));
 }
 
-/** Returns why the provider may not be stored beside the tenant's `others`; undefined if it may. */
+/** Returns why the provider may not be stored; undefined if it may. `others`: all stored providers of the tenant. */
 function refusePut(
   { provider, ifVersion }: Pick<ProviderPut, 'provider' | 'ifVersion'>,
   others: readonly TenantProvider[],
@@ -363,7 +364,7 @@ function secretsOf({ credential, headers, query }: TenantProvider): ReadonlySet<
   return new Set(ids.filter((id) => id !== undefined));
 }
 
-/** The maximum number of stored changes. A node that missed more drops all facts that it cached. */
+/** The maximum number of stored changes. A node that missed more than CHANGES_READ_MAX drops all that it cached. */
 const CHANGES_KEPT_MAX = 10_000;
 
 /** Returns the fact that nodes must drop from their caches; undefined if no node caches it. */

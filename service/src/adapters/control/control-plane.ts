@@ -32,9 +32,9 @@ import { closeHeads, listReceipts, listUsage, storeReceipts } from './receipts.t
 import { ANSWERS, CONTROL, leaseStatements, LEDGER, RECEIPTS } from './statements.ts';
 
 /**
- * The control plane of a service, which is everything but its memory: keys, tenants, settings, the vault, leases,
- * receipts and the ledger. SQLite and PostgreSQL share this code. Each provides transactions and an SQL expression for
- * its clock.
+ * The control plane of a service, which is everything but its memory: tenants, plans, admins, keys, providers,
+ * settings, the vault, audit events, leases, stored answers, receipts and the ledger. SQLite and PostgreSQL share this
+ * code. Each provides transactions and an SQL expression for its clock.
  */
 
 export interface ControlEngine {
@@ -44,9 +44,9 @@ export interface ControlEngine {
   readonly now: string;
 }
 
-/** Most changes that a node reads at once. It reads once a second. If there are more, it drops all cached facts. */
+/** Maximum number of changes that a node reads at once, once a second. If there are more, it drops all cached facts. */
 const CHANGES_READ_MAX = 1000;
-/** A page with all keys of a tenant, which has some hundred if its plan sets no limit. */
+/** A page for all keys of a tenant: even a tenant whose plan sets no limit usually has only some hundred keys. */
 const EVERY: Page = { limit: 10_000, after: undefined };
 const DAY_MS = 24 * 3600 * 1000;
 const ANSWER_AGE_MAX_MS = DAY_MS;
@@ -134,7 +134,7 @@ export function tenantControl(engine: ControlEngine, tenant: string) {
   } satisfies Partial<TenantStore>;
 }
 
-/** Deletes old answers, leases and ledger entries of all tenants, and audit events before `auditFrom`, if given. */
+/** Deletes old answers, leases and ledger entries of all tenants, and audit events; nothing if the time is unsure. */
 export async function dropStale(
   { open, now }: ControlEngine,
   kept: Pick<KeptDays, 'now' | 'isUnsure' | 'auditFrom'>,
@@ -205,7 +205,7 @@ function answerCalls({ open, now }: ControlEngine, tenant: string) {
     beginAnswer: async (asked, { holder, requestHash, ms }) => {
       const name = leaseName(asked);
       return (await open()).note(async (rows): Promise<AnswerState> => {
-        // Take the lease before looking for an answer: then only one call that finds none does the work.
+        // Take the lease before looking for an answer, so that only one of several equal calls does the work.
         const hash = await take(rows, { name, holder, note: requestHash, ms });
         if (hash !== undefined) return { state: 'running', requestHash: hash };
         const answer = await find(rows, asked);
@@ -215,7 +215,7 @@ function answerCalls({ open, now }: ControlEngine, tenant: string) {
       });
     },
     leaveAnswer: (asked, holder) => noteRow([LEASES.endLease, tenant, leaseName(asked), holder]),
-    /** Stores an answer. If a power cut loses it, the repeated call stores its records again, as duplicates. */
+    /** Stores an answer. If a power cut loses it, a repeated call runs again and finds its records to be duplicates. */
     keepAnswer: async (asked, { requestHash, body, at }) => {
       const { keyId, idempotencyKey } = asked;
       const transactions = await open();

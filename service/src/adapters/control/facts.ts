@@ -129,7 +129,8 @@ export function changeListOf(after: number | undefined, rows: readonly ChangeRow
   const changes = rows.flatMap(({ tenant, kind, id }) =>
     tenant === null ? [] : [{ tenant, kind, id } as ChangedFact],
   );
-  // The two numbers differ if changes were deleted, or if the database was restored from a backup.
+  // The two numbers differ if changes were deleted, if the limit of the query left some out, or if the database was
+  // restored from a backup.
   return { last, changes: last - after === changes.length ? changes : undefined };
 }
 

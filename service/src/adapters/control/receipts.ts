@@ -16,7 +16,7 @@ import { PAGE_CONDITIONS, RECEIPTS, receiptPage, usageSums } from './statements.
 
 /**
  * Stores signed receipts, their heads (defined in service/src/core/receipts.ts), and the sums of usage for each day,
- * which are kept longer than receipts.
+ * which are kept longer than receipts. It also lists receipts and sums.
  */
 
 /** Stores receipts. Writes the rows of each table in a fixed order, so that two nodes never deadlock. */

@@ -10,10 +10,11 @@ import { DEFAULT_TENANT } from '../../core/tenants.ts';
 
 // COLLATE "C" compares names and digests byte by byte: a language's order would differ between machines. No row
 // contains a plain key or secret: see service/src/core/envelope.ts. An operator is an admin with an empty tenant_id. A
-// provider's secrets are rows with the provider as owner. A receipt's id begins with its time, so the primary key
-// gives the order of every list. Only `objects` contains the texts of memories. Its blob comes last, so that the
-// columns before it are read without its pages. One row of `service_meta` counts the changes: every change waits for
-// it, so the numbers have the order of the commits.
+// provider's secrets are rows with the provider as owner. A receipt's id begins with its time, so the primary key gives
+// the order of every list of receipts. Of these tables only `objects` contains whole texts of memories; blocks in
+// `tenant_ledger` quote them. The blob of `objects` comes last, so that the columns before it are read without its
+// pages. One row of `service_meta` counts the changes: every change waits for it, so the numbers have the order of the
+// commits.
 export const TABLES: readonly string[] = [
   `CREATE TABLE plans (
     name text COLLATE "C" PRIMARY KEY,

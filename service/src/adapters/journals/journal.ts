@@ -127,7 +127,9 @@ export class Journal {
     return join(this.#options.folder, `${this.#options.name}-${unique}.journal`);
   }
 
-  /** Returns the open file. If the file was deleted, first makes it again with its lines. The check takes 2 us. */
+  /**
+   * Returns the open file; opens it at the first call. If it was deleted, makes it again with its lines. Takes 2 us.
+   */
   #openFile(): number {
     const old = this.#file;
     if (old !== undefined && isAt(this.#path, this.#identity)) return old;
@@ -150,7 +152,7 @@ export class Journal {
     if (this.#syncTimer !== undefined) return;
     this.#syncTimer = setTimeout(() => {
       this.#syncTimer = undefined;
-      // Ignore a failed sync: the system still has the lines and writes them later.
+      // Ignore a failed sync: a kill of the process still loses no line, only a power cut may.
       if (this.#file !== undefined && this.#bytes > 0) fdatasync(this.#file, () => undefined);
     }, SYNC_MS);
     this.#syncTimer.unref();

@@ -14,8 +14,8 @@ import { bytesOf, entryOf, rowFrom, rowOf } from '../../../../src/adapters/state
 
 /**
  * The ledger of a service has three parts: a table of the database; a journal of the entries that the table does not
- * have yet, so that a kill loses none; and a cache, which saves queries. A failure never ends a request: without its
- * entries a request only costs a little more.
+ * have yet, so that a kill loses none; and a cache, which saves queries. A failure of the ledger does not end a
+ * request, which continues without the missing entries.
  */
 
 /**
@@ -35,7 +35,7 @@ const JOURNAL_BYTES_MAX = 16 * 1024 * 1024;
  */
 const ABSENT_MS = 60_000;
 const RETRY_MS = 1000;
-/** Deadline of a commit, because the user waits meanwhile. A commit takes 5 ms in the same network. */
+/** Deadline of a commit: short, because the user waits meanwhile. A commit takes 5 ms in the same network. */
 const COMMIT_MS = 250;
 /** Deadline of writing a batch to the table, which takes some milliseconds. */
 const STORE_MS = 30_000;
@@ -123,7 +123,7 @@ export class JournalLedger implements Ledger {
       if (row !== undefined) rows.set(key, row);
       else if ((this.#absent.peek(key) ?? -Infinity) < now) unknown.push(key);
     }
-    // Rows that arrive after the deadline serve the next request.
+    // Rows that arrive after the deadline miss this request; #keep() may cache them for later ones.
     const isAnswered =
       unknown.length === 0 || (await within(withinMs, this.#ask(unknown, byKey, rows)));
     // If a purge came meanwhile, look all keys up again.
@@ -165,7 +165,7 @@ export class JournalLedger implements Ledger {
       () => false,
     );
     if ((await within(COMMIT_MS, stored)) !== true) return false;
-    // The table now has these entries, or earlier ones with the same keys.
+    // The table now has these entries, or others with the same keys, which they may not replace.
     for (const { key } of rows) this.#undrained.delete(key);
     return true;
   }
@@ -194,7 +194,7 @@ export class JournalLedger implements Ledger {
     if (left.length > 0) this.#draining = this.#drainLeft(left);
   }
 
-  /** Says whether a row that is written only once is in the cache or in the journal already. */
+  /** Says whether a row is one that is written only once, and is already cached or waiting for the table. */
   #stands({ key, isOnce }: LedgerRow): boolean {
     return isOnce === true && (this.#rows.has(key) || this.#undrained.has(key));
   }
@@ -219,7 +219,7 @@ export class JournalLedger implements Ledger {
     this.#rows.set(row.key, row);
   }
 
-  /** Asks the table for keys and caches its rows. Returns true if the table answered. */
+  /** Adds the table's rows for keys to `found`, and lets #keep() cache them. False: no answer, or a purge meanwhile. */
   async #ask(
     keys: readonly string[],
     addresses: ReadonlyMap<string, LedgerAddress>,

@@ -27,9 +27,9 @@ import { RECEIPT_ID } from '../../core/ids.ts';
 import { isTenantId } from '../../core/tenants.ts';
 
 /**
- * Queues receipts for the store. One line in a file opens a receipt and another line closes it. Each line is written
- * synchronously, so a kill loses neither. Soon afterwards closed receipts are signed and stored in a batch. A node is
- * one process, and has a file of its own, whose name contains the node's id.
+ * Queues receipts for the store. One line in a file opens a receipt and another line closes it; for a rejected request
+ * one line does both. Each line is written synchronously, so a kill loses none. Soon afterwards closed receipts are
+ * signed and stored in a batch. A node is one process, and has a file of its own, whose name contains the node's id.
  */
 
 interface ReceiptJournalOptions extends Storing {
@@ -47,20 +47,20 @@ const KEPT_BYTES_MAX = 128 << 20;
 /** Bytes reserved for the line that closes an open receipt. */
 const CLOSING_BYTES = 4096;
 /**
- * The longest opening line: its session, space and model have 640 characters, of 6 bytes each if JSON escapes them;
- * the rest has about 1,500 bytes.
+ * The longest opening line: its session, space and model have 640 characters together, of 6 bytes each if JSON escapes
+ * them; the rest has about 1,500 bytes.
  */
 const OPENING_BYTES = 6144;
 /** Time to gather a batch. A receipt must be readable after 200 ms; storing takes some milliseconds. */
 const BATCH_MS = 100;
-/** Bound on a batch. Its signatures take 6 ms of the event loop. */
+/** Maximum number of receipts in a batch. So many signatures take 6 ms of the event loop. */
 const BATCH_ROWS = 200;
 const RETRY_MS = 1000;
 /** Deadline of storing a batch, which takes some milliseconds. */
 const STORE_MS = 30_000;
 /** Deadline of storing all waiting receipts when the process ends, and again of storing the closed heads. */
 const CLOSE_MS = 5_000;
-/** Size in bytes from which the file is rewritten as soon as less than half of its lines are needed. */
+/** Size in bytes from which the file is rewritten as soon as less than half of its bytes are needed. */
 const COMPACT_BYTES = 32 << 20;
 
 interface Kept extends JournalledReceipt {
@@ -75,7 +75,7 @@ export class ReceiptJournal implements Receipts {
   /** The last receipt number of each tenant. */
   readonly #seqs = new Map<string, number>();
   readonly #open = new Map<string, Kept>();
-  /** Receipts that are closed but not stored yet, oldest first. */
+  /** Receipts that are closed but not stored yet, in the order in which they were closed. */
   readonly #closed = new Map<string, Kept>();
   #keptBytes = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -119,15 +119,15 @@ export class ReceiptJournal implements Receipts {
 
   /** Stores closed receipts. Returns false if that is not possible now. */
   async flush(): Promise<boolean> {
-    // Batches run one after the other, so that receipts are stored in the order of their numbers.
+    // Each batch begins when the one before it is stored.
     // oxlint-disable-next-line no-await-in-loop
     while (this.#closed.size > 0) if (!(await this.#storeNext())) return false;
     return this.#storing;
   }
 
   /**
-   * Closes the journal. If all receipts are stored and no request is open, it stores the last numbers as closed heads
-   * and empties the file. Otherwise the file stays for the next process or for `recoverReceipts`.
+   * Closes the journal. If all receipts are stored and none is open, it stores the last numbers as closed heads and
+   * empties the file. Otherwise the file stays for the next process or for `recoverReceipts`.
    */
   async close(): Promise<void> {
     const isDone = (await within(CLOSE_MS, this.flush())) === true && this.#open.size === 0;
@@ -173,7 +173,7 @@ export class ReceiptJournal implements Receipts {
     return this.#journal.bytes + reserved <= this.#bytesMax && this.#keptBytes < KEPT_BYTES_MAX;
   }
 
-  /** Writes an empty line to test whether the disk has room again. */
+  /** Writes a line with an empty value to test whether the file can be written again. */
   #isWritable(): boolean {
     try {
       this.#journal.append(['""']);

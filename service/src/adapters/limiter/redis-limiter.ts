@@ -131,8 +131,9 @@ function countOf(ask: LimitAsk): Count {
   }
 }
 
-// The script reads each stored value once, because a Redis command takes one or two microseconds. It writes numbers
-// with 17 digits, so that they are read back exactly. A key expires a minute after its limit no longer needs the value.
+// The script reads all rates and budgets with one MGET, because a Redis command takes one or two microseconds. It
+// writes numbers with 17 digits, so that they are read back exactly. A key expires a minute after its limit no longer
+// needs the value.
 const SCRIPT = `
 local call, operation = redis.call, ARGV[1]
 local now = tonumber(ARGV[2])

@@ -17,7 +17,7 @@ export function passagesIn({ objects }: CaptureBatch): BatchPassages {
   return objects.map(({ texts }) => texts.map(({ text, role }) => passagesOf(text, role)));
 }
 
-/** Says whether a purge has changed the generation of the space since the client made the batch. */
+/** Says whether a purge or a restore has changed the generation of the space since the client made the batch. */
 export function isStale({ ifGeneration }: CaptureBatch, { generation }: SpaceState): boolean {
   return ifGeneration !== undefined && ifGeneration !== generation;
 }
@@ -45,7 +45,7 @@ interface PlanFacts {
   readonly seq: number;
   /** The number of records that the tenant's plan still allows. */
   readonly room: number;
-  /** The number of canonical bytes that the space may still grow. */
+  /** The number of canonical bytes by which the space may still grow. */
   readonly bytesLeft: number;
 }
 
@@ -110,8 +110,8 @@ export class CapturePlan {
   }
 
   /**
-   * Returns the digest and the reference of a text. If another record, such as a note, has the same text already, the
-   * digest of the text stays with that record, and this text gets a digest made from its own record's digest.
+   * Returns the digest and the reference of a text. A text of a record with several texts has a digest made from its
+   * record's digest. So has a text that another record, such as a note, already has: its own digest names that one.
    */
   #nameOf({ digest, ref, textDigest }: NewObject, message: number) {
     if (textDigest === undefined) return { digest: `${digest}#${message}`, ref };

@@ -316,7 +316,7 @@ function wholeOf({ bytes, message }: WholeRow): string {
 
 /**
  * The name of a record or text as four values of a statement, of which one or two are not null. A record has a digest
- * and a reference. A record of one text also has the digest and the reference of this text. The table has an index for
+ * and a reference. A record of one text also has the digest and the reference of this text. Texts are indexed by their
  * references only, so the reference of a text accompanies its digest.
  */
 type NameValues = readonly [

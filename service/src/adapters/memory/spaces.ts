@@ -16,7 +16,7 @@ export interface StateRow {
 
 interface FoundSpace {
   readonly state: SpaceState;
-  /** The number of the space; undefined if nothing was ever written into it. */
+  /** The number of the space; undefined if no capture or purge has made the space yet. */
   readonly id: number | undefined;
   readonly bytes: number;
 }

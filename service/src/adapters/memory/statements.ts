@@ -18,7 +18,7 @@ const ORIGIN_JOINS = `JOIN tenant_spaces s ON s.tenant_id = $1 AND s.id = r.spac
 export const SPACE_NAMED =
   '(SELECT s.id FROM tenant_spaces s WHERE s.tenant_id = $1 AND s.name = $2)';
 
-/** Condition of a purge's scope; its values are $3 to $6. */
+/** Condition of a purge's scope; its own values are $3 to $6. */
 const SCOPE = `($3::text[] IS NULL OR r.digest = ANY($3))
   AND ($4::text IS NULL OR r.source_id IN (SELECT c.id FROM sources c
     WHERE c.tenant_id = $1 AND c.space_id = $2 AND c.session = $4))
@@ -26,7 +26,8 @@ const SCOPE = `($3::text[] IS NULL OR r.digest = ANY($3))
   AND ($6::bigint IS NULL OR r.observed_at < $6)`;
 
 /**
- * Condition of a page of items; its values are $3 to $9. It is on `texts`, so only the records of the page are read.
+ * Condition of a page of items; its own values are $3 to $9. Only a kind, a source or references make it read records
+ * that are not on the page; the rest is on `texts`.
  */
 const LISTED = `t.tenant_id = $1 AND t.space_id = ANY($2::integer[])
         AND ($3::text IS NULL OR t.role = $3) AND ($4::text IS NULL OR t.session = $4)
@@ -155,7 +156,7 @@ export const MEMORY = {
       coalesce((SELECT max(created_at) FROM service_keys), 0)::bigint AS newest_key,
       coalesce((SELECT created_at FROM objects ORDER BY id DESC LIMIT 1), 0)::bigint AS newest_record
     FROM tenant_spaces s`,
-  /** Purges of all tenants that a crash has interrupted. */
+  /** Purges of all tenants that have not finished: they still run, or a crash has interrupted them. */
   unfinishedPurges: `SELECT tenant_id AS tenant, id AS "purgeId" FROM purges
     WHERE state = 'tombstoned' ORDER BY number`,
 } as const;

@@ -17,8 +17,8 @@ import { Spaces } from './spaces.ts';
 import { MEMORY } from './statements.ts';
 
 /**
- * The memory of one tenant: every statement names the tenant. SQLite and PostgreSQL share it, except for captures and
- * recalls, because each has its own index.
+ * The memory of one tenant, whose statements name the tenant, and two lists of all tenants for the operator and the
+ * jobs. SQLite and PostgreSQL share it, except for captures and recalls, because each has its own index.
  */
 
 export interface MemoryEngine extends PurgedIndex {

@@ -93,7 +93,7 @@ function ask(
       agent: false,
       signal: AbortSignal.timeout(waitMs),
       rejectUnauthorized: true,
-      // svc calls the service by an address that its certificate does not name. So the name is not checked, and only
+      // svc calls the service by an address that its certificate may not name. So the name is not checked, and only
       // this exact certificate is trusted.
       ...(certificate === undefined
         ? {}

@@ -20,8 +20,8 @@ import {
 
 /**
  * Connections from a service to providers: TLS only, to public addresses and the networks that the operator allowed,
- * without a network proxy. Presets of one origin share a pool. Each custom provider has a pool of its own, so no tenant
- * can get a connection that leads to another tenant's gateway.
+ * without a network proxy. Presets of one origin share a pool. Each version of a custom provider has its own pool, so
+ * no tenant can get a connection that leads to another tenant's gateway.
  */
 
 interface EgressOptions {

@@ -23,7 +23,8 @@ import { bytesArray, columnsOf } from './wire-values.ts';
 
 /**
  * Captures a batch of records. The space's row is locked, so batches of a space run one after the other, and the commit
- * sequence `seq` follows the order of their commits. A batch takes two messages and a commit, whatever its size.
+ * sequence `seq` follows the order of their commits. In an existing space a batch takes two messages and a commit,
+ * whatever its size.
  */
 
 export async function capture(

@@ -42,7 +42,7 @@ interface Work<T> {
   readonly begin: string | undefined;
   readonly run: (rows: Rows) => Promise<T>;
   readonly statementMs: number;
-  /** True if the work may run twice: the second run detects that the first was committed. */
+  /** True if the work may run twice: a second run after an unnoticed commit changes nothing more. */
   readonly isRepeatable: boolean;
 }
 
@@ -51,8 +51,8 @@ type Runner = <T>(work: Work<T>, signal?: AbortSignal) => Promise<T>;
 /** Default bound on connections of a node, so that two nodes fit into the smallest managed databases. */
 const CONNECTIONS_MAX = 10;
 /**
- * Share of connections that recalls and captures may not take, so that look-ups of keys and settings, the ledger and
- * receipts always find a free connection.
+ * Share of connections that calls of the memory may not take. They are left for look-ups of keys and settings, the
+ * ledger and receipts.
  */
 const RESERVED_SHARE = 0.3;
 /** Default deadline of one statement. */
@@ -78,7 +78,7 @@ const WRITE = 'BEGIN';
 
 export class Connections {
   readonly all: Transactions;
-  /** Transactions of recalls and captures. They leave some connections free for all other work: see RESERVED_SHARE. */
+  /** Transactions of the memory's calls. They leave some connections free for all other work: see RESERVED_SHARE. */
   readonly memory: Transactions;
   readonly #statementMs: number;
   readonly #server: ServerAddress;
@@ -115,7 +115,7 @@ export class Connections {
     this.#search.lose(await this.#search.writing());
   }
 
-  /** Waits for the running calls, then closes the connections. */
+  /** Refuses new calls. Resolves when the running calls have ended and the connections are closed, or after 5 s. */
   close(): Promise<void> {
     this.#isClosed = true;
     this.#closing ??= this.#search.close();

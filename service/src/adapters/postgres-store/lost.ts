@@ -31,7 +31,8 @@ export function codeOf(error: unknown): string {
 
 /**
  * Says whether the connection failed and not the statement. The codes 57P… mean that the server shuts down or starts,
- * 08… that the connection failed. An error without a code of PostgreSQL, such as ECONNRESET, comes from the socket.
+ * 08… that the connection failed, and 25006 that the server accepts no writes. An error without a code of PostgreSQL,
+ * such as ECONNRESET, comes from the socket.
  */
 export function isGone(error: unknown): boolean {
   if (error instanceof LostConnection || error instanceof UncertainCommit) return true;

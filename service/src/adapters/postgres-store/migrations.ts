@@ -41,7 +41,7 @@ export async function migrate(
   now: number,
   known: readonly Migration[] = KNOWN,
 ): Promise<readonly number[]> {
-  // If two nodes make the table at the same moment, one of them may fail. Its second attempt finds the table.
+  // If two nodes make the first tables at the same moment, one of them may fail. Its second attempt finds the tables.
   await transactions.job(makeMeta).catch(() => transactions.job(makeMeta));
   return transactions.job(async (rows) => {
     await rows.get(SCHEMA.lockMeta);

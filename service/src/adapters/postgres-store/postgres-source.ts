@@ -32,8 +32,8 @@ import { PASSAGES_PER_SPACE } from '../../../../src/adapters/store/schema.ts';
 import type { Connections } from './connections.ts';
 
 /**
- * Reads from PostgreSQL for one recall, in one transaction. A round trip costs more than the rows. So a statement also
- * fetches what the search will ask for next, and a later method of this class returns that without a statement.
+ * Reads from PostgreSQL for one recall, in one transaction. A round trip costs more than the rows. So some statements
+ * also fetch what the search will ask for next, and a later method of this class returns that without a statement.
  */
 
 /** A passage near a requested passage. `place`: the number of the requested passage in the question, from 1. */
@@ -120,7 +120,7 @@ export class PostgresSource implements RecallSource {
     return waitFor(this.#count(space, terms, most));
   }
 
-  /** Returns a count that countTerms() has read before. It reads the counts of all words of a question. */
+  /** Returns a count that countTerms() has read, which the search calls before with all words of the question. */
   countTerm(space: Space, term: string, most: number): Steps<number> {
     return done(Math.min(this.#many.get(nameOf(space, term)) ?? 0, most));
   }

@@ -52,7 +52,10 @@ export class ServerSearch {
     this.#options = options;
   }
 
-  /** Returns the server that accepts writes. Throws MemoryError if none is found in time; the search then continues. */
+  /**
+   * Returns the server that accepts writes. Throws MemoryError if none is found in time, and the search continues; or
+   * PostgreSQL's error if the server refuses the user or lacks the database, which ends the search.
+   */
   async writing(): Promise<FoundServer> {
     if (this.#found !== undefined) return this.#found;
     if (this.#isClosed) throw new MemoryError('unavailable', 'The memory is closed.');
@@ -193,7 +196,7 @@ function endPool(pool: Pool): void {
   pool.end().catch(() => undefined);
 }
 
-/** Parses 64-bit integers as numbers, because no value exceeds 2^53. */
+/** Parses 64-bit integers as numbers: those that svc reads do not exceed 2^53, as it reads word keys in binary. */
 export function getTypeParser(oid: number): (value: string) => unknown {
   return oid === INT8 ? Number : types.getTypeParser(oid);
 }

@@ -15,13 +15,13 @@ const FORM =
   /^postgres(?:ql)?:\/\/(?:([^:@/?#]*)(?::([^@/?#]*))?@)?([^/?#]+)\/([^?#]+)(?:\?([^#]*))?$/;
 const HOST = /^(\[[0-9a-f:.]+\]|[A-Za-z0-9.-]+|%2F[A-Za-z0-9%._-]+)(?::(\d{1,5}))?$/i;
 const PORT = 5432;
-/** libpq's TLS modes, except those that do not protect from a man in the middle. */
+/** The modes of libpq that svc accepts: no TLS, or TLS with a check of the server's certificate and name. */
 const TLS_BY_MODE = new Map<string, ServerAddress['tls']>([
   ['disable', false],
   ['verify-full', { rejectUnauthorized: true }],
 ]);
 
-/** Parses an address; undefined if it is invalid. No error may quote an address, because it contains a password. */
+/** Parses an address; undefined if it is invalid. No error may quote an address, because it may contain a password. */
 export function readServerUrl(text: string): ServerAddress | undefined {
   const [, user = '', password, hostText = '', database = '', query = ''] = FORM.exec(text) ?? [];
   const place = readHost(hostText);

@@ -8,7 +8,10 @@ import { wireValue, type WireValue } from './wire-values.ts';
 
 /** Runs one transaction on one connection. */
 
-/** How long svc waits for an answer after the server's own deadline of a statement. Then the connection is lost. */
+/**
+ * How long svc waits for an answer after the server's own deadline of a statement, before it treats the connection as
+ * lost.
+ */
 const ANSWER_SLACK_MS = 1000;
 const COMMIT_MS = 5000;
 
@@ -118,7 +121,9 @@ export class Session implements Rows {
     throw new LostConnection('The connection leads to another database server than before.');
   }
 
-  /** Sends the waiting statements in one message, once the previous message is answered. The first also sends BEGIN. */
+  /**
+   * Sends the waiting statements in one message, once the previous one is answered. The first begins with #beginning().
+   */
   #send(): void {
     if (this.#isAsking || this.#waiting.length === 0) return;
     this.#isAsking = true;
@@ -203,8 +208,8 @@ interface Field {
 
 /**
  * Sends several statements in one message, which costs one round trip and one write. After an error the server skips
- * the later statements. They have no names, so a pooler in transaction mode may be between svc and the server. A Batch
- * is passed to `query` of pg's client, which calls `submit` and the handlers.
+ * the later statements. All statements are unnamed, so a pooler in transaction mode may be between svc and the server.
+ * A Batch is passed to `query` of pg's client, which calls `submit` and the handlers.
  */
 class Batch {
   readonly #asked: readonly Asked[];

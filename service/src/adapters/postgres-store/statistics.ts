@@ -2,13 +2,13 @@ import type { Transactions } from '../../ports/rows.ts';
 import { analyze, STATISTICS } from './statements/upkeep.ts';
 
 /**
- * Updates the planner's statistics of fast-growing tables. Without them the planner takes any index that begins with
- * tenant and space, and reads the whole space for each row. Autovacuum checks at most once a minute, and a crash of the
+ * Updates the planner's statistics of fast-growing tables. Without them the planner may take any index that begins with
+ * tenant and space, and read the whole space for each row. Autovacuum checks at most once a minute, and a crash of the
  * server deletes the counters by which autovacuum finds grown tables.
  */
 
 const PERIOD_MS = 10_000;
-/** Pages by which a table must have grown at least. Any plan reads these 64 kB fast. */
+/** Pages by which a table must exceed twice its last known size. Any plan reads these 64 kB fast. */
 const SMALL_PAGES = 8;
 /** Bound on tables that one check updates. The next check updates the rest. */
 const TABLES_MAX = 64;
@@ -59,7 +59,7 @@ export class Statistics {
   }
 }
 
-/** Updates the statistics of tables that have more than doubled since their last statistics. Throws MemoryError. */
+/** Updates the statistics of the tables that STATISTICS.outgrown lists, at most TABLES_MAX. Throws MemoryError. */
 export async function keepStatistics(transactions: Transactions): Promise<void> {
   const values = [TABLES, SMALL_PAGES, TABLES_MAX];
   const outgrown = await transactions.read((rows) =>

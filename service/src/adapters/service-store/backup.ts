@@ -26,7 +26,7 @@ import { SqliteTransactions } from './transactions.ts';
  * tells every client not to rely on earlier acknowledgements.
  */
 
-/** Writes a consistent snapshot of the database to a new file, with mode 0600, and syncs it. */
+/** Writes a consistent snapshot of the database to a new file, with mode 0600, syncs it and checks it. */
 export async function backUpService(folder: string, target: string): Promise<BackupFacts> {
   const source = serviceFile(folder);
   if (!existsSync(source)) {
@@ -244,10 +244,10 @@ const REVOKED = ['service_keys', 'admins'].map(
 );
 
 /**
- * Copies from the replaced database, whose path is `present`, what a restore must not undo: revocations, secrets that
- * were replaced because they may have leaked, receipts and purges. Returns undefined if that database has other tables
- * or is broken, which may be the reason for the restore. It is attached to this connection, because DETACH closes it at
- * once, before its file is renamed.
+ * Copies from the replaced database, whose path is `present`, what a restore must not undo: revoked and rotated keys,
+ * newer credentials, deleted providers, master and signing keys, suspensions of tenants, receipts with their heads and
+ * sums, and purges. Returns undefined if that database has other tables or is broken, which may be the reason for the
+ * restore. It is attached to this connection, because DETACH closes it at once, before its file is renamed.
  */
 async function carryOver(
   to: Database,

@@ -16,8 +16,8 @@ import { createTables } from '../../../../src/adapters/store/schema.ts';
 import { newEpoch, checkSchema, makeTables, ServiceFileError } from './schema.ts';
 
 /**
- * Opens the service's SQLite file. A broken file is not replaced by a new one, as the local proxy would do, because an
- * empty service would refuse every key. An operator restores a backup.
+ * Opens the service's SQLite file. The local proxy replaces a broken file by a new one; the service does not, because
+ * an empty service would refuse every key. An operator restores a backup.
  */
 
 interface ServiceFileOptions {

@@ -34,8 +34,8 @@ import {
 
 /**
  * The memory of tenants in an SQLite file, inside the worker. It uses the tables and the search of the local proxy's
- * store, in which spaces are named `tenant:space`. Only this file adds the tenant to a space's name and removes it. It
- * checks that everything found belongs to the tenant of the call.
+ * store, in which spaces are named `tenant:space`. In this store only this file adds the tenant to a space's name and
+ * removes it. It checks that everything that a recall finds belongs to the tenant of the call.
  */
 
 /** An answer with signals for the running share (core/recall/running-share.ts). The worker that writes stores them. */

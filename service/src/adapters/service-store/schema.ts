@@ -10,8 +10,8 @@ import { TABLES } from '../control/tables.ts';
 
 /**
  * Converts PostgreSQL's statement of a table to SQLite's. AUTOINCREMENT never reuses the number of a purged record,
- * because clients may still have its id. Tables are WITHOUT ROWID, except those with a long text or with numbers that
- * the database assigns.
+ * because clients may still have its id. Tables are WITHOUT ROWID, except those with a column `body` or with numbers
+ * that the database assigns.
  */
 function ownTable(table: string): string {
   const own = table
@@ -94,7 +94,7 @@ function metaOf(database: Database, name: string): string | undefined {
     ?.value;
 }
 
-/** Makes an epoch: 8 random characters with 41 bits, so that two databases never have the same epoch by chance. */
+/** Makes an epoch: 8 random characters with 41 bits, enough that no two databases of a user have the same by chance. */
 export function newEpoch(): string {
   return newId('', randomBytes).slice(1, 9);
 }

@@ -16,7 +16,7 @@ import {
 import { replaceFile } from '../../../../src/adapters/files/replace-file.ts';
 
 /**
- * Reads and writes the service's files besides its database: the settings, and the pepper, a secret that is part of the
+ * Reads and writes small files of the service: the settings, the run file, and the pepper, a secret that is part of the
  * hash of every key. The pepper is not in a backup, so nobody can test guessed keys with a backup. To move a service to
  * another machine, copy the pepper too, or make new keys.
  */

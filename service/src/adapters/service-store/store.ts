@@ -16,8 +16,8 @@ import { ServiceFileError } from './schema.ts';
 import { SQLITE_NOW, SqliteTransactions } from './transactions.ts';
 
 /**
- * The service's store inside its worker: it runs one call after the other. Every error becomes a MemoryError, which
- * never contains a record's text or SQLite's message.
+ * The service's store inside its worker: it runs one call after the other. Every error becomes a MemoryError, whose
+ * message never contains a record's text or SQLite's message.
  */
 
 /** The input of every call to the worker. The call's name is that of the store's method. */

@@ -2,8 +2,8 @@ import type { Look, Rows, SqlScalar, SqlValue, Transactions } from '../../ports/
 import type { Database } from '../../../../src/adapters/store/database.ts';
 
 /**
- * Runs transactions on an SQLite file. The worker runs one call after the other, so no other call of this process runs
- * between the statements of a transaction.
+ * Runs transactions on an SQLite file. The worker runs one call after the other, so no other call on its connection
+ * runs between the statements of a transaction.
  */
 
 /** SQLite's form of each shared statement. SQLite has no lists of values, needs no casts and locks no rows. */

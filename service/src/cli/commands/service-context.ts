@@ -41,7 +41,7 @@ export async function withServiceStore<Result>(
 
 export const DOCTOR_HINT = 'Check with: svc-service doctor';
 
-/** Converts a MemoryError to a CliError. The messages of the store's errors are constants. */
+/** Converts a MemoryError to a CliError. The messages of the store's errors quote no record and no row. */
 export function storeError(error: unknown): unknown {
   if (!(error instanceof MemoryError)) return error;
   return new CliError(error.message, DOCTOR_HINT);

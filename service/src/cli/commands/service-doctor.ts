@@ -146,7 +146,7 @@ async function checkVault(folder: string, context: CommandContext): Promise<Chec
   }
 }
 
-/** Doctor reports a journal of more bytes as a problem. This is half of the journal's own bound. */
+/** Doctor reports a problem if all journals together have more bytes. This is half of the bound of one journal. */
 const JOURNAL_BYTES_MAX = 256 * 1024 ** 2;
 
 function checkReceipts(folder: string, running: object | undefined): Check {

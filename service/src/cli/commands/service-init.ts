@@ -28,8 +28,8 @@ import {
 } from './service-context.ts';
 
 /**
- * Runs `svc-service init`, which makes folder, settings, pepper and database, and `vault add`, which adds a master key
- * to the settings.
+ * Runs `svc-service init`, which makes folder, settings, pepper, database, master key, signing key and operator token,
+ * and `vault add`, which adds a master key to the settings.
  */
 
 export async function initService({

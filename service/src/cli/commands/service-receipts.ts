@@ -36,7 +36,7 @@ import {
 } from './service-context.ts';
 import { valuesOf } from './run-command.ts';
 
-/** Runs `svc-service receipts`: exports signed receipts to files, and verifies them without the service. */
+/** Runs `svc-service receipts`: exports, archives and recovers receipts, and verifies them without the service. */
 
 export interface ExportOptions extends ConsoleOptions {
   readonly from?: string;
@@ -280,7 +280,9 @@ export async function archiveReceipts({
   context.terminal.note(`${count(archived, 'receipt')} archived in ${folder}.`);
 }
 
-/** Writes the receipts of a day to a file, and deletes them from the store. Returns how many it deleted. */
+/**
+ * Writes a day's receipts to a file, and deletes all receipts up to the end of this day. Returns how many it deleted.
+ */
 async function archiveDay(
   console: ConsoleAccess,
   day: string,

@@ -131,7 +131,8 @@ export function heldText(held: object): string {
 }
 
 /**
- * How long a stop waits after `drainMs` until the process has closed its store and journals: a second on a slow disk.
+ * How long a stop waits after `drainMs` until the process has closed its store and journals, which takes a second on a
+ * slow disk.
  */
 const CLOSE_MS = 15_000;
 const POLL_MS = 25;

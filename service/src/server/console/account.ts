@@ -49,7 +49,7 @@ import {
   writes,
 } from './operation.ts';
 
-/** Operations on the settings of a tenant and on its usage. */
+/** Operations on the settings of a tenant, on its usage and on its receipts. */
 
 const MEMBERS = { day: 'day', key: 'api_key_id', provider: 'provider_id', model: 'model' } as const;
 

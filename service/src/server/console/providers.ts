@@ -70,7 +70,8 @@ const customValues = listOf(
 export const credentialShape = text({ min: 1, max: 8192, pattern: /^[\u0021-\u007e]*$/ });
 
 /**
- * The parts of a provider that can be changed. The address cannot, so that a credential is never sent to another host.
+ * Optional members of a new provider and of a change. The address is not among them, so that a credential is never sent
+ * to another host.
  */
 const providerMembers = {
   credential: credentialShape,
@@ -475,7 +476,7 @@ async function save(
   return { status: isNew ? 201 : 200, body: providerWire(next) };
 }
 
-/** Refuses a credential that is a key of this service: the provider would be the service itself, in an endless loop. */
+/** Refuses a key of this service in a credential, header or query value: its provider would be the service itself. */
 async function refuseOwnKeys(
   { parts }: ConsoleCall,
   { credential, custom_headers: headers = [], custom_query: query = [] }: Draft['asked'],
@@ -492,7 +493,9 @@ async function refuseOwnKeys(
   }
 }
 
-/** Makes the error for two providers with the same model. It names both, because the user has to change one. */
+/**
+ * Makes the error for two providers with the same model. It names both providers, because the user has to change one.
+ */
 async function clashOf(call: ConsoleCall, provider: TenantProvider): Promise<ServiceFault> {
   const clash = findClash(provider, await storeOf(call).listProviders());
   const { other, entry } = clash ?? { other: provider, entry: '' };

@@ -189,7 +189,7 @@ export class KeyHandler implements ShelvedHandler {
     const call = this.#callOf(facts.request);
     const { caller, receiptId: callId } = call;
     const bytes = facts.request.body?.length ?? 0;
-    // svc estimates the tokens of a body that it does not read by its bytes.
+    // If svc does not read the body, the estimate of its tokens comes from the number of its bytes.
     const inputTokens = facts.plan.originalTokens || Math.ceil(bytes / BYTES_A_TOKEN);
     call.inputTokens = inputTokens;
     call.admitted = await this.#parts.admission.admit({ caller, callId, inputTokens });

@@ -75,7 +75,7 @@ export interface ModelEnding {
   readonly code?: string;
 }
 
-/** Deadline of looking up the key. If the store is slower, the cached caller of the key is used. */
+/** Deadline of looking up the key. If the store is slower, a caller that is cached for the key is used. */
 const KEY_MS = 2_000;
 /**
  * Bound on the running requests of a tenant: half of a process's connections, so that a tenant does not use up all,
@@ -109,7 +109,7 @@ export class ModelServer {
     this.#bodies = new RequestBodies(parts.models.decode, () => MODEL_BODY_BYTES.decoded);
   }
 
-  /** Notes that the service ends the answers that are still open, so that no receipt blames the client for it. */
+  /** Notes for the receipts that open answers are ended by the service from now on. The caller then ends them. */
   cut(): void {
     this.#shutdown.isCutting = true;
   }
@@ -166,7 +166,7 @@ export class ModelServer {
   ): Promise<void> {
     const { outgoing, startedAt } = exchange;
     const { socket } = exchange.incoming;
-    // The socket's timeout is for silent clients. A model may be silent for minutes, so switch it off until its answer.
+    // The socket's timeout is for silent clients. A model may be silent for minutes, so there is none during an answer.
     const silence = socket.timeout ?? 0;
     socket.setTimeout(0);
     outgoing.once('close', () => {
@@ -232,7 +232,7 @@ export class ModelServer {
       shutdown: this.#shutdown,
     };
     exchange.operation = kind;
-    // The tenant is known now, so every refusal from here on has a receipt.
+    // The tenant is known now, so a refusal from here on gets a receipt: see UnforwardedReceipts.
     refuseSuspended(caller);
     if (isStopping) throw new ProxyError('SHUTTING_DOWN', 'The service is stopping.');
     // Count the call before its route is checked, because a call of an unknown path counts too.

@@ -2,11 +2,11 @@ import { shapeOf } from '../../control/tables.ts';
 import type { MovedTable } from '../../service-store/move-source.ts';
 
 /**
- * The statements of a move from a file. They cover all tenants, because the whole service moves. Each may run again
+ * The statements of a move from a file. Most cover all tenants, because the whole service moves. Each may run again
  * after a kill.
  */
 
-/** Columns of a space that are not copied, because captures of its records count them again. */
+/** Columns of a space that are not copied: captures count them again, but `counter`, part of the generation, is 0. */
 const COUNTED = new Set(['counter', 'seq', 'records', 'bytes']);
 
 /**

@@ -68,7 +68,7 @@ const IS_FIRST = `row_number() OVER (PARTITION BY e.space_id, near.n) = 1`;
 
 const QUARTER = POSITIONS_PER_EXCHANGE / 4;
 
-/** Selects a part of exchange x: its passages from quarter `from` up to quarter `to` of the exchange's positions. */
+/** Selects the first passages of a part of exchange x: the positions from its quarter `from` to before quarter `to`. */
 function partOf(place: number, from: number, to: number): string {
   return `(SELECT ${place} AS part, p.text_n, p.n, p.position, p.end_at - p.start_at AS chars,
       array_send(p.keys) AS keys
@@ -84,8 +84,8 @@ export const RECALL = {
     FROM tenant_spaces
     WHERE tenant_id = $1 AND name = ANY($2::text[])`,
   /**
-   * Returns the number of passages with each word, and the passages if they are fewer than $4. A stored count is
-   * valid until the number of the space's passages ($5) has changed by more than a tenth.
+   * Counts the passages with each word, up to $4, and returns the passages if they are fewer. A stored count is valid
+   * until the number of the space's passages ($5) has changed by more than a tenth.
    */
   countTerms: `SELECT e.place, w.found AS known, f.found, f.places
     FROM unnest($3::bigint[]) WITH ORDINALITY AS e(key, place)

@@ -6,7 +6,7 @@ import { TABLES } from '../../control/tables.ts';
  * no extension, trigger, function, advisory lock, notification or foreign key.
  */
 
-/** Number of partitions of `passages`, the largest table. A partition fits into memory even if the table does not. */
+/** Number of partitions of `passages`, the largest table. A partition may fit into memory if the table does not. */
 const PASSAGE_PARTS = 32;
 
 // Receipts and audit events have a table for each day (see keepDays), and a default table for days without a table. A
@@ -96,7 +96,7 @@ const VERSION_1: readonly string[] = [
   )`,
 ];
 
-/** The migrations in order. Each runs in one transaction. */
+/** The migrations in order. All that a database lacks run in one transaction. */
 export const MIGRATIONS: readonly (readonly string[])[] = [VERSION_1];
 
 export const SCHEMA = {
@@ -114,7 +114,7 @@ export const SCHEMA = {
   setMeta: `UPDATE service_meta SET value = $2 WHERE name = $1`,
   /** Leaves a gap in the numbers of changes, so that every node notices missing changes and drops its caches. */
   skipChanges: `UPDATE service_meta SET value = (value::bigint + 1000000)::text WHERE name = 'changes'`,
-  /** Locks a row, so that one node at a time runs migrations. */
+  /** Locks a row, so that one node at a time runs migrations, begins a move or stores an origin. */
   lockMeta: `SELECT value FROM service_meta WHERE name = 'epoch' FOR UPDATE`,
   hasMeta: `SELECT count(*) AS found FROM pg_class WHERE relname IN ('service_meta', 'migrations')`,
   meta: `SELECT name, value FROM service_meta`,
