@@ -92,15 +92,15 @@ export function camelOf(name: string): string {
 }
 
 /**
- * Bounds on a model request's body, in bytes, equal to the local proxy's. `zstd` is for a body that arrives compressed
- * with zstd, `decoded` for every body after decompression.
+ * Bounds on a model request's body, in bytes, equal to the local proxy's defaults. `zstd` is for a body that arrives
+ * compressed with zstd, `decoded` for every body after decompression.
  */
 export const MODEL_BODY_BYTES = { decoded: 64 << 20, zstd: 16 << 20 } as const;
 
 /** Deadline of the head of a provider's answer, because a reasoning model may think for minutes before it answers. */
 export const PROVIDER_HEADERS_MS = 600_000;
 
-/** Default deadline of a recall in milliseconds, equal to the local proxy's. */
+/** Default deadline of a recall in milliseconds, equal to the default of a local proxy without a memory service. */
 export const RECALL_MS = 300;
 
 /**

@@ -15,7 +15,7 @@ export interface StoredAdmin {
   readonly tenant?: string;
   readonly name: string;
   readonly role: AdminRole;
-  /** Hash of the whole token, made by `hashKey` of core/memory-api/keys.ts. */
+  /** Hash of the whole token, made by `hashKey` of src/core/memory-api/keys.ts. */
   readonly hash: string;
   readonly createdAt: number;
   readonly expiresAt?: number;

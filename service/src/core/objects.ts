@@ -26,7 +26,7 @@ export interface NewObject {
   readonly bytes: Uint8Array;
   /** Texts for the search; empty if the record is not searched. */
   readonly texts: readonly SpokenText[];
-  /** The digest of the text, for a record that consists of one text: see core/memory-api/records.ts. */
+  /** The digest of the text, for a record that consists of one text: see src/core/memory-api/records.ts. */
   readonly textDigest?: string;
   /** The conversation; '' if the client named none. */
   readonly session: string;
@@ -40,7 +40,7 @@ export interface NewObject {
   readonly toolName?: string;
   /** The number of secrets that the client masked before it made the record. */
   readonly redactions: number;
-  /** The next three are only in a record of one text: see `MemoryRecord` in core/memory/record.ts. */
+  /** The next three are only in a record of one text: see `MemoryRecord` in src/core/memory/record.ts. */
   readonly source?: MemoryRecord['source'];
   readonly isTimed?: true;
   readonly lastFrom?: number;

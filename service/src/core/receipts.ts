@@ -140,7 +140,7 @@ export interface ReceiptClosing {
   readonly responseSha256?: string | undefined;
 }
 
-/** Identifies the process that made the receipt, and the receipt's number there. */
+/** Identifies the process that made the receipt, and the number that this process gave it. */
 export interface ReceiptIssuer {
   readonly version: string;
   readonly node: string;

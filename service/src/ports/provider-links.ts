@@ -3,8 +3,8 @@ import type { UpstreamSettings } from '../../../src/core/settings/settings.ts';
 import type { Upstream, UpstreamRequest } from '../../../src/ports/upstream.ts';
 
 /**
- * Connections from a service to the providers of its tenants. Presets with one origin share connections; each custom
- * provider has its own.
+ * Connections from a service to the providers of its tenants. Presets with one origin share connections; each version
+ * of a custom provider has its own.
  */
 export interface ProviderLinks {
   /** Returns the connection to a provider. A custom provider's sockets are used again until its version changes. */

@@ -21,8 +21,8 @@ export type { NewObject, ObjectKind } from '../core/objects.ts';
 
 /**
  * The store of a service, on an SQLite file or on PostgreSQL. It answers in the forms of the memory contract
- * (core/memory-api/contract.ts). The memory of a tenant is reached only through `of`, so no query can forget whose rows
- * it asks for. The other methods serve all tenants.
+ * (src/core/memory-api/contract.ts). The memory of a tenant is reached only through `of`, so no query can forget whose
+ * rows it asks for. The other methods serve all tenants.
  *
  * Every method may reject with MemoryError: 'timeout' if its signal fires, otherwise 'unavailable'. Outcomes that the
  * contract expects are values, not errors.
@@ -61,7 +61,9 @@ export interface KeptDays {
 export interface TenantStore extends TenantControl, TenantReceipts, LeaseStore {
   /** Returns the state of a space; generation 0 and no records if it was never written. Creates no space. */
   spaceState(space: string, signal: AbortSignal): Promise<SpaceState>;
-  /** Stores all records or none. When it resolves, they are on disk and the next recall finds them. */
+  /**
+   * Stores records in one transaction. The results say which ones it refused; the others are on disk when it resolves.
+   */
   capture(batch: CaptureBatch, signal: AbortSignal): Promise<CaptureOutcome>;
   /**
    * Recalls records from one consistent snapshot. A candidate in state 'durable' has a proof that was computed now from
@@ -236,7 +238,7 @@ export interface PurgeOrder {
   readonly isDryRun: boolean;
   readonly requestedBy: string;
   readonly now: number;
-  /** The audit event. It is written in the same transaction, except for a dry run. */
+  /** The audit event, which is written in the same transaction. A dry run writes none. */
   readonly note?: AuditNote;
 }
 
@@ -274,7 +276,7 @@ export interface BackupFacts {
   readonly bytes: number;
 }
 
-/** What a restore must not undo: how many keys and admin tokens were revoked, and records purged, since the backup. */
+/** How many keys and admin tokens were revoked, and records purged, since the backup. A restore does not undo that. */
 export interface CarriedOver {
   readonly revoked: number;
   readonly purged: number;

@@ -46,7 +46,10 @@ export function keepLease(renew: () => Promise<unknown>): () => Promise<void> {
 /** The names of the leases of nodes begin with this. */
 const NODE_START = 'node:';
 const OWN_PROCESS = 'its own process';
-/** The limits that a limiter counts by themselves. Of the others, requests_burst belongs to a rate; the rest do not. */
+/**
+ * The limits that a limiter counts. Of the others, requests_burst only shapes requests_per_minute, and the rest limit
+ * what is stored.
+ */
 const COUNTED: readonly (keyof PlanLimits)[] = [
   'requests_per_minute',
   'input_tokens_per_minute',

@@ -42,8 +42,8 @@ import { withVault } from './signer.ts';
 
 /**
  * Answers every request to the service. It passes model requests on to ModelServer. A call of the memory API goes
- * through head → key → route → scope → rate → body → operation; a call of the console has no rate. Without a key, only
- * the health checks and the public keys are answered, and no byte of a body is read.
+ * through head → key → route → scope → rate → body → operation; a call of the console has no rate. Without a key every
+ * call except HEAD /, a health check and the list of public keys is refused, and no byte of a body is read.
  */
 
 /** A running call, with the facts for its row in the log. */
@@ -79,7 +79,7 @@ export class CallServer {
     this.#isStopping = true;
   }
 
-  /** Notes for the receipts that open answers are ended by the service from now on. The caller then ends them. */
+  /** Only notes, for the receipts, that from now on the service ends open answers; the caller ends them next. */
   cut(): void {
     this.#models.cut();
   }

@@ -134,7 +134,10 @@ export function tenantControl(engine: ControlEngine, tenant: string) {
   } satisfies Partial<TenantStore>;
 }
 
-/** Deletes old answers, leases and ledger entries of all tenants, and audit events; nothing if the time is unsure. */
+/**
+ * Deletes old answers, leases and ledger entries of all tenants, and audit events before `auditFrom`, if it is given.
+ * With `isUnsure` it deletes nothing.
+ */
 export async function dropStale(
   { open, now }: ControlEngine,
   kept: Pick<KeptDays, 'now' | 'isUnsure' | 'auditFrom'>,

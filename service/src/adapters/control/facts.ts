@@ -129,8 +129,8 @@ export function changeListOf(after: number | undefined, rows: readonly ChangeRow
   const changes = rows.flatMap(({ tenant, kind, id }) =>
     tenant === null ? [] : [{ tenant, kind, id } as ChangedFact],
   );
-  // The two numbers differ if changes were deleted, if the limit of the query left some out, or if the database was
-  // restored from a backup.
+  // `last - after` is not the count of the rows if changes were deleted, if the limit of the query left some out, or if
+  // the database was restored from a backup.
   return { last, changes: last - after === changes.length ? changes : undefined };
 }
 

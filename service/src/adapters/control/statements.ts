@@ -49,7 +49,9 @@ export const CONTROL = {
     WHERE id = $1 AND revoked_at IS NULL AND (CAST($3 AS text) IS NULL OR tenant_id = $3)`,
   noteAdminUse: `UPDATE admins SET used_at = $2 WHERE id = $1`,
 
-  /** Returns and locks the tenant's last audit event's number and hash, so that a tenant's changes run one by one. */
+  /**
+   * Returns and locks the row with the number and hash of the last event, so that a tenant's changes run one by one.
+   */
   lockAudit: `INSERT INTO audit_heads (tenant_id, number, hash) VALUES ($1, 0, '')
     ON CONFLICT (tenant_id) DO UPDATE SET number = audit_heads.number RETURNING number, hash`,
   addAudit: `INSERT INTO audit (tenant_id, number, at, event) VALUES ($1, $2, $3, $4)`,

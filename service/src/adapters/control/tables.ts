@@ -3,8 +3,8 @@ import { USAGE_COUNTS } from '../../core/receipt-rows.ts';
 import { DEFAULT_TENANT } from '../../core/tenants.ts';
 
 /**
- * The tables that SQLite and PostgreSQL share, written for PostgreSQL. Each has further tables for the words of
- * memories. The SQL uses only features that connection poolers, managed databases and a sharded PostgreSQL support.
+ * The tables that SQLite and PostgreSQL share, written for PostgreSQL. Each database has further tables for the words
+ * of memories. The SQL uses only features that connection poolers, managed databases and a sharded PostgreSQL support.
  * Every primary and unique key of a tenant's table begins with its tenant.
  */
 

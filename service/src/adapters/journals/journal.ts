@@ -128,7 +128,8 @@ export class Journal {
   }
 
   /**
-   * Returns the open file; opens it at the first call. If it was deleted, makes it again with its lines. Takes 2 us.
+   * Returns the open file. Opens it at the first call, and makes it again with its lines if it was deleted. The check
+   * for that takes 2 us.
    */
   #openFile(): number {
     const old = this.#file;
@@ -152,7 +153,7 @@ export class Journal {
     if (this.#syncTimer !== undefined) return;
     this.#syncTimer = setTimeout(() => {
       this.#syncTimer = undefined;
-      // Ignore a failed sync: a kill of the process still loses no line, only a power cut may.
+      // Ignore a failed sync: a kill of the process still loses no line; only a power cut may lose some.
       if (this.#file !== undefined && this.#bytes > 0) fdatasync(this.#file, () => undefined);
     }, SYNC_MS);
     this.#syncTimer.unref();

@@ -213,7 +213,7 @@ export class JournalLedger implements Ledger {
     return this.#suspect.has(key) ? undefined : this.#undrained.get(key);
   }
 
-  /** Caches a row. With several nodes, only a row that never changes, because another node may change the others. */
+  /** Caches a row. With several nodes, only a row that is written once, because another node may change the others. */
   #keep(row: LedgerRow, address: LedgerAddress | undefined): void {
     if (this.isShared && (address === undefined || !isWrittenOnce(address))) return;
     this.#rows.set(row.key, row);

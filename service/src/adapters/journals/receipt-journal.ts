@@ -42,7 +42,10 @@ interface ReceiptJournalOptions extends Storing {
 }
 
 const BYTES_MAX = 512 << 20;
-/** Bound on the bytes of the lines of receipts that are not stored yet, some 100,000 receipts. Memory has them too. */
+/**
+ * Bound on the bytes of the lines of receipts that are not stored yet, some 100,000 receipts. The process holds them in
+ * memory too.
+ */
 const KEPT_BYTES_MAX = 128 << 20;
 /** Bytes reserved for the line that closes an open receipt. */
 const CLOSING_BYTES = 4096;

@@ -110,8 +110,8 @@ export class CapturePlan {
   }
 
   /**
-   * Returns the digest and the reference of a text. A text of a record with several texts has a digest made from its
-   * record's digest. So has a text that another record, such as a note, already has: its own digest names that one.
+   * Returns the digest and the reference under which a text is indexed. If its record has several texts, or if another
+   * record, such as a note, already has the same text, the digest is made from the record's digest instead.
    */
   #nameOf({ digest, ref, textDigest }: NewObject, message: number) {
     if (textDigest === undefined) return { digest: `${digest}#${message}`, ref };

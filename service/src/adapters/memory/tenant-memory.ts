@@ -17,8 +17,9 @@ import { Spaces } from './spaces.ts';
 import { MEMORY } from './statements.ts';
 
 /**
- * The memory of one tenant, whose statements name the tenant, and two lists of all tenants for the operator and the
- * jobs. SQLite and PostgreSQL share it, except for captures and recalls, because each has its own index.
+ * The memory of one tenant, whose statements name the tenant. For the operator and the jobs, it also counts the rows
+ * and lists the unfinished purges of all tenants. SQLite and PostgreSQL share it, except for captures and recalls,
+ * because each has its own index.
  */
 
 export interface MemoryEngine extends PurgedIndex {

@@ -30,7 +30,7 @@ interface HttpAnswer {
 const WAIT_MS = 20_000;
 /** Deadline of a check whether the service on this machine answers. It takes milliseconds, under load some hundred. */
 const READY_MS = 3000;
-/** Bound on an answer: a page of 100 providers of 500 models each has at most 13 MB. */
+/** Bound on the bytes of an answer: on a page of 100 providers with 500 models each, the models have at most 13 MB. */
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
 
 /** Calls the console. Rejects with Node's own error if no whole answer comes in time. */

@@ -42,7 +42,7 @@ interface Work<T> {
   readonly begin: string | undefined;
   readonly run: (rows: Rows) => Promise<T>;
   readonly statementMs: number;
-  /** True if the work may run twice: a second run after an unnoticed commit changes nothing more. */
+  /** True if the work may run twice: a second run after an unnoticed commit does no harm. */
   readonly isRepeatable: boolean;
 }
 
@@ -51,7 +51,7 @@ type Runner = <T>(work: Work<T>, signal?: AbortSignal) => Promise<T>;
 /** Default bound on connections of a node, so that two nodes fit into the smallest managed databases. */
 const CONNECTIONS_MAX = 10;
 /**
- * Share of connections that calls of the memory may not take. They are left for look-ups of keys and settings, the
+ * Share of connections that calls of the memory may not take. These are left for look-ups of keys and settings, the
  * ledger and receipts.
  */
 const RESERVED_SHARE = 0.3;

@@ -109,7 +109,7 @@ async function searched(
   return { ...more, ...recalledItems(found, asked) };
 }
 
-/** How well a prompt matched its space, as a number for the running share: see core/recall/running-share.ts. */
+/** How well a prompt matched its space, as a number for the running share: see src/core/recall/running-share.ts. */
 interface HeardSignal {
   readonly space: number;
   readonly prompt: string;

@@ -420,7 +420,9 @@ function itemKey({ space, digest }: Pick<RecalledPassage, 'space' | 'digest'>): 
   return `${digest} ${space}`;
 }
 
-/** Makes the id of a passage, text or conversation from the space's number and its number there, as on SQLite. */
+/**
+ * Makes the id of a passage, text or conversation from the space's number and its number in the space, as on SQLite.
+ */
 function idOf(space: number, n: number): number {
   return space * PASSAGES_PER_SPACE + n;
 }

@@ -15,7 +15,7 @@ const FORM =
   /^postgres(?:ql)?:\/\/(?:([^:@/?#]*)(?::([^@/?#]*))?@)?([^/?#]+)\/([^?#]+)(?:\?([^#]*))?$/;
 const HOST = /^(\[[0-9a-f:.]+\]|[A-Za-z0-9.-]+|%2F[A-Za-z0-9%._-]+)(?::(\d{1,5}))?$/i;
 const PORT = 5432;
-/** The modes of libpq that svc accepts: no TLS, or TLS with a check of the server's certificate and name. */
+/** The values of libpq's sslmode that svc accepts: no TLS, or TLS with a check of the server's certificate and name. */
 const TLS_BY_MODE = new Map<string, ServerAddress['tls']>([
   ['disable', false],
   ['verify-full', { rejectUnauthorized: true }],

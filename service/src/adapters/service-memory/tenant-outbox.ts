@@ -116,7 +116,7 @@ function splitSpace(record: MemoryRecord): {
 }
 
 /**
- * The ledger's table in a service's store. An entry's key names its tenant (`keyOf` in core/ledger/entries.ts), and
+ * The ledger's table in a service's store. An entry's key names its tenant (`keyOf` in src/core/ledger/entries.ts), and
  * each row is read and written through that tenant's part of the store.
  */
 export function tenantLedgerStore(store: Pick<ServiceStore, 'of'>): LedgerStore {

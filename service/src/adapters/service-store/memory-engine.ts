@@ -38,7 +38,9 @@ import {
  * removes it. It checks that everything that a recall finds belongs to the tenant of the call.
  */
 
-/** An answer with signals for the running share (core/recall/running-share.ts). The worker that writes stores them. */
+/**
+ * An answer with signals for the running share (src/core/recall/running-share.ts). The worker that writes stores them.
+ */
 export interface FoundAnswer extends ServiceAnswer {
   readonly signals: readonly NewSignal[];
 }

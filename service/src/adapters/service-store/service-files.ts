@@ -22,7 +22,7 @@ import { replaceFile } from '../../../../src/adapters/files/replace-file.ts';
  */
 
 const PEPPER_BYTES = 32;
-/** Bound on the bytes of a file. service.json has 300, a chain of certificates 10,000. */
+/** Bound on the bytes of a file. The longest one, service.json, usually has some hundred. */
 const FILE_BYTES_MAX = 1024 * 1024;
 
 /** Returns the flag's folder, else $SVC_SERVICE_HOME, else `service` in the data folder. */

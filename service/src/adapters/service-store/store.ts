@@ -102,7 +102,8 @@ export class WorkerStore {
     }
     try {
       const database = openServiceDatabase({ folder, driver, descriptors, creates });
-      // Only one process serves a file, so every process that held a lease is gone.
+      // Only one process serves a file, so the leases of earlier services are void. A running command loses its lease
+      // too.
       if (serves) database.run('DELETE FROM leases');
       return { database, lock, methods: this.#methodsOn(database) };
     } catch (error) {

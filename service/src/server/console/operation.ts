@@ -453,7 +453,7 @@ export function listReply<Row>(
   };
 }
 
-/** Returns an object with the member if the value is defined; otherwise an empty object. */
+/** Returns an object with the member; an empty object if the value is null or undefined. */
 export function present<Name extends string, Value>(
   name: Name,
   value: Value | null | undefined,

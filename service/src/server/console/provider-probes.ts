@@ -135,7 +135,7 @@ export const probeOperations: readonly ConsoleOperation[] = [
   ),
 ];
 
-/** Bound on a provider's answer to a probe, in bytes: a list of 5,000 models fits. */
+/** Bound on a provider's answer to a probe, in bytes: a list of 5,000 models with 200 bytes each fits. */
 const LIST_BYTES_MAX = 1 << 20;
 const MODELS_MAX = 5_000;
 const PROBE_MS = 10_000;

@@ -109,7 +109,7 @@ export class ModelServer {
     this.#bodies = new RequestBodies(parts.models.decode, () => MODEL_BODY_BYTES.decoded);
   }
 
-  /** Notes for the receipts that open answers are ended by the service from now on. The caller then ends them. */
+  /** Only notes, for the receipts, that from now on the service ends open answers; the caller ends them next. */
   cut(): void {
     this.#shutdown.isCutting = true;
   }
@@ -166,7 +166,8 @@ export class ModelServer {
   ): Promise<void> {
     const { outgoing, startedAt } = exchange;
     const { socket } = exchange.incoming;
-    // The socket's timeout is for silent clients. A model may be silent for minutes, so there is none during an answer.
+    // The socket's timeout is for silent clients. A model may be silent for minutes, so none applies until its answer
+    // ends.
     const silence = socket.timeout ?? 0;
     socket.setTimeout(0);
     outgoing.once('close', () => {

@@ -6,7 +6,10 @@ import type { MovedTable } from '../../service-store/move-source.ts';
  * after a kill.
  */
 
-/** Columns of a space that are not copied: captures count them again, but `counter`, part of the generation, is 0. */
+/**
+ * Columns of a space that are not copied. Captures of the records count them again, except `counter`: it starts at 0,
+ * because the database has its own epoch.
+ */
 const COUNTED = new Set(['counter', 'seq', 'records', 'bytes']);
 
 /**

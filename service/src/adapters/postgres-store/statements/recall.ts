@@ -68,7 +68,7 @@ const IS_FIRST = `row_number() OVER (PARTITION BY e.space_id, near.n) = 1`;
 
 const QUARTER = POSITIONS_PER_EXCHANGE / 4;
 
-/** Selects the first passages of a part of exchange x: the positions from its quarter `from` to before quarter `to`. */
+/** Selects the first passages of exchange x between the beginnings of its quarters `from` and `to`, as part `place`. */
 function partOf(place: number, from: number, to: number): string {
   return `(SELECT ${place} AS part, p.text_n, p.n, p.position, p.end_at - p.start_at AS chars,
       array_send(p.keys) AS keys

@@ -6,7 +6,9 @@ import { TABLES } from '../../control/tables.ts';
  * no extension, trigger, function, advisory lock, notification or foreign key.
  */
 
-/** Number of partitions of `passages`, the largest table. A partition may fit into memory if the table does not. */
+/**
+ * Number of partitions of `passages`, the largest table. A partition may fit into memory even if the table does not.
+ */
 const PASSAGE_PARTS = 32;
 
 // Receipts and audit events have a table for each day (see keepDays), and a default table for days without a table. A

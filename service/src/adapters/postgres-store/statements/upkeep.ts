@@ -1,4 +1,4 @@
-/** Statements about day tables, of which receipts and audit events have one per day, and about statistics. */
+/** Statements about day tables (receipts and audit events have one per day) and about the planner's statistics. */
 
 export type DayTable = 'receipts' | 'audit';
 
