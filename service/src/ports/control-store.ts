@@ -7,7 +7,10 @@ import type { TenantProvider } from '../core/providers.ts';
 import type { Tenant, TenantStatus } from '../core/tenants.ts';
 import type { SealedSecret, VaultChange, VaultStore } from './vault-store.ts';
 
-/** The interface to the control plane, except receipts and the ledger. `apply` writes a change with its audit event. */
+/**
+ * The interface to tenants, plans, admins, keys, providers, settings, audit events, changes and leases. `apply` writes
+ * a change and its audit event together.
+ */
 
 /** One page of a list. `after` is the id of the last element that the caller has already. */
 export interface Page {

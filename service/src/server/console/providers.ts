@@ -100,7 +100,7 @@ export const providerCreate = closed(
 );
 type ProviderCreate = Infer<typeof providerCreate>;
 
-/** The body of a change. `version`: the version that the change replaces, unless If-Match states it. */
+/** The body of a change. `version`: the version that the change replaces. A call states it here or in If-Match. */
 export const providerUpdate = closed(
   {},
   { version: integer(1), name: commandName, ...providerModels, ...providerMembers },

@@ -177,7 +177,7 @@ export class KeyHandler implements ShelvedHandler {
   async #choose(asked: UpstreamQuestion) {
     const call = this.#callOf(asked.request);
     const { choice } = this.#holder;
-    // Read the model before anything is refused, because the receipt of a refused request names it too.
+    // Read the model before choose() may refuse the request, because the receipt of a refusal names it too.
     call.model = choice.modelOf(asked);
     call.chosen = await choice.choose(call.caller.key, asked, call.model);
     return call.chosen;
