@@ -9,7 +9,7 @@ import { CodeFiles } from '../adapters/projects/code-files.ts';
 import { readOutputFile } from '../adapters/files/output-files.ts';
 import { type EmbeddedStore, openEmbeddedStore } from '../adapters/store/embedded-store.ts';
 import { rememberOwnSecrets } from '../core/redaction/own-secrets.ts';
-import { parseAccess, parseConfig, parseMemory } from '../core/settings/config-schema.ts';
+import { parseAccess, parseMemory, soundUpstreams } from '../core/settings/config-schema.ts';
 import type { Environment } from '../core/settings/config-values.ts';
 import { ownSecretsOf } from '../core/settings/own-secrets.ts';
 import type { MemorySettings } from '../core/settings/settings.ts';
@@ -118,12 +118,11 @@ async function openHosted(
 async function memorySettings(environment: Environment): Promise<MemorySettings | undefined> {
   const file = await readConfigFile(configFolder(environment));
   if (file === undefined) return undefined;
-  // `settings` is undefined if the configuration has a problem, for example if the variable of a provider's key is not
-  // set here. Then no provider's key is masked by its value.
-  const { settings } = parseConfig(file.value, environment);
   const { access } = parseAccess(file.value, environment);
   const { memory, problems } = parseMemory(file.value, environment);
-  rememberOwnSecrets(ownSecretsOf({ ...access, ...(memory && { memory }), ...settings }));
+  // An upstream whose key is a variable that is not set here must not leave the keys of the others unmasked.
+  const upstreams = soundUpstreams(file.value, environment);
+  rememberOwnSecrets(ownSecretsOf({ ...access, ...(memory && { memory }), upstreams }));
   if (memory === undefined) throw configError(file.path, problems);
   return memory;
 }

@@ -6,6 +6,7 @@ import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { type HookStore, openHookStore } from '../../src/cli/compose-hook.ts';
 import { HOOK_TEXT_BYTES_MAX } from '../../src/core/hooks/hook-answer.ts';
 import { runCli } from '../support/cli.ts';
+import { validConfig } from '../support/config.ts';
 import { HookStage } from '../support/hook-stage.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -137,6 +138,17 @@ test('secrets are masked before they are kept', async () => {
   const texts = (await stage.records()).map(({ text }) => text).join('\n');
   expect(texts).toContain('[masked');
   expect(texts).not.toContain(key);
+});
+
+test('a key in the configuration is masked beside a provider whose variable is not set', async () => {
+  const stage = new HookStage();
+  const [upstream] = validConfig()['upstreams'] as object[];
+  const own = { ...upstream, name: 'gateway', providerKey: 'walrus-gateway-entrance' };
+  const other = { ...upstream, name: 'other', providerKey: { env: 'NOT_SET_HERE' } };
+  stage.configure({ ...validConfig(), upstreams: [own, other] });
+  await stage.tell('s1', 'They let us in with walrus-gateway-entrance since May.', NOTED);
+  const texts = (await stage.records()).map(({ text }) => text).join('\n');
+  expect(texts).toContain('They let us in with [masked');
 });
 
 test('after four calls that say more than the prompt, one line follows, once for a prompt', async () => {

@@ -10,8 +10,8 @@ import { rememberOwnSecrets } from '../../core/redaction/own-secrets.ts';
 import {
   type Access,
   parseAccess,
-  parseConfig,
   parseRecall,
+  soundUpstreams,
 } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { ownSecretsOf } from '../../core/settings/own-secrets.ts';
@@ -113,8 +113,8 @@ async function setupOf(environment: Environment): Promise<HookSetup | undefined>
   );
   if (memory === undefined) return undefined;
   const { access } = parseAccess(value, environment);
-  const { settings: whole } = parseConfig(value, environment);
-  rememberOwnSecrets(ownSecretsOf({ ...access, memory, ...whole }));
+  const upstreams = soundUpstreams(value, environment);
+  rememberOwnSecrets(ownSecretsOf({ ...access, memory, upstreams }));
   const { memoryMode } = settings;
   return {
     dataFolder: dataFolder(environment),

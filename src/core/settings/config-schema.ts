@@ -69,6 +69,15 @@ export function parseConfig(
   return { settings: { proxy, memory, upstreams, localToken, ui }, problems, warnings };
 }
 
+/** Returns the upstreams without a problem, whatever problems the rest of the configuration has. */
+export function soundUpstreams(
+  value: unknown,
+  environment: Environment,
+): readonly UpstreamSettings[] {
+  const findings = new Findings();
+  return readUpstreams(readRoot(value, findings)['upstreams'], environment, findings);
+}
+
 /** Validates only what a client needs: a missing provider key must not hide the local token. */
 export function parseAccess(
   value: unknown,
