@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { type EmbeddedStore, openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { loadDriver } from '../../src/adapters/store/driver.ts';
+import { referenceOf, textDigest } from '../../src/core/memory/reference.ts';
 import { rememberOwnSecrets } from '../../src/core/redaction/own-secrets.ts';
 import { writeRecallBlock } from '../../src/core/recall/recall-block.ts';
 import { blockAddress, blockEntry, foundBlock } from '../support/ledger-entries.ts';
@@ -405,4 +406,27 @@ test('warming finds nothing, everything or no memory at all, and changes and rej
   expect(passages.length).toBeGreaterThan(0);
   await store.close();
   await store.warm();
+});
+
+test('a short reference that fits two texts names none, also if one of them is in two spaces', async () => {
+  const { memory } = openStore(tempFolder());
+  const starts = new Map<string, string>();
+  let ref = '';
+  let same: readonly string[] = [];
+  for (let at = 0; same.length === 0; at += 1) {
+    const text = `The harbour has ${at} ships.`;
+    const short = referenceOf(textDigest('user', text)).slice(0, 6);
+    const earlier = starts.get(short);
+    if (earlier === undefined) starts.set(short, text);
+    else [same, ref] = [[earlier, text], short];
+  }
+  const sorted = same.toSorted((one, other) =>
+    referenceOf(textDigest('user', one)) < referenceOf(textDigest('user', other)) ? -1 : 1,
+  );
+  const [first = '', second = ''] = sorted;
+  const places = ['a', 'b'].map((space) => recordOf(first, { space }));
+  await memory.capture(places, patience());
+  expect((await memory.retrieve({ ref }, patience()))?.text).toBe(first);
+  await memory.capture([recordOf(second, { space: 'a' })], patience());
+  expect(await memory.retrieve({ ref }, patience())).toBeUndefined();
 });

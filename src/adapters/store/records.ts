@@ -117,14 +117,18 @@ export class Records implements Holder {
    * have the reference, returns the oldest record.
    */
   #byReference(ref: string): RecordRow | undefined {
-    const isShort = isShortReference(ref);
     // The brace sorts after all characters of a reference.
-    const [first, second] = this.#database.all<RecordRow>(
-      `SELECT ${RECORD_COLUMNS} ${RECORDS} WHERE r.ref >= ? AND r.ref <= ? ORDER BY r.ref, r.id LIMIT 2`,
+    const last = isShortReference(ref) ? `${ref}{` : ref;
+    const [only, other] = this.#database.all<{ readonly ref: string }>(
+      'SELECT DISTINCT ref FROM records WHERE ref >= ? AND ref <= ? LIMIT 2',
       ref,
-      isShort ? `${ref}{` : ref,
+      last,
     );
-    return second === undefined || second.ref === first?.ref ? first : undefined;
+    if (only === undefined || other !== undefined) return undefined;
+    return this.#database.get<RecordRow>(
+      `SELECT ${RECORD_COLUMNS} ${RECORDS} WHERE r.ref = ? ORDER BY r.id LIMIT 1`,
+      only.ref,
+    );
   }
 
   /** Returns a page of records, last stored first. Capturing a record again does not change this order. */
