@@ -40,9 +40,11 @@ export interface NewObject {
   readonly toolName?: string;
   /** The number of secrets that the client masked before it made the record. */
   readonly redactions: number;
-  /** The next three are only in a record of one text: see `MemoryRecord` in src/core/memory/record.ts. */
+  /** As in `MemoryRecord` (src/core/memory/record.ts). It applies to every text of the record. */
   readonly source?: MemoryRecord['source'];
+  /** As in `MemoryRecord`. */
   readonly isTimed?: true;
+  /** As in `MemoryRecord`. Only in a record of one text. */
   readonly lastFrom?: number;
 }
 

@@ -71,7 +71,7 @@ import { MemoryError } from '../../core/errors.ts';
 /** The copies of left-out outputs on this machine, which can be read while the service is unavailable. */
 export interface Mirror
   extends PlacedBlocks, Pick<Memory, 'capture' | 'retrieve' | 'forget' | 'references'> {
-  /** Deletes all copies of a space without tombstones. */
+  /** Deletes all copies of a space and marks none as forgotten, because the service may send them again. */
   dropOutputs(space: string): Promise<void>;
   /** Returns spaces with copies, the last used first. */
   outputSpaces(limit: number): Promise<readonly string[]>;

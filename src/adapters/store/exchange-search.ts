@@ -651,8 +651,8 @@ class ExchangeReader {
   readonly #source: RecallSource;
   #generation: string | undefined;
   /**
-   * Answered exchanges by `keyOf`. An exchange that lacks a found record is read again: it gets new records when its
-   * prompt is sent again.
+   * Answered exchanges by `keyOf`. A cached exchange without the record that was found is read again, because each
+   * repetition of a prompt adds records to its exchange.
    */
   readonly #known = new Map<string, Omit<Exchange, 'at'>>();
 

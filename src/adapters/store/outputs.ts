@@ -122,7 +122,7 @@ export class Outputs implements Holder {
     });
   }
 
-  /** Deletes the outputs of a space without tombstones. */
+  /** Deletes all outputs of a space and marks none as forgotten, because a memory service may send them again. */
   drop(space: string): void {
     const sql = 'DELETE FROM outputs WHERE space = (SELECT id FROM spaces WHERE name = ?)';
     this.#database.transaction(() => {

@@ -91,7 +91,7 @@ const USED: ReadonlySet<string> = new Set(['recalled', 'empty']);
 async function checkModes(folder: string): Promise<readonly Check[]> {
   const mode = await folderMode(folder);
   if (mode === undefined) return [];
-  // `asked` stops checkFolder() from failing at open modes, which are reported below.
+  // With `asked`, checkFolder() also accepts an empty folder with an open mode, which is reported below.
   await checkFolder(folder, { asked: true });
   const own = isPrivate(mode) ? [] : [{ path: folder, mode }];
   const loose = [...own, ...(await looseDataFiles(folder))];

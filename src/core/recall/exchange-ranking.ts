@@ -75,7 +75,10 @@ const NEW_SHARE = 0.6;
 /** Length below which an answer counts as short, in UTF-16 units: such an answer has no conclusion. */
 const SHORT_ANSWER_CHARS = 150;
 const SHORT_ANSWER_PENALTY = 0.3;
-/** Number of best scores whose mean is the signal (see running-share.ts): a single match may be a coincidence. */
+/**
+ * Number of best scores from whose mean the signal is computed (see running-share.ts): a single match may be a
+ * coincidence.
+ */
 const SIGNAL_OF = 3;
 /**
  * The factor of the branch on the signal: 0.75, and 0.15 more for each of the five best exchanges that is on the

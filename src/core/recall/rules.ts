@@ -49,7 +49,8 @@ const FOR_GOOD =
   'from now on|from here on(?: out)?|from this (?:point|moment|day)(?: on| forward)?|going forward|moving forward|henceforth|in (?:the )?future|' +
   `until i say otherwise|in ${WHATEVER_YOU_MAKE}|as a rule|at all times|without exception|no exceptions|every (?:single )?time|each time|whenever|any ?more|no longer`;
 
-// Matches the opening of a sentence, which says nothing about the demand.
+// Matches the opening of a sentence, before the demand itself: "OK, from now on", "in this project,", "when you write
+// tests,". It may say when the demand holds, but not what is demanded.
 const OPENING = new RegExp(
   '^(?:(?:and i mean always|ok(?:ay)?|great|good|excellent|perfect|now|so|and|but|also|then|no|yes|hey|well|first(?:ly)?|second(?:ly)?|' +
     `third(?:ly)?|${FOR_GOOD}|similarly|likewise|in addition|on top of that|as you know|always(?=, and i mean)|even if [^,;]{1,80}|finally|[^:.!?,;]{1,80}(?=:\\s)|` +

@@ -224,7 +224,10 @@ function pair(
   return { kind: 'password', rest: NO_REST, source, ...rule };
 }
 
-/** Says whether the second word of a pair can be a secret. Parts of paths, numbers and words of NOT_A_SECRET cannot. */
+/**
+ * Says whether the second word of a pair can be a secret. Parts of paths, numbers and plain words of NOT_A_SECRET cannot.
+ * Such a word with a digit ("server01") can.
+ */
 function isPairSecret({ secret, next }: Candidate): boolean {
   const bare = secret.replace(/[.,;:!?*]+$/, '');
   if (!isArgument(bare) || isTechnical(bare) || /^[/~.]|\/|^\d+$/.test(bare) || next === '(')
