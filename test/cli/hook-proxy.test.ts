@@ -19,7 +19,8 @@ const PROMPT = { prompt_id: 'p1', prompt: ASKED };
 async function stageWithProxy() {
   const stage = new HookStage();
   const port = await freePort();
-  stage.configure({ ...validConfig(), proxy: { port } });
+  // A busy machine must not make svc silent.
+  stage.configure({ ...validConfig(), proxy: { port, recallMs: 10_000 } });
   await stage.tell('s1', FACT, NOTED);
   const svc = (...args: string[]) => runCli(args, { home: stage.home, env: stage.environment });
   const start = async (): Promise<void> => {
@@ -27,6 +28,13 @@ async function stageWithProxy() {
     onTestFinished(async () => {
       await svc('stop');
     });
+    // On a busy machine the first answers are later than a hook waits.
+    let asked = 0;
+    const warm = async () => {
+      asked += 1;
+      expect(await stage.claude('UserPromptSubmit', `warm-${asked}`, PROMPT)).toContain('6543');
+    };
+    await vi.waitFor(warm, { timeout: 30_000, interval: 200 });
   };
   return { stage, port, start };
 }

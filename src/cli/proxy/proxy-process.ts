@@ -30,8 +30,8 @@ export interface EnsuredProxy {
 const START_MS = 20_000;
 const POLL_MS = 20;
 /**
- * Time after which a start without a run file tries the configured address, in milliseconds. A proxy whose data folder
- * is read-only writes no run file.
+ * Time after which a start without a run file tries the configured address, in milliseconds, and for which it then waits
+ * for the file of a proxy that answers there. A proxy whose data folder is read-only writes no run file.
  */
 const RUN_FILE_MS = 1000;
 
@@ -143,13 +143,20 @@ async function untilServing(
   access: Access,
 ): Promise<OwnProxy | undefined> {
   const from = performance.now();
+  let servesSince: number | undefined;
   while (background.isRunning() && performance.now() < from + START_MS) {
     const isLate = performance.now() > from + RUN_FILE_MS;
     const run = (await listRunFiles(folder)).find(({ pid }) => pid === background.pid);
     const address = run ?? (isLate && access.port !== 0 ? access : undefined);
-    if (address !== undefined) {
-      const { pid } = await probeProxy(address, access.localToken);
-      if (pid === background.pid) return run ?? { pid, host: access.host, port: access.port };
+    const { pid } =
+      address === undefined ? { pid: undefined } : await probeProxy(address, access.localToken);
+    if (pid === background.pid) {
+      if (run !== undefined) return run;
+      // On a busy machine the proxy may serve some time before it has written its run file.
+      servesSince ??= performance.now();
+      if (performance.now() > servesSince + RUN_FILE_MS) {
+        return { pid, host: access.host, port: access.port };
+      }
     }
     await sleep(POLL_MS);
   }
