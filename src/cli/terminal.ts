@@ -141,7 +141,7 @@ function widthOf({ columns }: Output): number | undefined {
 function broken(text: string, output: Output, before = 0): string {
   const columns = widthOf(output);
   if (output.isTTY !== true || columns === undefined) return text;
-  // The caller prints a label of `before` characters first, so wrap with a placeholder of that length and cut it off.
+  // The caller prints a label of `before` characters in front. Hyphens stand for it while the lines are wrapped.
   const label = '-'.repeat(before);
   const lines = text.split('\n').flatMap((line) => {
     const indent = /^ */.exec(line)?.[0] ?? '';

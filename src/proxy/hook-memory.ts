@@ -287,7 +287,7 @@ export class HookMemory {
     return addresses.flatMap((address) => {
       const { block = '', form = 'text' } = found.get(address) ?? {};
       const tokens = estimateTextTokens(block);
-      // As in a request, an item without human text has the block of a second look.
+      // The functions that count the room take the block of an item without human text for one of a second look.
       return [{ block, tokens, item: { humanText: form === 'part' ? '' : 'a prompt' } }];
     });
   }

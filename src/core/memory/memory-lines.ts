@@ -21,7 +21,7 @@ import { isoTime, isTime } from './times.ts';
 
 export type ReadLine =
   | { readonly kind: 'record'; readonly record: MemoryRecord<SpeakerRole> }
-  /** The line is empty, or its text is empty without its private parts. */
+  /** The line is empty, or its text consists of private parts. */
   | { readonly kind: 'nothing' }
   /** `problem` names the field and never quotes the line. */
   | { readonly kind: 'wrong'; readonly problem: string };

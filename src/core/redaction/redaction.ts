@@ -123,7 +123,7 @@ class Search {
   }
 }
 
-/** Replaces each character of a found secret. */
+/** The character that replaces each one of a found secret while further rules search the text. */
 const COVER = ']';
 
 function render(

@@ -20,8 +20,8 @@ export class ProcessLimiter implements Limiter {
   readonly #due = new Recent<string, number>(BUCKETS_MAX);
   readonly #spent = new Recent<string, number>(BUCKETS_MAX);
   /**
-   * For each bucket, the ends of its leases by their ids, in milliseconds of the monotonic clock. All leases have the
-   * same length, so those that end first come first.
+   * By bucket, then by the id of a lease: when the lease ends, in milliseconds of the monotonic clock. All leases have
+   * the same length, so the first lease of a bucket ends first.
    */
   readonly #leases = new Map<string, Map<string, number>>();
 

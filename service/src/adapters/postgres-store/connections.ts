@@ -20,7 +20,7 @@ import { MemoryError } from '../../../../src/core/errors.ts';
 
 /**
  * Runs transactions on PostgreSQL over a pool of a few connections. Every wait has a deadline, in this process and on
- * the server. svc uses no session state, so a connection pooler may be between it and the server. `look` sends one
+ * the server. svc uses no session state, so a connection pooler may be between svc and the server. `look` sends one
  * message and opens no transaction. `note` is the same as `write`.
  */
 

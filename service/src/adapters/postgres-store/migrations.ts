@@ -79,7 +79,7 @@ export async function readSchema(
   });
 }
 
-/** Begins a new epoch after a restore, which makes earlier acknowledgements to clients invalid. */
+/** Begins a new epoch after a restore. Earlier acknowledgements to clients are then invalid. */
 export async function beginEpoch(transactions: Transactions): Promise<void> {
   await transactions.job(newEpochIn);
 }

@@ -268,7 +268,7 @@ async function rotateKey(
   return { status: 201, body: { ...keyWire(key, now), secret } };
 }
 
-/** Throws ServiceFault if the key is revoked. Without it the error would be "no such key", as for a typing error. */
+/** Throws ServiceFault if the key is revoked: "no such key" would look like the answer to a typing error. */
 async function refuseRevoked(call: ConsoleCall): Promise<void> {
   const at = (await storeOf(call).getKey(call.parameter))?.revokedAt;
   if (at === undefined) return;
