@@ -22,7 +22,8 @@ export class RequestBodies {
 
   /**
    * `bytesMax`: returns the bound on a body; called for each body. `budget`: the bytes for all decoded bodies
-   * together, which become more if three of the largest bodies need more; and the limits of both queues.
+   * together, which become more if three of the largest bodies need more; and the limits of both queues. SHORT_BYTES
+   * are added.
    */
   constructor(decode: BodyDecoder, bytesMax: () => number, budget: BudgetLimits = BODIES) {
     this.#decode = decode;
@@ -59,9 +60,9 @@ export class RequestBodies {
     this.#encoded.resize(encodedBytes(bytesMax));
   }
 
-  /** Returns the budget in bytes, in which three bodies of the largest size fit. */
+  /** Returns the budget in bytes. Three bodies of the largest size fit, and short ones beside them. */
   #bodiesBytes(): number {
-    return Math.max(this.#budget.bytesMax, 3 * this.#bytesMax);
+    return Math.max(this.#budget.bytesMax, 3 * this.#bytesMax) + SHORT_BYTES;
   }
 
   async #receivePlain(
@@ -110,7 +111,7 @@ export class RequestBodies {
 }
 
 function encodedBytes(bytesMax: number): number {
-  return Math.max(ENCODED_BYTES, bytesMax);
+  return Math.max(ENCODED_BYTES, bytesMax) + SHORT_BYTES;
 }
 
 interface BodySender {
@@ -137,8 +138,11 @@ const NO_BODY: ReceivedBody = { body: undefined, release: () => {} };
  */
 const BODIES_BYTES = 192 << 20;
 
-/** Bound on encoded bodies: an incompressible one of 64 MiB, and 8 MiB of shorter ones. */
-const ENCODED_BYTES = 72 << 20;
+/** Bound on encoded bodies, besides SHORT_BYTES: an incompressible one of 64 MiB. */
+const ENCODED_BYTES = 64 << 20;
+
+/** Bytes in both budgets for short bodies, which must not wait while the largest are decoded for seconds. */
+const SHORT_BYTES = 8 << 20;
 
 /** A body waits at most `waitMs` for the budget: reading the largest body takes about half a second. */
 const BODIES: BudgetLimits = { bytesMax: BODIES_BYTES, waitMs: 2_000, waitingMax: 16 };

@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { createServer, IncomingMessage, request } from 'node:http';
 import { Socket } from 'node:net';
 import { expect, test } from 'vitest';
-import { readBody } from '../../src/http/request-bodies.ts';
+import { readBody, RequestBodies } from '../../src/http/request-bodies.ts';
+import { until } from '../support/sockets.ts';
 
 const BODY = Buffer.from(Array.from({ length: 400_000 }, (_, at) => `${at} `).join(''));
 
@@ -59,4 +60,31 @@ test('R38: a body over the limit is let go before its request is', async () => {
   await expect(reading).rejects.toThrow('The body is over the limit.');
   const names = ['data', 'end', 'close'];
   expect(names.map((name) => incoming.listenerCount(name))).toEqual([0, 0, 0]);
+});
+
+test('R38: a short body is read while three of the largest are decoded', async () => {
+  const stopped = new AbortController();
+  let decoding = 0;
+  const decode = (): Promise<Buffer> => {
+    decoding += 1;
+    return new Promise((_resolve, reject) => {
+      stopped.signal.addEventListener('abort', () => reject(new Error('stopped')));
+    });
+  };
+  const budget = { bytesMax: 0, waitMs: 50, waitingMax: 16 };
+  const bodies = new RequestBodies(decode, () => 64 << 20, budget);
+  const receive = (bytes: string, encoding: 'br' | 'identity') => {
+    const incoming = new IncomingMessage(new Socket());
+    incoming.push(bytes);
+    incoming.push(null);
+    const expected = { encoding, length: bytes.length, wireBytesMax: 64 << 20 };
+    return bodies.receive(incoming, expected, { gone: new AbortController().signal });
+  };
+  // A few bytes of brotli may decode to any length, so each of them reserves 64 MiB.
+  const held = Promise.allSettled(Array.from({ length: 3 }, () => receive('few', 'br')));
+  await until(() => decoding === 3);
+  expect(await receive('{}', 'identity')).toMatchObject({ body: Buffer.from('{}') });
+  await expect(receive('few', 'br')).rejects.toThrow('Too many large requests');
+  stopped.abort();
+  await held;
 });
