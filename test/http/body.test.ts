@@ -73,7 +73,7 @@ test('R38: a short body is read while three of the largest are decoded', async (
   };
   const budget = { bytesMax: 0, waitMs: 50, waitingMax: 16 };
   const bodies = new RequestBodies(decode, () => 64 << 20, budget);
-  const receive = (bytes: string, encoding: 'br' | 'identity') => {
+  const send = (bytes: string, encoding: 'br' | 'identity') => {
     const incoming = new IncomingMessage(new Socket());
     incoming.push(bytes);
     incoming.push(null);
@@ -81,10 +81,10 @@ test('R38: a short body is read while three of the largest are decoded', async (
     return bodies.receive(incoming, expected, { gone: new AbortController().signal });
   };
   // A few bytes of brotli may decode to any length, so each of them reserves 64 MiB.
-  const held = Promise.allSettled(Array.from({ length: 3 }, () => receive('few', 'br')));
+  const held = Promise.allSettled(Array.from({ length: 3 }, () => send('few', 'br')));
   await until(() => decoding === 3);
-  expect(await receive('{}', 'identity')).toMatchObject({ body: Buffer.from('{}') });
-  await expect(receive('few', 'br')).rejects.toThrow('Too many large requests');
+  expect(await send('{}', 'identity')).toMatchObject({ body: Buffer.from('{}') });
+  await expect(send('few', 'br')).rejects.toThrow('Too many large requests');
   stopped.abort();
   await held;
 });
