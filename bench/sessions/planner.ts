@@ -20,13 +20,17 @@ import {
   readExchangeTexts,
   writeOmissionNote,
 } from '../../src/core/shortening/omissions.ts';
-import { outputsOf, type ToolOutput, seenOutputsOf } from '../../src/core/shortening/outputs.ts';
 import { cachePrices, inputRoom } from '../../src/core/shortening/pricing.ts';
 import { dialectOf } from '../../src/core/dialects/dialects.ts';
 import { maskSecrets } from '../../src/core/redaction/redaction.ts';
 import { viewRequest } from '../../test/support/view-of.ts';
 import { stubOf } from '../../src/core/shortening/stubs.ts';
-import { replacementsOf } from '../../src/core/shortening/replacements.ts';
+import {
+  replacementsOf,
+  outputsOf,
+  type ToolOutput,
+  seenOutputsOf,
+} from '../../src/core/shortening/outputs.ts';
 import { estimateTextTokens } from '../../src/core/bytes/tokens.ts';
 import type { RequestView } from '../../src/core/conversation/view.ts';
 import { factsOfModel } from '../../src/core/settings/model-facts.ts';

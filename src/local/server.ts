@@ -15,7 +15,7 @@ import type { RequestHead } from '../core/http/http-form.ts';
 import { headerOf } from '../core/http/header-rules.ts';
 import { admitUi, isUiTarget, UI_PATH } from '../core/http/ui-gate.ts';
 import { type ModeLimits, modesToTell } from '../core/http/modes.ts';
-import { relayedEvidence, unreadEvidence } from '../core/plan/evidence.ts';
+import { relayedEvidence, unreadEvidence } from '../core/plan/plan.ts';
 import {
   CHALLENGE_HEADER,
   makeProof,
@@ -33,15 +33,17 @@ import type { Report } from '../ports/report.ts';
 import type { RequestRow } from '../ports/request-log.ts';
 import type { Handler } from '../proxy/dependencies.ts';
 import { goneSignal } from '../proxy/relay.ts';
+import { askForBody, RequestBodies } from '../http/request-bodies.ts';
 import {
+  Connections,
+  dropBody,
+  endRaw,
   listenAt,
   type ListenerBounds,
   requestHead,
   serverOptions,
   serveWith,
 } from '../http/bounded-server.ts';
-import { askForBody, RequestBodies } from '../http/request-bodies.ts';
-import { Connections, dropBody, endRaw } from '../http/connections.ts';
 import { describeFault } from '../http/faults.ts';
 import type { UiDoor } from './ui-door.ts';
 import { answerError, answerJson, type ErrorContext, writeErrorAnswer } from './answers.ts';

@@ -1,7 +1,7 @@
 import type { Dialect } from '../core/conversation/view.ts';
 import type { LostThoughts } from '../core/conversation/lost-thoughts.ts';
 import type { ThoughtSums } from '../core/plan/states.ts';
-import type { Cleared, Usage } from '../core/dialects/answer.ts';
+import type { Cleared, Usage } from '../core/dialects/dialect-answer.ts';
 import type { ItemNote } from '../core/plan/item-notes.ts';
 import type { QuotaReport, QuotaRow } from '../core/meter/quota.ts';
 import type { Trial } from '../core/meter/hold-out.ts';

@@ -1,6 +1,6 @@
 import { bindsThinking } from '../core/conversation/binding-models.ts';
 import type { Item, RequestView } from '../core/conversation/view.ts';
-import type { Answer } from '../core/dialects/answer.ts';
+import type { Answer } from '../core/dialects/dialect-answer.ts';
 import type { AddressOf, FoundEntries, ThoughtFact } from '../core/ledger/entries.ts';
 import { textDigest } from '../core/memory/reference.ts';
 import { type Bond, placedMarks, type Placement, UNBOUND } from '../core/recall/injections.ts';

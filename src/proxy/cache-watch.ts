@@ -1,7 +1,7 @@
 import type { ConversationOwner, LongCache } from '../core/ledger/entries.ts';
 import { cacheLifetimeMs, hasLongCache } from '../core/shortening/pricing.ts';
 import type { ProxyDependencies } from './dependencies.ts';
-import type { Usage } from '../core/dialects/answer.ts';
+import type { Usage } from '../core/dialects/dialect-answer.ts';
 import { dialectOf } from '../core/dialects/dialects.ts';
 import type { Edit } from '../core/plan/item-edits.ts';
 import { afterPause, longCacheEdits, wasServed } from '../core/shortening/long-cache.ts';

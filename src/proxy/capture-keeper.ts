@@ -1,6 +1,6 @@
 import { hookTextsIn } from '../core/hooks/hook-texts.ts';
 import type { Heard } from '../core/memory/echoes.ts';
-import type { Answer } from '../core/dialects/answer.ts';
+import type { Answer } from '../core/dialects/dialect-answer.ts';
 import type { RecordText } from '../core/memory/record.ts';
 import { type Exchange, exchangeBefore } from '../core/conversation/exchanges.ts';
 import type { AddressOf } from '../core/ledger/entries.ts';

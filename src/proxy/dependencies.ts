@@ -1,12 +1,11 @@
-import type { Answer } from '../core/dialects/answer.ts';
+import type { Answer } from '../core/dialects/dialect-answer.ts';
 import type { Modes } from '../core/http/modes.ts';
 import type { MemoryState } from '../core/plan/continuity.ts';
 import type { Comparison } from '../core/meter/cache-miss.ts';
 import type { ConversationPlace, Placement } from '../core/recall/injections.ts';
 import type { RequestRow } from '../ports/request-log.ts';
 import type { RequestView } from '../core/conversation/view.ts';
-import type { Issuer } from '../core/plan/evidence.ts';
-import type { Plan, Unread } from '../core/plan/plan.ts';
+import type { Issuer, Plan, Unread } from '../core/plan/plan.ts';
 import type { ModelFacts } from '../core/settings/model-facts.ts';
 import type { HandlerSettings, UpstreamSettings } from '../core/settings/settings.ts';
 import type { Clock } from '../ports/clock.ts';

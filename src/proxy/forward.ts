@@ -8,7 +8,7 @@ import {
   withoutRetry,
   type RawHeaders,
 } from '../core/http/header-rules.ts';
-import type { Issuer } from '../core/plan/evidence.ts';
+import type { Issuer } from '../core/plan/plan.ts';
 import type { AnswerSink, UpstreamAnswer } from '../ports/upstream.ts';
 import type { ClientRequest, ConfiguredUpstream } from './dependencies.ts';
 

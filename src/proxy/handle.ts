@@ -1,19 +1,12 @@
 import type { ServerResponse } from 'node:http';
 import type { Dialect } from '../core/conversation/view.ts';
-import type { Answer } from '../core/dialects/answer.ts';
+import type { Answer } from '../core/dialects/dialect-answer.ts';
 import { apiOf } from '../core/dialects/apis.ts';
 import { pathOf } from '../core/http/gate.ts';
 import { type CompressionMode, decideModes, type Modes, modesToTell } from '../core/http/modes.ts';
 import { applyEdits, type Edit } from '../core/plan/item-edits.ts';
 import { modesWithout, trialOf } from '../core/meter/hold-out.ts';
 import { CLEARING_BETA } from '../core/shortening/provider-clearing.ts';
-import {
-  makePlan,
-  type Plan,
-  type PlanFacts,
-  type Unread,
-  untouchedPlan,
-} from '../core/plan/plan.ts';
 import type { HandlerSettings } from '../core/settings/settings.ts';
 import { estimateSteps } from '../core/bytes/tokens.ts';
 import { CaptureKeeper, provenanceKeeper } from './capture-keeper.ts';
@@ -36,7 +29,15 @@ import { AnswerWatch, goneSignal, relay } from './relay.ts';
 import { RequestRecord } from './request-record.ts';
 import { type KeepCall, leavingOf, Shortener } from './shortener.ts';
 import { ProxyError } from '../core/errors.ts';
-import { relayedEvidence, sourceHeaders } from '../core/plan/evidence.ts';
+import {
+  relayedEvidence,
+  sourceHeaders,
+  makePlan,
+  type Plan,
+  type PlanFacts,
+  type Unread,
+  untouchedPlan,
+} from '../core/plan/plan.ts';
 import type { UpstreamAnswer } from '../ports/upstream.ts';
 
 /**

@@ -39,7 +39,7 @@ import {
   QUESTION_CHARS_MAX,
   limitsOfBlock,
 } from '../core/recall/injections.ts';
-import type { Answer } from '../core/dialects/answer.ts';
+import type { Answer } from '../core/dialects/dialect-answer.ts';
 import type { BatchMoment } from '../core/shortening/elisions.ts';
 import { isOmitted, type Leaving } from '../core/shortening/omissions.ts';
 import type { Item, RequestView } from '../core/conversation/view.ts';

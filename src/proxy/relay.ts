@@ -4,8 +4,7 @@ import { AnswerReader } from '../core/answer/answer-reader.ts';
 import { headerOf, type RawHeaders } from '../core/http/header-rules.ts';
 import type { AnswerSink, UpstreamAnswer } from '../ports/upstream.ts';
 import { isThoughtRefusal, type LostThoughts } from '../core/conversation/lost-thoughts.ts';
-import type { Answer } from '../core/dialects/answer.ts';
-import type { AnswerParserOptions } from '../core/dialects/dialect-answer.ts';
+import type { Answer, AnswerParserOptions } from '../core/dialects/dialect-answer.ts';
 import type { AnswerWatcher, ClientRequest, HoldBack } from './dependencies.ts';
 
 /** How a relay ended: the whole answer was sent, the client closed its connection, or the provider's answer broke off. */

@@ -1,9 +1,8 @@
-import type { Answer, Cleared } from '../core/dialects/answer.ts';
+import type { Answer, Cleared } from '../core/dialects/dialect-answer.ts';
 import { ProxyError } from '../core/errors.ts';
-import { evidenceHeaders, sourceHeaders } from '../core/plan/evidence.ts';
+import { evidenceHeaders, sourceHeaders, NOTHING_PLANNED, type Plan } from '../core/plan/plan.ts';
 import { clientOfHeaders, kindOfPath } from '../core/request/identity.ts';
 import type { Trial } from '../core/meter/hold-out.ts';
-import { NOTHING_PLANNED, type Plan } from '../core/plan/plan.ts';
 import { CACHE_DEFAULT_MS } from '../core/conversation/cache-marks.ts';
 import { isUnfit, type LostThoughts } from '../core/conversation/lost-thoughts.ts';
 import { cacheLifetimeMs } from '../core/shortening/pricing.ts';

@@ -1,5 +1,18 @@
-import { decideReading, type SightFacts } from '../core/shortening/decide.ts';
-import type { Usage } from '../core/dialects/answer.ts';
+import {
+  decideReading,
+  type SightFacts,
+  isShort,
+  mayOmit,
+  readFacts,
+  recallObstacle,
+  type Removal,
+  removalOf,
+  settle,
+  type Settled,
+  type ShorteningFacts,
+  isElidable,
+} from '../core/shortening/removal.ts';
+import type { Usage } from '../core/dialects/dialect-answer.ts';
 import {
   type ElisionKind,
   FoundEntries,
@@ -39,27 +52,15 @@ import { obstacleOf, type Outcome } from '../core/plan/continuity.ts';
 import type { Edit } from '../core/plan/item-edits.ts';
 import type { Shortening } from '../core/plan/plan.ts';
 import type { UpstreamSettings } from '../core/settings/settings.ts';
-import {
-  isShort,
-  mayOmit,
-  readFacts,
-  recallObstacle,
-  type Removal,
-  removalOf,
-  settle,
-  type Settled,
-  type ShorteningFacts,
-  isElidable,
-} from '../core/shortening/removal.ts';
 import { clearableOutputs, clearingEdit } from '../core/shortening/provider-clearing.ts';
 import {
+  replacementsOf,
   countReadings,
   itemToolsSteps,
   outputsOf,
   seenOutputsOf,
   type ToolOutput,
 } from '../core/shortening/outputs.ts';
-import { replacementsOf } from '../core/shortening/replacements.ts';
 import { BOUND_MS } from './bonds.ts';
 import type { Slices } from './deadline.ts';
 import type { ProxyDependencies } from './dependencies.ts';
@@ -73,7 +74,7 @@ import { OUTPUT_PLACE } from '../core/memory/reference.ts';
 
 /**
  * Collects the facts for shortening a request: what was left out earlier, what the memory has and proves, and whether the
- * provider's cache is cold. The code that decides is in core/shortening/: removal.ts and decide.ts.
+ * provider's cache is cold. The code that decides is in core/shortening/: removal.ts.
  */
 
 interface ShorteningCall extends RecallCall {

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { AnswerReader } from '../../src/core/answer/answer-reader.ts';
-import type { Answer } from '../../src/core/dialects/answer.ts';
+import type { Answer } from '../../src/core/dialects/dialect-answer.ts';
 import type { Dialect } from '../../src/core/conversation/view.ts';
 import { DIALECTS } from '../../src/core/dialects/apis.ts';
 import { readWithOracle } from '../support/answer-oracle.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { AnswerReader } from '../../src/core/answer/answer-reader.ts';
-import type { Answer } from '../../src/core/dialects/answer.ts';
+import type { Answer } from '../../src/core/dialects/dialect-answer.ts';
 import type { Dialect } from '../../src/core/conversation/view.ts';
 import { DIALECTS } from '../../src/core/dialects/apis.ts';
 import { readItem } from '../../src/core/dialects/dialects.ts';

@@ -4,7 +4,7 @@ import {
   decide,
   decideReading,
   type SightFacts,
-} from '../../src/core/shortening/decide.ts';
+} from '../../src/core/shortening/removal.ts';
 
 // A read costs a tenth of the input price and a write a quarter more, as with most of Claude's models.
 const CLAUDE = { read: 0.1, write: 1.25, writeHour: 2, isKnown: true, tokenRatio: 1 };

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { itemNotes } from '../../src/core/plan/item-notes.ts';
 import type { Shortening } from '../../src/core/plan/plan.ts';
-import type { Replacement } from '../../src/core/shortening/replacements.ts';
+import type { Replacement } from '../../src/core/shortening/outputs.ts';
 import type { RequestView } from '../../src/core/conversation/view.ts';
 
 /** The notes of a request: each item is in them once, and no text is. */

@@ -3,7 +3,6 @@ import { expect, test } from 'vitest';
 import type { Dialect, RequestView } from '../../src/core/conversation/view.ts';
 import { DIALECTS } from '../../src/core/dialects/apis.ts';
 import { applyEdits } from '../../src/core/plan/item-edits.ts';
-import { outputsOf, type ToolOutput } from '../../src/core/shortening/outputs.ts';
 import type { LeftOut } from '../../src/core/ledger/entries.ts';
 import { cachePrices } from '../../src/core/shortening/pricing.ts';
 import { referenceOf } from '../../src/core/memory/reference.ts';
@@ -17,7 +16,12 @@ import {
   type ShorteningFacts,
 } from '../../src/core/shortening/removal.ts';
 import { stubOf, writeNote } from '../../src/core/shortening/stubs.ts';
-import { elisionEdits, replacementsOf } from '../../src/core/shortening/replacements.ts';
+import {
+  elisionEdits,
+  replacementsOf,
+  outputsOf,
+  type ToolOutput,
+} from '../../src/core/shortening/outputs.ts';
 import { longOutput, type Round, sessionBody } from '../support/tool-session.ts';
 
 function factsOf(view: RequestView, other: Partial<RequestFacts> = {}): ShorteningFacts {

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ByteBudget, type Lease } from '../../src/http/byte-budget.ts';
+import { ByteBudget, type Lease } from '../../src/http/request-bodies.ts';
 
 const never = new AbortController().signal;
 const limits = { bytesMax: 100, waitMs: 30, waitingMax: 2 };

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, get, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { Connections } from '../../src/http/connections.ts';
+import { Connections } from '../../src/http/bounded-server.ts';
 
 test('a stop waits for open answers also where one of them fails', async () => {
   const connections = new Connections();

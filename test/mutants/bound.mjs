@@ -140,7 +140,7 @@ export const BOUND = [
   },
   {
     name: 'a bound conversation is shortened',
-    file: 'src/core/shortening/decide.ts',
+    file: 'src/core/shortening/removal.ts',
     from: "return facts.isBound ? 'protected' : 'leaves';",
     to: "return 'leaves';",
     test: 'test/core/decide.test.ts',

@@ -4,7 +4,7 @@ const OMISSIONS_CORE = 'test/core/omissions.prop.test.ts';
 const OMISSIONS_PROXY = 'test/proxy/omissions.test.ts';
 const OMISSIONS = 'src/core/shortening/omissions.ts';
 const REMOVAL = 'src/core/shortening/removal.ts';
-const DECIDE = 'src/core/shortening/decide.ts';
+const DECIDE = 'src/core/shortening/removal.ts';
 
 export const EXCHANGE_MUTANTS = [
   {
@@ -85,8 +85,8 @@ export const EXCHANGE_MUTANTS = [
   {
     name: 'what is out comes back where a request is within its budget again',
     file: DECIDE,
-    from: 'if (!mayLeave && !hasBatches)',
-    to: 'if (!mayLeave)',
+    from: 'if (!isDue && !hasBatches)',
+    to: 'if (!isDue)',
     test: 'test/proxy/edited-chat.test.ts',
     only: 'anthropic_messages.*goes on',
   },

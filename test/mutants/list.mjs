@@ -25,7 +25,7 @@ import { THOUGHT_MUTANTS } from './thoughts.mjs';
 const CORE = 'test/core/shortening.prop.test.ts';
 const PROXY = 'test/proxy/shortening.test.ts';
 const REMOVAL = 'src/core/shortening/removal.ts';
-const DECIDE = 'src/core/shortening/decide.ts';
+const DECIDE = 'src/core/shortening/removal.ts';
 const CONTINUITY = 'src/core/plan/continuity.ts';
 const POSSESSION = 'src/proxy/possession.ts';
 const SHORTENER = 'src/proxy/shortener.ts';
@@ -72,7 +72,7 @@ export const MUTANTS = [
   },
   {
     name: 'a person’s words in a reminder count as the tool’s',
-    file: 'src/core/conversation/end-reminders.ts',
+    file: 'src/core/conversation/human-text.ts',
     from: 'const typed = typedFrameStart(text);',
     to: 'const typed = -1;',
     test: 'test/core/outputs.test.ts',

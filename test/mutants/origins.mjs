@@ -5,7 +5,7 @@ const UNKNOWN_ORIGIN = 'test/core/unknown-origin.test.ts';
 export const ORIGINS = [
   {
     name: 'a frame inside a hook’s reminder counts as typed',
-    file: 'src/core/conversation/end-reminders.ts',
+    file: 'src/core/conversation/human-text.ts',
     from: 'if (!rest.startsWith(REMINDER) || end === -1) return undefined;',
     to: 'if (!rest.startsWith(REMINDER) || end === -1) break;',
     test: UNKNOWN_ORIGIN,

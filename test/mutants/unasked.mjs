@@ -3,7 +3,7 @@
 const STANDING = 'test/proxy/possession.test.ts';
 const RELAY = 'src/proxy/relay.ts';
 const RELAYED = 'test/proxy/relay.test.ts';
-const PROOF_STATE = 'src/adapters/store/proof-state.ts';
+const PROOF_STATE = 'src/adapters/store/embedded-store.ts';
 const PROOFS = 'test/adapters/proof-state.test.ts';
 
 export const UNASKED = [

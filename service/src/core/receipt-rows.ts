@@ -1,4 +1,4 @@
-import type { Usage } from '../../../src/core/dialects/answer.ts';
+import type { Usage } from '../../../src/core/dialects/dialect-answer.ts';
 import type { Camel } from './account-settings.ts';
 import type { Receipt, ReceiptClosing, ReceiptOpening, ReceiptStatus } from './receipts.ts';
 

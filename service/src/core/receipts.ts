@@ -1,6 +1,5 @@
-import { usageNumbers } from '../../../src/core/dialects/dialect-answer.ts';
 import type { Dialect } from '../../../src/core/conversation/view.ts';
-import type { Usage } from '../../../src/core/dialects/answer.ts';
+import { type Usage, usageNumbers } from '../../../src/core/dialects/dialect-answer.ts';
 import { canonicalJson } from '../../../src/core/memory-api/canonical.ts';
 import { isoTime } from '../../../src/core/memory/times.ts';
 import type { ContinuityState, MemoryState } from '../../../src/core/plan/continuity.ts';

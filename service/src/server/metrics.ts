@@ -1,12 +1,12 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import {
+  Connections,
   listenAt,
   type ListenerBounds,
   serverOptions,
   serveWith,
 } from '../../../src/http/bounded-server.ts';
-import { Connections } from '../../../src/http/connections.ts';
 import type { CallRow } from './parts.ts';
 
 /** Counts calls and writes the counts in Prometheus's format. No label names a tenant, a key, a space or a model. */

@@ -9,7 +9,7 @@ import { limitsOfCall } from '../core/limits.ts';
 import { forwardedAddress } from '../core/rates.ts';
 import { healthPath, KEYS_PATH, METHODS } from './routes.ts';
 import { describeFault } from '../../../src/http/faults.ts';
-import { dropBody } from '../../../src/http/connections.ts';
+import { dropBody } from '../../../src/http/bounded-server.ts';
 import { askForBody, RequestBodies } from '../../../src/http/request-bodies.ts';
 import { goneSignal } from '../../../src/proxy/relay.ts';
 import { answerFault, answerReply, CLIENT_GONE } from './answers.ts';

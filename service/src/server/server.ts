@@ -5,12 +5,13 @@ import type { Duplex } from 'node:stream';
 import { headerOf } from '../../../src/core/http/header-rules.ts';
 import { isOwnMachine } from '../../../src/core/settings/own-machine.ts';
 import {
+  Connections,
+  endRaw,
   listenAt,
   type ListenerBounds,
   serverOptions,
   serveWith,
 } from '../../../src/http/bounded-server.ts';
-import { Connections, endRaw } from '../../../src/http/connections.ts';
 import { LAST_WORK_MS } from '../../../src/proxy/background-queue.ts';
 import type { ServiceParts } from './parts.ts';
 import { finishPurges } from './jobs.ts';

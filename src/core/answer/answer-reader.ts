@@ -1,8 +1,12 @@
 import { Buffer } from 'node:buffer';
 import { StringDecoder } from 'node:string_decoder';
-import type { Answer } from '../dialects/answer.ts';
+import type {
+  Answer,
+  AnswerParserOptions,
+  DialectAnswer,
+  LargeEvent,
+} from '../dialects/dialect-answer.ts';
 import type { Dialect } from '../conversation/view.ts';
-import type { AnswerParserOptions, DialectAnswer, LargeEvent } from '../dialects/dialect-answer.ts';
 import { dialectOf } from '../dialects/dialects.ts';
 import { parseJson } from '../bytes/json-fields.ts';
 import { BYTES_A_TOKEN, estimateTextTokens } from '../bytes/tokens.ts';

@@ -1,4 +1,4 @@
-import type { Usage } from '../dialects/answer.ts';
+import type { Usage } from '../dialects/dialect-answer.ts';
 
 /** Computes and writes figures of requests for the commands and the page. */
 

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { groupBy } from '../bytes/batches.ts';
 import { asRecord, asText, type Fields } from '../bytes/json-fields.ts';
-import type { Answer } from '../dialects/answer.ts';
+import type { Answer } from '../dialects/dialect-answer.ts';
 import type { PlanLimit } from './quota-words.ts';
 import { headerOf, type RawHeaders } from '../http/header-rules.ts';
 

@@ -1,4 +1,4 @@
-import type { Usage } from '../dialects/answer.ts';
+import type { Usage } from '../dialects/dialect-answer.ts';
 import type { CachePrices } from '../dialects/descriptor.ts';
 
 /**

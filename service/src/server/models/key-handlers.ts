@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { BYTES_A_TOKEN } from '../../../../src/core/bytes/tokens.ts';
 import { headerOf } from '../../../../src/core/http/header-rules.ts';
-import { isProviderError } from '../../../../src/core/plan/evidence.ts';
+import { isProviderError } from '../../../../src/core/plan/plan.ts';
 import { DEFAULT_SPACE } from '../../../../src/core/request/space.ts';
 import { mayUse, type StoredKey } from '../../../../src/core/memory-api/keys.ts';
 import {

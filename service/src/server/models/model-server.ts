@@ -17,9 +17,8 @@ import {
   MODELS,
   type PathEntry,
 } from '../../../../src/core/http/routes.ts';
-import { relayedEvidence, unreadEvidence } from '../../../../src/core/plan/evidence.ts';
-import { requestHead } from '../../../../src/http/bounded-server.ts';
-import { dropBody } from '../../../../src/http/connections.ts';
+import { relayedEvidence, unreadEvidence } from '../../../../src/core/plan/plan.ts';
+import { dropBody, requestHead } from '../../../../src/http/bounded-server.ts';
 import { describeFault } from '../../../../src/http/faults.ts';
 import { askForBody, RequestBodies } from '../../../../src/http/request-bodies.ts';
 import { goneSignal } from '../../../../src/proxy/relay.ts';

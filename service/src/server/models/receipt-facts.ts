@@ -1,7 +1,7 @@
 import { headerOf } from '../../../../src/core/http/header-rules.ts';
 import type { Route } from '../../../../src/core/http/routes.ts';
 import { modeOf } from '../../../../src/core/memory-api/keys.ts';
-import { isProviderError } from '../../../../src/core/plan/evidence.ts';
+import { isProviderError } from '../../../../src/core/plan/plan.ts';
 import { MEMORY_MODES } from '../../../../src/core/http/modes.ts';
 import type { KnownFacts, RequestFacts } from '../../../../src/proxy/dependencies.ts';
 import type { TenantProvider } from '../../core/providers.ts';

@@ -8,8 +8,7 @@ import type {
   ResultPlace,
 } from '../descriptor.ts';
 import { MESSAGES_API } from '../apis.ts';
-import { DialectAnswer } from '../dialect-answer.ts';
-import type { Answer, Cleared } from '../answer.ts';
+import { type Answer, type Cleared, DialectAnswer } from '../dialect-answer.ts';
 import {
   asCount,
   asList,
@@ -21,8 +20,7 @@ import {
 } from '../../bytes/json-fields.ts';
 import { THINKING_TYPES } from '../../conversation/fingerprint.ts';
 import { thoughtId } from '../../conversation/thoughts.ts';
-import { typedInOutput } from '../../conversation/end-reminders.ts';
-import { readUserText } from '../../conversation/human-text.ts';
+import { typedInOutput, readUserText } from '../../conversation/human-text.ts';
 import { projectInUser } from '../../conversation/stated-project.ts';
 import type { ItemTraits } from '../../conversation/view.ts';
 import {
