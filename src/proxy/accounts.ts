@@ -11,7 +11,7 @@ import { isBoundTo, ownChangesOf, sketchOf } from '../core/meter/prefix.ts';
 import { itemNotes } from '../core/plan/item-notes.ts';
 import { recallUse } from '../core/recall/recall-use.ts';
 import type { ModelFacts } from '../core/settings/model-facts.ts';
-import { meter, paidFor } from '../core/shortening/meter.ts';
+import { longFactor, meter, paidFor } from '../core/shortening/meter.ts';
 import { cacheLifetimeMs, cachePrices, hasLongCache } from '../core/shortening/pricing.ts';
 import type { RequestRow } from '../ports/request-log.ts';
 import type { ConversationState, Reading } from './conversations.ts';
@@ -98,6 +98,7 @@ function missed(
       own,
       usage,
       prices: cachePrices({ dialect, facts, cacheMs }),
+      factor: longFactor(usage, facts?.price),
       forwardedTokens: row.forwardedInputTokens,
       elidedTokens: row.compressionMode === 'shadow' ? 0 : row.elidedTokens,
       isCleared: (row.cleared?.tokens ?? 0) > 0 && plan.asksToClear === true,
@@ -131,7 +132,7 @@ function priced(row: RequestRow, { reading }: EndedRequest, factsOf: FactsOf): R
   if (usage === undefined) return row;
   const facts = factsOf(row.model);
   const prices = cachePrices({ dialect: row.dialect, facts, cacheMs });
-  const paid = paidFor(usage, prices);
+  const paid = paidFor(usage, prices, facts?.price);
   if (row.kind !== 'main' || reading === undefined) {
     return { ...row, price: { paid, direct: paid } };
   }
@@ -144,6 +145,7 @@ function priced(row: RequestRow, { reading }: EndedRequest, factsOf: FactsOf): R
     elidedTokens: row.compressionMode === 'shadow' ? 0 : row.elidedTokens,
     usage,
     prices,
+    list: facts?.price,
     cacheMs,
   });
   state.metered = metered.state;

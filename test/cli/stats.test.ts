@@ -204,7 +204,7 @@ test('money leads for keys and tokens for logins, and what doctor asked is nobod
   const [head, money, logins, price] = stdout.split('\n');
   expect(head).toMatch(/: 4 requests$/);
   expect(money).toBe(
-    '  Money     $4.50 to providers for requests with a key, by list prices of 2026-11-24, cache and answers included: $2.50 less than without svc',
+    '  Money     $4.50 to providers for requests with a key, by list prices of 2026-11-30, cache and answers included: $2.50 less than without svc',
   );
   expect(logins).toBe('  Logins    100k tokens with your logins');
   expect(price).toContain('59 % of direct, or 65 % with all calls that read left-out text again');

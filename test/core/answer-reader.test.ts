@@ -214,7 +214,7 @@ describe('Responses', () => {
     const response = { status: 'completed', output: [], usage };
     const counted = read1({ type: 'response.completed', response }).usage;
     expect(counted).toEqual({ input: 300, cacheRead: 0, cacheWrite: 7_900, output: 9 });
-    expect(counted && paidFor(counted, OPENAI_CACHE)).toBe(10_175);
+    expect(counted && paidFor(counted, OPENAI_CACHE, undefined)).toBe(10_175);
   });
 
   test.each([

@@ -1,7 +1,14 @@
 import * as fc from 'fast-check';
-import { expect, test } from 'vitest';
-import { meter, type MeteredRequest, type MeterState } from '../../src/core/shortening/meter.ts';
+import { describe, expect, test } from 'vitest';
+import {
+  longFactor,
+  meter,
+  type MeteredRequest,
+  type MeterState,
+} from '../../src/core/shortening/meter.ts';
 import { cachePrices } from '../../src/core/shortening/pricing.ts';
+import { factsOfModel } from '../../src/core/settings/model-facts.ts';
+import { moneyOf } from '../../src/core/settings/money.ts';
 
 /**
  * Sessions against a provider whose cache is simulated: what was sent before is read again, what is
@@ -68,6 +75,7 @@ function simulate(simulation: Simulation): MeteredRequest[] {
         output: 100,
       },
       prices: PRICES,
+      list: undefined,
       cacheMs: CACHE_MS,
     });
   }
@@ -173,4 +181,63 @@ test('numbers that a provider may send make no price that is no number', () => {
     const { price, state } = meter(meter(undefined, empty).state, empty);
     expect([price.paid, price.direct, state.directTotal].every(Number.isFinite)).toBe(true);
   }
+});
+
+// Prices of both providers' pages, read on 2026-11-30: dollars per million tokens, above the limit and up to it.
+describe.each([
+  ['claude-haiku-5-5', 100_000, [0.5, 2.5, 0.05, 0.625], [0.1, 0.5, 0.01, 0.125]],
+  ['gpt-6.2-sol', 272_000, [4, 15, 0.2, 5], [2, 10, 0.1, 2.5]],
+] as const)('a long request to %s', (model, limit, long, usual) => {
+  const facts = factsOfModel(model);
+  const prices = cachePrices({ dialect: 'openai_responses', facts });
+
+  function dollarsOf(tokens: number, leftOut = 0) {
+    const usage = { input: 1_000, cacheRead: tokens - 3_000, cacheWrite: 2_000, output: 4_000 };
+    const { price } = meter(undefined, {
+      at: 1,
+      originalTokens: tokens + leftOut,
+      forwardedTokens: tokens,
+      elidedTokens: leftOut,
+      usage,
+      prices,
+      list: facts?.price,
+      cacheMs: CACHE_MS,
+    });
+    return { ...moneyOf(model, price, usage), usage };
+  }
+
+  function expected(
+    { input, cacheRead, cacheWrite, output }: ReturnType<typeof dollarsOf>['usage'],
+    [ofInput, ofOutput, ofRead, ofWrite]: readonly [number, number, number, number],
+  ): number {
+    const sum = input * ofInput + output * ofOutput + cacheRead * ofRead + cacheWrite * ofWrite;
+    return sum / 1e6;
+  }
+
+  test('costs its higher price as a whole, with its answer', () => {
+    const { paid, direct, usage } = dollarsOf(limit + 1);
+    expect(paid).toBeCloseTo(expected(usage, long), 9);
+    expect(direct).toBeCloseTo(expected(usage, long), 9);
+    expect(longFactor(usage, facts?.price)).toBe(long[0] / usual[0]);
+  });
+
+  test('has the usual price up to its limit', () => {
+    const { paid, usage } = dollarsOf(limit);
+    expect(paid).toBeCloseTo(expected(usage, usual), 9);
+    expect(longFactor(usage, facts?.price)).toBe(1);
+  });
+
+  test('that would be long without svc is compared with the higher price', () => {
+    const { paid = 0, direct = 0, usage } = dollarsOf(limit, limit);
+    expect(paid).toBeCloseTo(expected(usage, usual), 9);
+    // Twice the input, and an answer of the same length.
+    const answer = (4_000 * long[1]) / 1e6;
+    expect(direct).toBeCloseTo(2 * (expected(usage, long) - answer) + answer, 6);
+  });
+});
+
+test('where a model has one price for all lengths, nothing is added', () => {
+  const usage = { input: 900_000, cacheRead: 0, cacheWrite: 0, output: 1 };
+  expect(longFactor(usage, factsOfModel('claude-opus-5-5')?.price)).toBe(1);
+  expect(longFactor(usage, undefined)).toBe(1);
 });

@@ -34,6 +34,21 @@ test.each([
   expect(factsOfModel(model)?.price?.input).toBe(input);
 });
 
+test.each([
+  ['claude-haiku-5-5', 100_000],
+  ['gpt-5.4', 272_000],
+  ['gpt-6.2-astra', 272_000],
+  ['gemini-3.1-pro-preview', 200_000],
+  ['grok-4.7', 200_000],
+  ['minimax-m3', 512_000],
+  ['claude-haiku-4-5', undefined],
+  ['claude-sonnet-5-5', undefined],
+  ['gpt-5.3-codex', undefined],
+  ['gemini-3-flash', undefined],
+])('a request to %s is long above %s tokens', (model, above) => {
+  expect(factsOfModel(model)?.price?.long?.above).toBe(above);
+});
+
 test.each(['o3-deep-research', 'claude-opus-6', 'gpt-6.3-sol', 'gpt-5.2-tiny', 'house-model', ''])(
   '%s is not known, though models with the same beginning are',
   (model) => {

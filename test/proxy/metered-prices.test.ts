@@ -3,6 +3,7 @@ import type { RequestRow } from '../../src/ports/request-log.ts';
 import { openProxyStage, type ProxyStage, type StageOptions } from '../support/proxy-stage.ts';
 import { promptCache, uncached } from '../support/scripted-provider/prompt-cache.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { prose } from '../support/miss-stage.ts';
 import { longOutput, type Round, sessionBody } from '../support/tool-session.ts';
 
 const LONG_MS = 120_000;
@@ -99,3 +100,26 @@ test.each([
     expect(Number((row?.elidedItems ?? 0) > 0)).toBe(batches);
   },
 );
+
+test('a request above the limit of its model has the higher price, and so has what its cache missed', async () => {
+  const tokens = 120_000;
+  const stage = await openStage({ provider: { usageOf: () => usage } });
+  const said = [{ role: 'user', content: prose(7, 4_000) }];
+  const ask = async (messages: readonly object[]) => {
+    await stage.send('anthropic_messages', { model: 'claude-haiku-5-5', max_tokens: 9, messages });
+    await stage.settled();
+    return stage.rows.at(-1);
+  };
+  const usage = { input: 0, cacheRead: 0, cacheWrite: tokens };
+  const first = await ask(said);
+  // A write costs 1.25 tokens of input, and a token of the answer five. All of that is five times as high.
+  const price = 5 * 1.25 * tokens + (5 - 1) * 5 * (first?.usage?.output ?? 0);
+  expect(first?.price).toEqual({ paid: price, direct: price });
+  const again = [
+    ...said,
+    { role: 'assistant', content: 'Noted.' },
+    { role: 'user', content: 'On.' },
+  ];
+  const row = await ask(again);
+  expect(row?.miss?.price).toBe(Math.round((row?.miss?.tokens ?? 0) * 5 * 1.15));
+});

@@ -58,6 +58,7 @@ export class MissStage {
       own,
       usage,
       prices: cachePrices({ dialect, facts: undefined }),
+      factor: 1,
       forwardedTokens: viewOf(dialect, sent).tokens,
       elidedTokens: 0,
       isCleared: false,

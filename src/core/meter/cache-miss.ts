@@ -168,6 +168,8 @@ export interface MissQuestion {
   readonly own: OwnChanges;
   readonly usage: Usage;
   readonly prices: CachePrices;
+  /** Factor of all prices of this request: more than 1 if it is long for its model. */
+  readonly factor: number;
   /** svc's token estimates: of the request as it was sent, and of what was left out. */
   readonly forwardedTokens: number;
   readonly elidedTokens: number;
@@ -233,7 +235,7 @@ function resumedMissOf(
 }
 
 function missOf(
-  { usage, prices }: MissQuestion,
+  { usage, prices, factor }: MissQuestion,
   again: SentAgain,
   culprit: () => Culprit,
 ): CacheMiss | undefined {
@@ -241,7 +243,7 @@ function missOf(
   const share = again.isExact ? USUAL_SHARE : ESTIMATED_SHARE;
   if (tokens <= Math.max(USUAL_TOKENS, share * again.tokens)) return undefined;
   const fresh = usage.cacheWrite > 0 ? prices.write : 1;
-  const price = Math.round(tokens * Math.max(0, fresh - prices.read));
+  const price = Math.round(tokens * factor * Math.max(0, fresh - prices.read));
   return { ...culprit(), tokens, price };
 }
 

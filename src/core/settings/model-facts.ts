@@ -3,8 +3,8 @@ import { LONG_MARK } from '../conversation/binding-models.ts';
 /**
  * Published limits and list prices of models. The table has the models that agents use; a catalog covers others. For
  * a model in neither, svc knows no limit and no price.
- * Read on 2026-11-24 from platform.claude.com/docs (models and pricing), developers.openai.com/api/docs/models, and
- * the model data of @earendil-works/pi-ai 1.5.2 (MIT); older rows from models.dev (MIT, copyright 2025 models.dev).
+ * Read on 2026-11-30 from platform.claude.com/docs (models and pricing), developers.openai.com/api/docs/models, and
+ * the model data of @earendil-works/pi-ai 1.6.0 (MIT); older rows from models.dev (MIT, copyright 2025 models.dev).
  */
 export interface ModelFacts {
   /** Tokens of the request and the answer together. */
@@ -15,7 +15,7 @@ export interface ModelFacts {
   readonly price?: ListPrice;
 }
 
-/** US dollars per million tokens, without surcharges for long requests. */
+/** US dollars per million tokens. */
 export interface ListPrice {
   readonly input: number;
   readonly output: number;
@@ -23,10 +23,22 @@ export interface ListPrice {
   readonly cacheRead?: number;
   /** Price of tokens written to the cache; undefined if it equals the price of input. */
   readonly cacheWrite?: number;
+  /** Undefined if a long request has the same price. */
+  readonly long?: LongPrice;
+}
+
+/** The higher price of a long request. It applies to all tokens of the request and of its answer. */
+export interface LongPrice {
+  /** The input tokens, with those in the cache, above which a request is long. */
+  readonly above: number;
+  /** Factor of all prices of the input. */
+  readonly input: number;
+  /** Factor of the price of the answer. */
+  readonly output: number;
 }
 
 /** The day on which the prices in this table were read. */
-export const PRICES_READ_ON = '2026-11-24';
+export const PRICES_READ_ON = '2026-11-30';
 
 type Row = readonly [name: string, window: number, output: number, price?: Price, input?: number];
 type Price = readonly [input: number, output: number, cacheRead?: number, cacheWrite?: number];
@@ -43,7 +55,6 @@ const ROWS: readonly Row[] = [
   ['claude-3-5-sonnet', 200_000, 8192, [3, 15, 0.3, 3.75]],
   ['claude-3-7-sonnet', 200_000, 64_000, [3, 15, 0.3, 3.75]],
   ['claude-haiku-4-5', 200_000, 64_000, [1, 5, 0.1, 1.25]],
-  // From 100,000 tokens of input on, the price is five times as high.
   ['claude-haiku-5-5', 1_000_000, 128_000, [0.1, 0.5, 0.01, 0.125]],
   ['claude-sonnet-4', 200_000, 64_000, [3, 15, 0.3, 3.75]],
   ['claude-sonnet-4-0', 200_000, 64_000, [3, 15, 0.3, 3.75]],
@@ -93,7 +104,6 @@ const ROWS: readonly Row[] = [
   ['gpt-5-3-chat', 128_000, 16_384, [1.75, 14, 0.175]],
   ['gpt-5-3-codex', 400_000, 128_000, [1.75, 14, 0.175], GPT_SHORT_INPUT],
   ['gpt-5-3-codex-spark', 128_000, 32_000, [1.75, 14, 0.175], 100_000],
-  // From 272,000 tokens of input on, the price of this and the following GPT models is twice as high.
   ['gpt-5-4', GPT_LONG, 128_000, [2.5, 15, 0.25], GPT_LONG_INPUT],
   ['gpt-5-4-mini', 400_000, 128_000, [0.75, 4.5, 0.075], GPT_SHORT_INPUT],
   ['gpt-5-4-nano', 400_000, 128_000, [0.2, 1.25, 0.02], GPT_SHORT_INPUT],
@@ -109,6 +119,7 @@ const ROWS: readonly Row[] = [
   ['gpt-6-luna', GPT_LONG, 128_000, [0.1, 0.5, 0.01, 0.125], GPT_LONG_INPUT],
   ['gpt-6-1-sol', GPT_LONG, 128_000, [2, 10, 0.1, 2.5], GPT_LONG_INPUT],
   ['gpt-6-1-terra', GPT_LONG, 128_000, [1, 5, 0.05, 1.25], GPT_LONG_INPUT],
+  ['gpt-6-2-astra', GPT_LONG, 128_000, [8, 40, 0.4, 10], GPT_LONG_INPUT],
   ['gpt-6-2-sol', GPT_LONG, 128_000, [2, 10, 0.1, 2.5], GPT_LONG_INPUT],
   ['o1', 200_000, 100_000, [15, 60, 7.5]],
   ['o1-pro', 200_000, 100_000, [150, 600]],
@@ -125,8 +136,13 @@ const ROWS: readonly Row[] = [
   ['gemini-3-1-pro', 1_048_576, 65_536, [2, 12, 0.2]],
   ['gemini-3-5-flash', 1_048_576, 65_536, [1.5, 9, 0.15]],
   ['gemini-3-5-flash-lite', 1_048_576, 65_536, [0.3, 2.5, 0.03]],
+  ['gemini-3-6-flash', 1_048_576, 65_536, [0.75, 3.75, 0.075]],
+  ['gemini-3-7-flash', 1_048_576, 65_536, [0.75, 3.75, 0.075]],
   ['gemini-3-8-flash', 1_048_576, 65_536, [0.75, 3.75, 0.075]],
   ['gemini-4-argon', 1_048_576, 32_768, [2, 10, 0.1]],
+  ['gemini-4-carbon', 1_048_576, 32_768, [2, 10, 0.1]],
+  ['gemini-4-hydrogen', 1_048_576, 65_536, [1.5, 7.5, 0.075]],
+  ['gemini-4-neon', 1_048_576, 65_536, [3, 15, 0.15]],
   ['grok-4-3', 1_000_000, 30_000, [1.25, 2.5, 0.2]],
   ['grok-4-5', 500_000, 500_000, [2, 6, 0.3]],
   ['grok-4-6', 500_000, 500_000, [2, 6, 0.5]],
@@ -134,6 +150,8 @@ const ROWS: readonly Row[] = [
   ['deepseek-flash', 1_000_000, 384_000, [0.3, 1.2, 0.006]],
   ['deepseek-v4-pro', 1_000_000, 384_000, [1.32, 3.96, 0.044]],
   ['mistral-large', 262_144, 262_144, [0.5, 1.5, 0.05]],
+  ['mistral-large-4', 1_048_576, 262_144, [0.7, 2.1, 0.07]],
+  ['mistral-large-latest', 1_048_576, 262_144, [0.7, 2.1, 0.07]],
   ['mistral-medium', 262_144, 262_144, [1.5, 7.5, 0.15]],
   ['mistral-small', 262_144, 256_000, [0.15, 0.6, 0.015]],
   ['codestral', 256_000, 4096, [0.3, 0.9, 0.03]],
@@ -142,29 +160,48 @@ const ROWS: readonly Row[] = [
   ['kimi-k2-6', 262_144, 262_144, [0.95, 4, 0.16]],
   ['kimi-k2-7-code', 262_144, 262_144, [0.95, 4, 0.19]],
   ['kimi-k3', 1_048_576, 1_048_576, [3, 15, 0.3]],
+  ['kimi-k3-1-pro', 1_048_576, 1_048_576, [2, 10, 0.2]],
   ['glm-4-6', 204_800, 131_072, [0.6, 2.2, 0.11]],
   ['glm-4-7', 204_800, 131_072, [0.6, 2.2, 0.11]],
   ['glm-5-2', 1_000_000, 131_072, [1.4, 4.4, 0.26]],
   ['glm-5-3', 1_000_000, 131_072, [1.4, 4.4, 0.26]],
+  ['glm-5-3-flash', 1_000_000, 131_072, [0.15, 0.5, 0.03]],
   ['minimax-m2-7', 204_800, 131_072, [0.3, 1.2, 0.06, 0.375]],
   ['minimax-m3', 1_000_000, 524_288, [0.3, 1.2, 0.06]],
+  ['minimax-m3-1-flash', 1_000_000, 524_288, [0.15, 0.6, 0.015]],
   ['qwen3-max', 262_144, 65_536, [1.2, 6]],
   ['command-a', 128_000, 8000, [2.5, 10]],
+];
+
+/** The rows whose long requests have another price. Smaller models of a matching name cannot get so long a request. */
+const LONG_PRICES: readonly (readonly [names: RegExp, price: LongPrice])[] = [
+  [/^claude-haiku-5-5$/, { above: 100_000, input: 5, output: 5 }],
+  [/^gpt-(?:5-[4-6]|6)/, { above: 272_000, input: 2, output: 1.5 }],
+  [/^gemini-(?:2-5|3-1)-pro$/, { above: 200_000, input: 2, output: 1.5 }],
+  [/^grok-4-[3-7]$/, { above: 200_000, input: 2, output: 2 }],
+  [/^minimax-m3$/, { above: 512_000, input: 2, output: 2 }],
 ];
 
 const BY_NAME: ReadonlyMap<string, ModelFacts> = new Map(
   ROWS.map(([name, windowTokens, outputTokensMax, price, inputTokensMax = windowTokens]) => [
     name,
-    { windowTokens, inputTokensMax, outputTokensMax, ...(price && { price: listPrice(price) }) },
+    {
+      windowTokens,
+      inputTokensMax,
+      outputTokensMax,
+      ...(price && { price: listPrice(name, price) }),
+    },
   ]),
 );
 
-function listPrice([input, output, cacheRead, cacheWrite]: Price): ListPrice {
+function listPrice(name: string, [input, output, cacheRead, cacheWrite]: Price): ListPrice {
+  const long = LONG_PRICES.find(([names]) => names.test(name))?.[1];
   return {
     input,
     output,
     ...(cacheRead === undefined ? {} : { cacheRead }),
     ...(cacheWrite === undefined ? {} : { cacheWrite }),
+    ...(long === undefined ? {} : { long }),
   };
 }
 

@@ -4,7 +4,7 @@ import { factsOfModel } from './model-facts.ts';
 
 /**
  * Converts metered prices into US dollars by a model's published list price, with the provider's cache counted. It
- * is no bill: discounts, tiers and taxes are missing.
+ * is no bill: discounts, priority and taxes are missing. `price` includes the surcharge of a long request.
  */
 export interface Money {
   readonly paid: number;

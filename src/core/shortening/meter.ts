@@ -1,9 +1,11 @@
 import type { Usage } from '../dialects/dialect-answer.ts';
 import type { CachePrices } from '../dialects/descriptor.ts';
+import type { ListPrice } from '../settings/model-facts.ts';
 
 /**
  * Compares the price of a conversation, by the provider's own counts, with its estimated price without svc ("direct").
- * A price is in units of one input token at full price. The estimate supposes that the provider's cache works for the
+ * A price is in units of one input token at full price, and includes what the provider adds for a long request, also
+ * on its answer. The estimate supposes that the provider's cache works for the
  * direct requests as it did for the real ones, and that no batch breaks it.
  */
 
@@ -16,6 +18,8 @@ export interface MeteredRequest {
   readonly elidedTokens: number;
   readonly usage: Usage;
   readonly prices: CachePrices;
+  /** Undefined if the model's list price is unknown. */
+  readonly list: ListPrice | undefined;
   /** How long a cache entry lives after its last use, in milliseconds. */
   readonly cacheMs: number;
 }
@@ -65,10 +69,10 @@ const COLD_SHARE = 0.57;
 
 /** Prices the next request of a conversation. `before`: undefined for the first one. */
 export function meter(before: MeterState | undefined, request: MeteredRequest): Metered {
-  const { usage, prices, originalTokens, forwardedTokens, elidedTokens, at } = request;
-  const total = usage.input + usage.cacheRead + usage.cacheWrite;
+  const { usage, prices, list, originalTokens, forwardedTokens, elidedTokens, at } = request;
+  const total = inputOf(usage);
   const directTotal = (total * originalTokens) / Math.max(1, forwardedTokens);
-  const here: Here = { request, total, directTotal, paid: paidFor(usage, prices) };
+  const here: Here = { request, total, directTotal, paid: usualPrice(usage, prices) };
   const kind = before === undefined ? 'cold' : kindOf(before, here);
   const earlier = before ?? NOTHING_YET;
   const isFree = earlier.missed < MISSES_FREE + MISS_SHARE_FREE * earlier.requests;
@@ -82,11 +86,41 @@ export function meter(before: MeterState | undefined, request: MeteredRequest): 
     requests: earlier.requests + 1,
     missed: earlier.missed + (kind === 'missed' ? 1 : 0),
   };
-  return { price: { paid: here.paid, direct }, state };
+  const price = {
+    paid: withSurcharge(here.paid, total, usage, list),
+    direct: withSurcharge(direct, directTotal, usage, list),
+  };
+  return { price, state };
 }
 
-/** Returns the price of a request's input at this provider. */
-export function paidFor(
+/** Returns the price of a request at this provider. */
+export function paidFor(usage: Usage, prices: CachePrices, list: ListPrice | undefined): number {
+  return withSurcharge(usualPrice(usage, prices), inputOf(usage), usage, list);
+}
+
+/** Returns the factor of the price of a request's input: more than 1 if the request is long for its model. */
+export function longFactor(usage: Usage, list: ListPrice | undefined): number {
+  return list?.long !== undefined && inputOf(usage) > list.long.above ? list.long.input : 1;
+}
+
+/** Adds what a request with so many input tokens and this answer costs more, if it is long for its model. */
+function withSurcharge(
+  price: number,
+  inputTokens: number,
+  { output }: Usage,
+  list: ListPrice | undefined,
+): number {
+  if (list?.long === undefined || inputTokens <= list.long.above) return price;
+  const { long } = list;
+  return long.input * price + ((long.output - 1) * output * list.output) / list.input;
+}
+
+function inputOf({ input, cacheRead, cacheWrite }: Usage): number {
+  return input + cacheRead + cacheWrite;
+}
+
+/** Returns the price of a request's input without surcharges. */
+function usualPrice(
   { input, cacheRead, cacheWrite, cacheWriteHour = 0 }: Usage,
   prices: CachePrices,
 ): number {
