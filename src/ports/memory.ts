@@ -106,7 +106,7 @@ export interface HoldQuestion {
 
 export interface Holding {
   readonly digest: string;
-  /** `textProof(nonce, role, text)` of core/shortening/proofs.ts. */
+  /** `textProof(nonce, role, text)` of core/memory-api/canonical.ts. */
   readonly proof: string;
 }
 

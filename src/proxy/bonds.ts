@@ -1,4 +1,4 @@
-import { bindsThinking } from '../core/conversation/binding-models.ts';
+import { bindsThinking } from '../core/conversation/thoughts.ts';
 import type { Item, RequestView } from '../core/conversation/view.ts';
 import type { Answer } from '../core/dialects/dialect-answer.ts';
 import type { AddressOf, FoundEntries, ThoughtFact } from '../core/ledger/entries.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { TextRole } from '../core/memory/reference.ts';
-import { NONCE_BYTES, textProof } from '../core/shortening/proofs.ts';
+import { NONCE_BYTES, textProof } from '../core/memory-api/canonical.ts';
 import type { Removal } from '../core/shortening/removal.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Holding, RequestMemory } from '../ports/memory.ts';

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { openHostedMemory } from '../../src/adapters/memory-client/open-hosted-memory.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { formatServiceKey } from '../../src/core/memory-api/service-key.ts';
-import { textProof } from '../../src/core/shortening/proofs.ts';
+import { textProof } from '../../src/core/memory-api/canonical.ts';
 import { writeRecallBlock } from '../../src/core/recall/recall-block.ts';
 import { referenceOf } from '../../src/core/memory/reference.ts';
 import type { ForgetFilter } from '../../src/ports/memory.ts';

@@ -8,7 +8,7 @@ import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { Outputs } from '../../src/adapters/store/outputs.ts';
 import { proveHeld } from '../../src/adapters/store/possessions.ts';
 import { Records } from '../../src/adapters/store/records.ts';
-import { textProof } from '../../src/core/shortening/proofs.ts';
+import { textProof } from '../../src/core/memory-api/canonical.ts';
 import { referenceOf } from '../../src/core/memory/reference.ts';
 import type { Holding, HoldQuestion } from '../../src/ports/memory.ts';
 import { outputRecordOf, recordOf } from '../support/records.ts';

@@ -20,7 +20,7 @@ import { replacedAt } from '../../src/adapters/files/marks.ts';
 import { findWaiting } from '../../src/adapters/state/waiting-captures.ts';
 import { type EmbeddedStore, openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { loadDriver } from '../../src/adapters/store/driver.ts';
-import { textProof } from '../../src/core/shortening/proofs.ts';
+import { textProof } from '../../src/core/memory-api/canonical.ts';
 import type { Holding } from '../../src/ports/memory.ts';
 import { blockEntry, foundBlock } from '../support/ledger-entries.ts';
 import { outputRecordOf, recordOf } from '../support/records.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { bindsThinking } from '../../src/core/conversation/binding-models.ts';
+import { bindsThinking } from '../../src/core/conversation/thoughts.ts';
 
 test.each([
   'claude-opus-5-5',

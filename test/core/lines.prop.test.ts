@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { countLines } from '../../src/core/bytes/lines.ts';
+import { countLines } from '../../src/core/shortening/stubs.ts';
 import { beginningOf, linesOf, parseLineRange } from '../../src/cli/memory/excerpt.ts';
 
 /** Texts with every kind of line end that is none to us, and without one at their end. */

@@ -34,7 +34,7 @@ export const BOUND = [
   },
   {
     name: 'a model that binds counts as one that does not',
-    file: 'src/core/conversation/binding-models.ts',
+    file: 'src/core/conversation/thoughts.ts',
     from: 'Number(major) * 10 + Number(minor) > newest',
     to: 'false',
     test: BOUND_TEST,

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { textProof } from '../../src/core/shortening/proofs.ts';
+import { textProof } from '../../src/core/memory-api/canonical.ts';
 import type { Memory } from '../../src/ports/memory.ts';
 import { referenceOf } from '../../src/core/memory/reference.ts';
 import { saidAgainTests } from './said-again.ts';

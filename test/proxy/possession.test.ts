@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { textDigest } from '../../src/core/memory/reference.ts';
-import { textProof } from '../../src/core/shortening/proofs.ts';
+import { textProof } from '../../src/core/memory-api/canonical.ts';
 import type { Holding, HoldQuestion, Memory } from '../../src/ports/memory.ts';
 import { type AskedText, PossessionCheck } from '../../src/proxy/possession.ts';
 import { FakeMemory } from '../support/fake-memory.ts';

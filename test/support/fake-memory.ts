@@ -4,7 +4,7 @@ import { readQuestion } from '../../src/core/recall/question.ts';
 import { rankCandidates } from '../../src/core/recall/ranking.ts';
 import { keepRelevant, rarityOf } from '../../src/core/recall/relevance.ts';
 import { OUTPUT_PLACE, referenceOf } from '../../src/core/memory/reference.ts';
-import { textProof } from '../../src/core/shortening/proofs.ts';
+import { textProof } from '../../src/core/memory-api/canonical.ts';
 import { termsOf } from '../../src/core/recall/terms.ts';
 import {
   type CaptureState,

@@ -9,7 +9,6 @@ import {
   type PurgeRequest,
 } from '../../src/core/memory-api/contract.ts';
 import type { FaultCode } from '../../src/core/memory-api/faults.ts';
-import { recordBytes, recordOfText } from '../../src/core/memory-api/canonical.ts';
 import { type ContentRecord, textOfRecord } from '../../src/core/memory-api/records.ts';
 import {
   contentDigest,
@@ -18,7 +17,7 @@ import {
   referenceOf,
 } from '../../src/core/memory/reference.ts';
 import { parseShape } from '../../src/core/memory-api/shape.ts';
-import { proofOf } from '../../src/core/shortening/proofs.ts';
+import { proofOf, recordBytes, recordOfText } from '../../src/core/memory-api/canonical.ts';
 import type { StoredRecord } from '../../src/ports/memory.ts';
 import { FakeMemory } from './fake-memory.ts';
 

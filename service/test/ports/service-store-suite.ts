@@ -1,7 +1,6 @@
-import { recordBytes } from '../../../src/core/memory-api/canonical.ts';
 import type { PurgeReceipt, PurgeScope } from '../../../src/core/memory-api/contract.ts';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { proofOf } from '../../../src/core/shortening/proofs.ts';
+import { proofOf, recordBytes } from '../../../src/core/memory-api/canonical.ts';
 import { controlSuite } from './control-suite.ts';
 import { leaseSuite } from './lease-suite.ts';
 import { receiptSuite } from './receipt-suite.ts';

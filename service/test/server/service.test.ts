@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test, vi } from 'vitest';
-import { recordBytes } from '../../../src/core/memory-api/canonical.ts';
 import { contentDigest } from '../../../src/core/memory/reference.ts';
-import { proofOf } from '../../../src/core/shortening/proofs.ts';
+import { proofOf, recordBytes } from '../../../src/core/memory-api/canonical.ts';
 import { manualClock } from '../../../test/support/manual-clock.ts';
 import { callService, itemOf } from '../support/memory-service.ts';
 import { openSocket, readAll } from '../../../test/support/raw-http.ts';

@@ -1,4 +1,4 @@
-import { textBytes } from '../../core/shortening/proofs.ts';
+import { textBytes } from '../../core/memory-api/canonical.ts';
 import { isStorable } from '../../core/memory/record.ts';
 import { OUTPUT_PLACE, referenceOf } from '../../core/memory/reference.ts';
 import { termsOf } from '../../core/recall/terms.ts';

@@ -1,9 +1,9 @@
-import { proofOf } from '../../core/shortening/proofs.ts';
+import { proofOf } from '../../core/memory-api/canonical.ts';
 import type { Holding, HoldQuestion } from '../../ports/memory.ts';
 
 /** Proves which texts the store holds, from their stored bytes. */
 
-/** A stored text as the bytes over which a proof is computed; see textBytes() in core/shortening/proofs.ts. */
+/** A stored text as the bytes over which a proof is computed; see textBytes() in core/memory-api/canonical.ts. */
 export interface StoredBytes {
   readonly digest: string;
   readonly bytes: Uint8Array;

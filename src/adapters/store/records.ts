@@ -1,4 +1,4 @@
-import { textBytes } from '../../core/shortening/proofs.ts';
+import { textBytes } from '../../core/memory-api/canonical.ts';
 import { isStorable, type Pin, type RuleMark } from '../../core/memory/record.ts';
 import { isShortReference, referenceOf } from '../../core/memory/reference.ts';
 import { rulesIn } from '../../core/recall/rules.ts';

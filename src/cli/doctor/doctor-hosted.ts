@@ -8,7 +8,7 @@ import type { Environment } from '../../core/settings/config-values.ts';
 import type { WhoAmI } from '../../core/memory-api/contract.ts';
 import { PROOF_FEATURE } from '../../core/memory-api/words.ts';
 import { OUTPUT_PLACE, textDigest } from '../../core/memory/reference.ts';
-import { textProof } from '../../core/shortening/proofs.ts';
+import { textProof } from '../../core/memory-api/canonical.ts';
 import type { MemoryMode } from '../../core/http/modes.ts';
 import { deadline, WAIT_MS } from '../store.ts';
 import type { Check } from './checks.ts';

@@ -1,5 +1,5 @@
 import { definitionsIn } from '../../core/bytes/definitions.ts';
-import { countLines, lineStart } from '../../core/bytes/lines.ts';
+import { countLines, lineStart } from '../../core/shortening/stubs.ts';
 import { estimateTextTokens } from '../../core/bytes/tokens.ts';
 import { EXCERPT_TOKENS_MAX } from '../../core/memory/reference.ts';
 import { runInNewContext } from 'node:vm';

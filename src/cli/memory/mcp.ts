@@ -27,7 +27,7 @@ import { retrieveFrom } from './memory.ts';
 import type { CliStore } from '../compose-store.ts';
 import { type ChangeReader, changeReader } from './memory-code.ts';
 import { MemoryError } from '../../core/errors.ts';
-import { countLines } from '../../core/bytes/lines.ts';
+import { countLines } from '../../core/shortening/stubs.ts';
 import type { Memory, StoredRecord } from '../../ports/memory.ts';
 import { timeText } from '../listing.ts';
 import { typedSpace } from './named.ts';

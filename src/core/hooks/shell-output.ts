@@ -2,10 +2,9 @@ import { asRecord, asText } from '../bytes/json-fields.ts';
 import { filesPrinted } from '../memory/concerned-files.ts';
 import type { HookClient } from './hook-clients.ts';
 import type { ToolRun } from './hook-event.ts';
-import { countLines } from '../bytes/lines.ts';
+import { countLines, PART_LINES } from '../shortening/stubs.ts';
 import { estimateTextTokens } from '../bytes/tokens.ts';
 import { isErrorLine } from '../recall/second-look.ts';
-import { PART_LINES } from '../shortening/stubs.ts';
 
 /**
  * Finds a shell's output in a hook's event, and replaces it by a shorter one. Codex 0.169.0 has no field with which a

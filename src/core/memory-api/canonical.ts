@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer';
 import type { TextRole } from '../memory/reference.ts';
 import type { ContentRecord } from './records.ts';
+import { createHmac } from 'node:crypto';
 
 /**
  * Writes canonical JSON (RFC 8785): equal values give the same bytes on every machine. Digests, proofs and
@@ -44,4 +45,29 @@ export function recordOfText(role: TextRole, said: string): ContentRecord {
 export function recordBytes(record: ContentRecord): Buffer | undefined {
   const json = canonicalJson(record);
   return json === undefined ? undefined : Buffer.from(json, 'utf8');
+}
+
+/** Bytes of a nonce: as many as the hash has. */
+export const NONCE_BYTES = 32;
+
+/**
+ * Returns the proof that a memory has these bytes (of a text: its UTF-8 bytes): their HMAC-SHA256 in base64url. The
+ * asker chooses a new nonce as the key, so a memory cannot answer with a hash that it stored before.
+ */
+export function proofOf(nonce: Uint8Array, text: string | Uint8Array): string {
+  return createHmac('sha256', nonce).update(text).digest('base64url');
+}
+
+/**
+ * Returns the bytes that a proof of a text covers: those of its canonical record, which are the same in every memory.
+ * `role`: the speaker. Undefined for a text with half a surrogate pair.
+ */
+export function textBytes(role: TextRole, text: string): Uint8Array | undefined {
+  return recordBytes(recordOfText(role, text));
+}
+
+/** Returns the proof of a text (see proofOf); undefined if the text has half a surrogate pair and so no UTF-8 bytes. */
+export function textProof(nonce: Uint8Array, role: TextRole, text: string): string | undefined {
+  const bytes = textBytes(role, text);
+  return bytes === undefined ? undefined : proofOf(nonce, bytes);
 }

@@ -1,4 +1,4 @@
-import { LONG_MARK } from '../conversation/binding-models.ts';
+import { LONG_MARK } from '../conversation/thoughts.ts';
 
 /**
  * Published limits and list prices of models. The table has the models that agents use; a catalog covers others. For

@@ -1,5 +1,5 @@
 import type { Dialect, RequestView } from '../conversation/view.ts';
-import { LONG_MARK } from '../conversation/binding-models.ts';
+import { LONG_MARK } from '../conversation/thoughts.ts';
 import { CACHE_DEFAULT_MS, lifetimeMs, markedMs } from '../conversation/cache-marks.ts';
 import type { CachePrices } from '../dialects/descriptor.ts';
 import { dialectOf } from '../dialects/dialects.ts';

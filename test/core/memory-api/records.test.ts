@@ -1,11 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { assert, constantFrom, jsonValue, nat, property, tuple, uint8Array } from 'fast-check';
 import { expect, test } from 'vitest';
-import {
-  canonicalJson,
-  recordBytes,
-  recordOfText,
-} from '../../../src/core/memory-api/canonical.ts';
 import { contentRecord, textOfRecord } from '../../../src/core/memory-api/records.ts';
 import { contentDigest, contentReference, textDigest } from '../../../src/core/memory/reference.ts';
 import {
@@ -15,7 +10,12 @@ import {
   SECRET_BYTES,
 } from '../../../src/core/memory-api/service-key.ts';
 import { parseShape } from '../../../src/core/memory-api/shape.ts';
-import { proofOf } from '../../../src/core/shortening/proofs.ts';
+import {
+  proofOf,
+  canonicalJson,
+  recordBytes,
+  recordOfText,
+} from '../../../src/core/memory-api/canonical.ts';
 import { contract } from '../../support/memory-api.ts';
 
 test('canonical JSON: the examples of RFC 8785', () => {

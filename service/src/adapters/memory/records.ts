@@ -1,7 +1,7 @@
 import { recordOfBytes } from '../../../../src/core/memory-api/records.ts';
 import { isDigest, referenceOf } from '../../../../src/core/memory/reference.ts';
 import { isoTime } from '../../../../src/core/memory/times.ts';
-import { proofOf } from '../../../../src/core/shortening/proofs.ts';
+import { proofOf } from '../../../../src/core/memory-api/canonical.ts';
 import { listTerms } from '../../../../src/adapters/store/records.ts';
 import { textsOf } from '../../core/objects.ts';
 import type {
