@@ -1,4 +1,4 @@
-import { CACHE_DEFAULT_MS } from '../core/conversation/cache-marks.ts';
+import { CACHE_DEFAULT_MS } from '../core/dialects/common.ts';
 import type { RequestView } from '../core/conversation/view.ts';
 import {
   cacheMissOf,

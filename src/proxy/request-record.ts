@@ -3,7 +3,7 @@ import { ProxyError } from '../core/errors.ts';
 import { evidenceHeaders, sourceHeaders, NOTHING_PLANNED, type Plan } from '../core/plan/plan.ts';
 import { clientOfHeaders, kindOfPath } from '../core/request/identity.ts';
 import type { Trial } from '../core/meter/hold-out.ts';
-import { CACHE_DEFAULT_MS } from '../core/conversation/cache-marks.ts';
+import { CACHE_DEFAULT_MS } from '../core/dialects/common.ts';
 import { isUnfit, type LostThoughts } from '../core/conversation/lost-thoughts.ts';
 import { cacheLifetimeMs } from '../core/shortening/pricing.ts';
 import { type Placement, secondLooksIn } from '../core/recall/injections.ts';

@@ -4,7 +4,7 @@ import type { Answer } from '../../src/core/dialects/dialect-answer.ts';
 import type { Dialect } from '../../src/core/conversation/view.ts';
 import { DIALECTS } from '../../src/core/dialects/apis.ts';
 import { readItem } from '../../src/core/dialects/dialects.ts';
-import { OPENAI_CACHE } from '../../src/core/dialects/openai-common.ts';
+import { OPENAI_CACHE } from '../../src/core/dialects/common.ts';
 import { paidFor } from '../../src/core/shortening/meter.ts';
 import { recordings, type Recording } from '../support/recordings.ts';
 

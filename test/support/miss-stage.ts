@@ -1,7 +1,7 @@
 import { type CacheMiss, cacheMissOf, PrefixHistory } from '../../src/core/meter/cache-miss.ts';
 import { type OwnChanges, sketchOf } from '../../src/core/meter/prefix.ts';
 import type { Dialect } from '../../src/core/conversation/view.ts';
-import { CACHE_DEFAULT_MS } from '../../src/core/conversation/cache-marks.ts';
+import { CACHE_DEFAULT_MS } from '../../src/core/dialects/common.ts';
 import { cacheLifetimeMs, cachePrices, hasLongCache } from '../../src/core/shortening/pricing.ts';
 import type { PromptUsage } from './scripted-provider/prompt-cache.ts';
 import { chargeMessages, chargeOpenAi, PromptCache } from './strict-provider/prompt-cache.ts';

@@ -2,7 +2,7 @@ import { asRecord } from '../bytes/json-fields.ts';
 import { parseSpan } from '../bytes/json-scan.ts';
 import { isModelWork } from '../conversation/exchanges.ts';
 import type { Item, ItemChain, RequestView } from '../conversation/view.ts';
-import { textsOf } from '../dialects/system-text.ts';
+import { textsOf } from '../dialects/common.ts';
 import type { AddressOf, ConversationOwner } from '../ledger/entries.ts';
 import { textDigest } from '../memory/reference.ts';
 import { newestPromptIndex } from '../recall/injections.ts';

@@ -4,7 +4,7 @@ import { markedBlocks, NO_BLOCKS, type OwnBlocks } from '../recall/own-blocks.ts
 import type { MemoryRecord, RecordText, SpeakerRole } from './record.ts';
 import { type Fields, parseJson, recordOrNone, textOrNone } from '../bytes/json-fields.ts';
 import { readItem } from '../dialects/dialects.ts';
-import { NO_TRAITS, textsOf } from '../dialects/system-text.ts';
+import { NO_TRAITS, textsOf } from '../dialects/common.ts';
 import { type Exchange, groupExchanges } from '../conversation/exchanges.ts';
 import { DEFAULT_SPACE, folderSpace } from '../request/space.ts';
 import type { ItemTraits } from '../conversation/view.ts';

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { asList, asRecord, asText, type Fields } from '../bytes/json-fields.ts';
 import type { Item, RequestView, Shell } from '../conversation/view.ts';
-import { textsOf } from '../dialects/system-text.ts';
+import { textsOf } from '../dialects/common.ts';
 import { hasLongCache } from '../shortening/pricing.ts';
 import { isOmitted } from '../shortening/omissions.ts';
 import { MONTH_NAMES } from '../recall/dates.ts';

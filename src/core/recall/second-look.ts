@@ -2,7 +2,7 @@ import { asText, type Fields } from '../bytes/json-fields.ts';
 import { memberValue, opensObject, parseSpan } from '../bytes/json-scan.ts';
 import type { Item, RequestView } from '../conversation/view.ts';
 import { type Call, callsOf, commandIn, pathIn, dialectOf } from '../dialects/dialects.ts';
-import { textsOf } from '../dialects/system-text.ts';
+import { textsOf } from '../dialects/common.ts';
 import { takesBlock } from '../plan/item-edits.ts';
 
 /**

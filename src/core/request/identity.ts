@@ -17,7 +17,7 @@ import {
 import { findMember, parseSpan, valueEnd } from '../bytes/json-scan.ts';
 import type { HasFrames } from '../dialects/descriptor.ts';
 import { dialectOf } from '../dialects/dialects.ts';
-import { orderOfSystem, textsOf } from '../dialects/system-text.ts';
+import { orderOfSystem, textsOf } from '../dialects/common.ts';
 import { headerOf, type RawHeaders } from '../http/header-rules.ts';
 import { clientFacts, clientOfAgent, CLIENT_HEADER } from './clients.ts';
 import {

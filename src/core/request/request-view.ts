@@ -1,4 +1,4 @@
-import { markedMs } from '../conversation/cache-marks.ts';
+import { markedMs } from '../dialects/common.ts';
 import type { Dialect, Item, ItemTraits, RequestView, Shell, SoFar } from '../conversation/view.ts';
 import type { HasFrames } from '../dialects/descriptor.ts';
 import { dialectOf, readItem } from '../dialects/dialects.ts';

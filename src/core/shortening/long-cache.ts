@@ -12,7 +12,7 @@ import {
   type Span,
 } from '../bytes/json-scan.ts';
 import { asRecord } from '../bytes/json-fields.ts';
-import { CACHE_DEFAULT_MS, lifetimeMs } from '../conversation/cache-marks.ts';
+import { CACHE_DEFAULT_MS, lifetimeMs } from '../dialects/common.ts';
 import type { RequestView } from '../conversation/view.ts';
 import type { LongCache } from '../ledger/entries.ts';
 import { type Edit, insertAt } from '../plan/item-edits.ts';

@@ -1,6 +1,6 @@
 import type { Dialect, RequestView } from '../conversation/view.ts';
 import { LONG_MARK } from '../conversation/thoughts.ts';
-import { CACHE_DEFAULT_MS, lifetimeMs, markedMs } from '../conversation/cache-marks.ts';
+import { CACHE_DEFAULT_MS, lifetimeMs, markedMs } from '../dialects/common.ts';
 import type { CachePrices } from '../dialects/descriptor.ts';
 import { dialectOf } from '../dialects/dialects.ts';
 import type { ModelFacts } from '../settings/model-facts.ts';

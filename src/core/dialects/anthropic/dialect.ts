@@ -1,5 +1,5 @@
 import type { PictureSize } from '../../bytes/picture-size.ts';
-import { CACHE_DEFAULT_MS } from '../../conversation/cache-marks.ts';
+import { CACHE_DEFAULT_MS, NO_TRAITS, readSystemItem, textsOf, toolCall } from '../common.ts';
 import type {
   CachePrices,
   CallArguments,
@@ -31,7 +31,6 @@ import {
   parseSpan,
   type Span,
 } from '../../bytes/json-scan.ts';
-import { NO_TRAITS, readSystemItem, textsOf, toolCall } from '../system-text.ts';
 
 // `tokenRatio`, Anthropic's count divided by svc's estimate, was measured on Claude Code's sessions (bench/README.md).
 const CACHE: CachePrices = {

@@ -1,5 +1,13 @@
 import type { CallArguments, DialectDescriptor, ResultPlace } from '../descriptor.ts';
-import { OPENAI_CACHE, openAiCacheMs, openAiPictureTokens } from '../openai-common.ts';
+import {
+  OPENAI_CACHE,
+  openAiCacheMs,
+  openAiPictureTokens,
+  NO_TRAITS,
+  readSystemItem,
+  textsOf,
+  toolCall,
+} from '../common.ts';
 import { CHAT_API } from '../apis.ts';
 import { DialectAnswer } from '../dialect-answer.ts';
 import {
@@ -10,7 +18,6 @@ import {
   type Fields,
   isRecord,
 } from '../../bytes/json-fields.ts';
-import { NO_TRAITS, readSystemItem, textsOf, toolCall } from '../system-text.ts';
 import { REASONING_MEMBERS } from '../../conversation/fingerprint.ts';
 import { thoughtId } from '../../conversation/thoughts.ts';
 import { readUserText } from '../../conversation/human-text.ts';

@@ -1,5 +1,13 @@
 import type { CallArguments, DialectDescriptor, ResultPlace } from '../descriptor.ts';
-import { OPENAI_CACHE, openAiCacheMs, openAiPictureTokens } from '../openai-common.ts';
+import {
+  OPENAI_CACHE,
+  openAiCacheMs,
+  openAiPictureTokens,
+  NO_TRAITS,
+  readSystemItem,
+  textsOf,
+  toolCall,
+} from '../common.ts';
 import { RESPONSES_API } from '../apis.ts';
 import { DialectAnswer, type LargeEvent } from '../dialect-answer.ts';
 import {
@@ -16,7 +24,6 @@ import { thoughtId } from '../../conversation/thoughts.ts';
 import { projectInUser } from '../../conversation/stated-project.ts';
 import type { ItemTraits } from '../../conversation/view.ts';
 import type { Span } from '../../bytes/json-scan.ts';
-import { NO_TRAITS, readSystemItem, textsOf, toolCall } from '../system-text.ts';
 
 export const RESPONSES: DialectDescriptor = {
   ...RESPONSES_API,
