@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import {
   chmodSync,
   existsSync,
@@ -11,9 +12,10 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { createServer } from 'node:http';
 import { dirname, join } from 'node:path';
 import { parse } from 'smol-toml';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { BIN, type CliResult, runCli, runHere, runProgram } from '../support/cli.ts';
 import { LOCAL_TOKEN, PROVIDER_KEY, validConfig } from '../support/config.ts';
 import { freePort } from '../support/free-port.ts';
@@ -705,6 +707,28 @@ describe('svc config token --start', () => {
     // A limit that finds what hangs: svc itself waits 4.5 seconds at most.
     expect(performance.now() - from).toBeLessThan(30_000);
   });
+
+  test.each([
+    ['another program', {}],
+    ['the proxy of another configuration', { 'x-svc-local-proxy': '0.1.2' }],
+  ])(
+    'no token is printed while %s has the port, because the client would send it there',
+    async (_, headers) => {
+      const home = await homeOnFreePort();
+      const { proxy } = JSON.parse(readFileSync(join(home, '.config/svc/config.json'), 'utf8')) as {
+        proxy: { port: number };
+      };
+      const stranger = createServer((_request, response) =>
+        response.writeHead(200, headers).end('{}'),
+      );
+      stranger.listen(proxy.port, '127.0.0.1');
+      onTestFinished(() => void stranger.close());
+      await once(stranger, 'listening');
+      const { code, stdout, stderr } = await runHere(['config', 'token', '--start'], { home });
+      expect([code, stdout]).toEqual([1, '']);
+      expect(stderr).toContain('could not be started for this client');
+    },
+  );
 
   test('the command names the folders that a new proxy must use', async () => {
     const codex = place('codex');

@@ -1,7 +1,7 @@
 import { type CommandContext, scriptPath } from '../context.ts';
 import { loadAccess } from '../setup/load-config.ts';
 import { spawn } from 'node:child_process';
-import { connect } from 'node:net';
+import { probeProxy } from '../../adapters/processes/local-calls.ts';
 import type { Access } from '../../core/settings/config-schema.ts';
 import { CliError } from '../cli-error.ts';
 
@@ -17,21 +17,22 @@ export async function printToken(options: TokenOptions, context: CommandContext)
   context.terminal.out(access.localToken);
 }
 
-/** Deadline of connecting to the proxy, which accepts within a millisecond, or later on a busy machine. */
-const CONNECT_MS = 500;
 /** Deadline of starting a proxy: Codex gives its token command 5 seconds, during which the user sees nothing. */
 const START_MS = 4_500;
 
 /**
  * Starts the proxy if it does not listen, because the client is about to send it a request. Clients ask for the token
- * often; if the proxy listens, that costs one connection on loopback and a look at the run files. Throws CliError if
- * the proxy cannot be started; its reason is already on stderr.
+ * often; if the proxy listens, that costs one call on loopback and a look at the run files. Throws CliError if the
+ * proxy cannot be started, also because another program has its port: the client would send the token to that program.
+ * The reason is already on stderr.
  */
 async function startForClient(
   access: Access,
   { environment, terminal }: CommandContext,
 ): Promise<void> {
-  if (await isListening(access)) {
+  const { listener, pid } = await probeProxy(access, access.localToken);
+  // A proxy on a busy machine may be silent. A second start would not answer sooner.
+  if (pid !== undefined || listener === 'silent') {
     const { runsOtherBuild } = await import('./running-access.ts');
     // `svc start --detach` replaces an older build of this program.
     if (!(await runsOtherBuild(access, environment))) return;
@@ -58,17 +59,4 @@ async function startForClient(
     'The proxy does not run, and could not be started for this client.',
     'The reason is above. For more details, run: svc start, svc doctor',
   );
-}
-
-function isListening({ host, port }: Access): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect({ host, port });
-    const end = (answer: boolean): void => {
-      socket.destroy();
-      resolve(answer);
-    };
-    socket.setTimeout(CONNECT_MS, () => end(false));
-    socket.on('connect', () => end(true));
-    socket.on('error', () => end(false));
-  });
 }
