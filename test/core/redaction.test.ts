@@ -475,6 +475,20 @@ const HOSTILE_PARTS = [
   '\u{1F600}',
 ];
 
+test.each([
+  ['I use Kestrel77 as my password everywhere', 'I use [masked: secret] as my password everywhere'],
+  [
+    'unlock it with Kestrel77 as the passphrase',
+    'unlock it with [masked: secret] as the passphrase',
+  ],
+  ['"marmalade9" is the password', '"[masked: secret]" is the password'],
+])(
+  'a value in front of its name is masked, and what stands around it stays: %s',
+  (text, masked) => {
+    expect(maskSecrets(text).text).toBe(masked);
+  },
+);
+
 test('R26: a text with more names of secrets than are read becomes one mask', () => {
   const lines = (count: number): string =>
     Array.from({ length: count }, (_, at) => `key_${at} and password = hunter${at}x!`).join('\n');

@@ -243,7 +243,8 @@ function findNamed(text: string): readonly Stretch[] | undefined {
     }
     secret ??= readNamedValue(text, at);
     if (secret !== undefined) found.push(secret);
-    at = findName(text, secret?.end ?? at + 1);
+    // A value may stand in front of its name, so its end is no place to go on from: it leads to the same name again.
+    at = findName(text, Math.max(secret?.end ?? 0, at + 1));
   }
   return found;
 }
