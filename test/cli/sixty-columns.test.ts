@@ -1,16 +1,17 @@
 import { once } from 'node:events';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { beforeAll, beforeEach, expect, onTestFinished, test, type TestContext, vi } from 'vitest';
-import { BIN, runCli, SERVICE_BIN } from '../support/cli.ts';
+import { BIN, runCli, runHere, SERVICE_BIN } from '../support/cli.ts';
 import { LOCAL_TOKEN, validConfig } from '../support/config.ts';
 import { freePort } from '../support/free-port.ts';
 import { homeWith } from '../support/home.ts';
 import { missingTmux, openTmux } from '../support/tmux.ts';
 
-// Some fifty commands on a machine that may be busy.
+// Some sixty commands on a machine that may be busy.
 vi.setConfig({ testTimeout: 240_000 });
 
 const COLUMNS = 60;
@@ -45,8 +46,8 @@ async function usedPlace() {
   const at = { home };
   const fact =
     'The gateway of the walrus shop listens on port 6431, and the mailer on the one below.';
-  await runCli(['memory', 'add', fact, '--space', SPACE], at);
-  await runCli(['memory', 'add', fact, '--space', 'global'], at);
+  await runHere(['memory', 'add', fact, '--space', SPACE], at);
+  await runHere(['memory', 'add', fact, '--space', 'global'], at);
   await runCli(['start', '--detach'], at);
   onTestFinished(async () => void (await runCli(['stop'], at)));
   for (const text of ['Which port does the gateway of the walrus shop listen on?', fact]) {
@@ -65,7 +66,7 @@ async function usedPlace() {
     });
     await answer.text();
   }
-  const listed = JSON.parse((await runCli(['requests', '--json'], at)).stdout) as { id: string }[];
+  const listed = JSON.parse((await runHere(['requests', '--json'], at)).stdout) as { id: string }[];
   return { home, request: listed[0]?.id ?? '' };
 }
 
@@ -151,18 +152,56 @@ function hasBrokenWord(line: string): boolean {
 /** The deepest indentation, behind which a word may have no room. */
 const INDENT = 14;
 
+/** What bin/svc.js starts from a bundle of its own; all others are in one program, which is loaded once. */
+const OWN_BUNDLE = /^(?:start|config|print-config) /;
+
+/** Stands before what each command printed. */
+const MARK = 'command: ';
+
+/**
+ * Runs the built commands one after the other on its terminal. A start of Node for each would take most of the time, and
+ * nothing depends on it: the program asks the terminal for its width when it prints.
+ */
+const driver = (commands: readonly string[]): string => `
+import { spawnSync } from 'node:child_process';
+// Each command listens for errors of the streams until its process ends.
+for (const stream of [process.stdout, process.stderr]) stream.setMaxListeners(0);
+const svc = await import(${JSON.stringify(builtProgram(BIN))});
+const service = await import(${JSON.stringify(builtProgram(SERVICE_BIN))});
+for (const command of ${JSON.stringify(commands)}) {
+  console.log(${JSON.stringify(MARK)} + command);
+  const words = command.split(' ').filter((word) => word !== '');
+  process.argv[1] = words[0] === 'service' ? ${JSON.stringify(SERVICE_BIN)} : ${JSON.stringify(BIN)};
+  if (${OWN_BUNDLE}.test(command)) spawnSync(process.execPath, [process.argv[1], ...words], { stdio: 'inherit' });
+  else if (words[0] === 'service') await service.run(words.slice(1));
+  else await svc.run(words);
+}
+console.log('all commands ended');
+setInterval(() => {}, 60_000);
+`;
+
+function builtProgram(bin: string): string {
+  return pathToFileURL(join(bin, '../../dist/main.js')).href;
+}
+
 test('no command breaks a word on a screen of 60 columns', async () => {
   const { home, request } = await usedPlace();
+  const commands = commandsFor(request);
+  const script = join(home, 'commands.mjs');
+  writeFileSync(script, driver(commands));
+  const command = `'${process.execPath}' '${script}'`;
+  const terminal = openTmux({ command, home, columns: COLUMNS });
+  await terminal.shows('all commands ended');
   const over: Record<string, readonly string[]> = {};
-  for (const command of commandsFor(request)) {
-    const isService = command.startsWith('service ');
-    const [program, words] = isService ? [SERVICE_BIN, command.slice(8)] : [BIN, command];
-    const line = `'${process.execPath}' '${program}' ${words}; echo "ended: $?"; sleep 60`;
-    const terminal = openTmux({ command: line, home, columns: COLUMNS });
-    await terminal.shows('ended: ');
-    const broken = terminal.wholeLines().filter(hasBrokenWord);
-    if (broken.length > 0) over[command] = broken;
-    terminal.close();
+  const shown = terminal
+    .wholeLines()
+    .join('\n')
+    .split(new RegExp(`^${MARK}`, 'm'))
+    .slice(1);
+  for (const [name = '', ...lines] of shown.map((text) => text.split('\n'))) {
+    const broken = lines.filter(hasBrokenWord);
+    if (broken.length > 0) over[name] = broken;
   }
   expect(over).toEqual({});
+  expect(shown).toHaveLength(commands.length);
 });

@@ -55,7 +55,9 @@ export function openTmux({
       encoding: 'utf8',
       env: { PATH: process.env['PATH'] ?? '', HOME: home, LANG: 'C.UTF-8', ...environment },
     }).stdout;
-  tmux('-u', 'new-session', '-d', '-x', `${columns}`, '-y', '40', '-s', 'test', command);
+  const keep = ['start-server', ';', 'set', '-g', 'history-limit', '20000', ';'];
+  const size = ['-x', `${columns}`, '-y', '40'];
+  tmux('-u', ...keep, 'new-session', '-d', ...size, '-s', 'test', command);
   onTestFinished(() => void tmux('kill-server'));
   const screen = (): string => tmux('capture-pane', '-p', '-S', '-200', '-t', 'test');
   const press = (key: string): void => void tmux('send-keys', '-t', 'test', key);
@@ -65,12 +67,12 @@ export function openTmux({
         const shown = screen();
         if (!isThere(shown)) throw new Error(`The screen does not show ${text}:\n${shown}`);
       },
-      { timeout: SHOWN_MS, interval: 50 },
+      { timeout: SHOWN_MS, interval: 100 },
     );
   return {
     screen,
     wholeLines: () =>
-      tmux('capture-pane', '-p', '-J', '-S', '-400', '-t', 'test')
+      tmux('capture-pane', '-p', '-J', '-S', '-', '-t', 'test')
         .split('\n')
         .map((line) => line.trimEnd()),
     processId: () => Number(tmux('display-message', '-p', '-t', 'test', '#{pane_pid}')),
