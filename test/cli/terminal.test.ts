@@ -15,7 +15,7 @@ import {
 } from 'vitest';
 import { writeCatalogCache } from '../../src/adapters/catalog/catalog.ts';
 import { parseEntries } from '../../src/core/settings/catalog-entries.ts';
-import { BIN, runCli, tempFolder } from '../support/cli.ts';
+import { BIN, runHere, tempFolder } from '../support/cli.ts';
 import { validConfig } from '../support/config.ts';
 import { homeWith } from '../support/home.ts';
 import { screen } from '../support/screen.ts';
@@ -109,34 +109,34 @@ describe('on a real terminal', () => {
   );
 
   test.each([60, 120])(
-    'at %i columns: from nothing to a wired client in seven answers, and Ctrl-C at each writes nothing',
+    'at %i columns: from nothing to a wired client in seven answers',
     async (columns) => {
-      const provider = await startProvider();
-      const { home, environment } = usedHome();
-      await keepCatalog(home, provider.url);
-      const path = `${environment['PATH'] ?? ''}:/usr/bin:/bin`;
-      const settings = { environment: { PATH: path }, columns };
-      const before = treeOf(home);
-      for (let stop = 0; stop < SEVEN_ANSWERS.length; stop += 1) {
-        const left = openSetup(home, settings);
-        await giveAnswers(left, stop);
-        left.press('C-c');
-        await left.shows('ended with 130');
-        expect(left.screen()).toContain('nothing was written');
-        expect(treeOf(home)).toEqual(before);
-        left.close();
-      }
+      const { home, settings } = await nothingYet(columns);
       const terminal = openSetup(home, settings);
       await giveAnswers(terminal, SEVEN_ANSWERS.length);
       await terminal.shows('ended with 0');
       expect(terminal.screen()).toMatch(/^Next: claude$/m);
       expect(terminal.screen()).not.toContain('CANARY');
       expect(readFileSync(join(home, '.claude/settings.json'), 'utf8')).toContain('apiKeyHelper');
-      const { stdout } = await runCli(['memory', 'list', '--json'], { home });
+      const { stdout } = await runHere(['memory', 'list', '--json'], { home });
       expect(JSON.parse(stdout)).not.toEqual([]);
       expectWholeWords(terminal.screen(), columns);
     },
   );
+
+  test('Ctrl-C at each of the seven questions writes nothing', async () => {
+    const { home, settings } = await nothingYet(60);
+    const before = treeOf(home);
+    for (let stop = 0; stop < SEVEN_ANSWERS.length; stop += 1) {
+      const left = openSetup(home, settings);
+      await giveAnswers(left, stop);
+      left.press('C-c');
+      await left.shows('ended with 130');
+      expect(left.screen()).toContain('nothing was written');
+      expect(treeOf(home)).toEqual(before);
+      left.close();
+    }
+  });
 });
 
 type Step = readonly [question: string, reply: (terminal: TmuxSession) => Promise<void> | void];
@@ -159,6 +159,15 @@ const SEVEN_ANSWERS: readonly Step[] = [
   ['Import 1 session', enter],
   ['Write ', enter],
 ];
+
+/** A home with sessions and a client in it, and none of svc. */
+async function nothingYet(columns: number): Promise<{ home: string; settings: SetupScreen }> {
+  const provider = await startProvider();
+  const { home, environment } = usedHome();
+  await keepCatalog(home, provider.url);
+  const path = `${environment['PATH'] ?? ''}:/usr/bin:/bin`;
+  return { home, settings: { environment: { PATH: path }, columns } };
+}
 
 /** Answers so many questions, and waits for the next one. */
 async function giveAnswers(terminal: TmuxSession, answers: number): Promise<void> {
@@ -299,9 +308,9 @@ async function pressDownTo(terminal: TmuxSession, entry: string): Promise<void> 
 async function driveStart(home: string): Promise<void> {
   const terminal = openTmux({ command: `${SVC} start`, home });
   await terminal.shows('svc listens on');
-  const { stdout } = await runCli(['status', '--json'], { home });
+  const { stdout } = await runHere(['status', '--json'], { home });
   const [proxy] = JSON.parse(stdout) as { url: string }[];
-  const token = (await runCli(['config', 'token'], { home })).stdout.trim();
+  const token = (await runHere(['config', 'token'], { home })).stdout.trim();
   const answer = await fetch(`${proxy?.url}/v1/messages`, {
     method: 'POST',
     headers: { 'x-api-key': token, 'content-type': 'application/json' },
