@@ -8,6 +8,7 @@ import {
   readdirSync,
   readFileSync,
   realpathSync,
+  renameSync,
   statfsSync,
 } from 'node:fs';
 import { rm } from 'node:fs/promises';
@@ -94,12 +95,12 @@ export async function startPostgres({
   const environment = { PATH: process.env['PATH'] ?? '', LC_ALL: 'C.UTF-8', HOME: folder };
   const options = { ...user, cwd: folder, env: environment };
   if (follows === undefined) {
-    const made = ['-D', data, '-U', 'svc', '--auth=trust', '--encoding=UTF8', '--no-sync'];
-    await run(join(programs, 'initdb'), made, options);
+    // The system identifier is copied too: two servers of one run have the same one.
+    await run('cp', ['-a', await newFiles(programs), data], options);
   } else {
     const from = ['-h', '127.0.0.1', '-p', String(follows.port), '-U', 'svc'];
-    const made = ['-D', data, ...from, '-R', '-X', 'stream', '-c', 'fast', '--no-sync'];
-    await run(join(programs, 'pg_basebackup'), made, options);
+    const words = ['-D', data, ...from, '-R', '-X', 'stream', '-c', 'fast', '--no-sync'];
+    await run(join(programs, 'pg_basebackup'), words, options);
   }
   const port = await freePort();
   const start = async (): Promise<ChildProcess> => {
@@ -145,6 +146,36 @@ export async function startPostgres({
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+const made = new Map<string, Promise<string>>();
+
+/** Returns the files of a new server, made once for a run of tests: initdb takes two seconds of a processor. */
+function newFiles(programs: string): Promise<string> {
+  const known = made.get(programs) ?? makeFiles(programs);
+  made.set(programs, known);
+  return known;
+}
+
+/** The parent is the process of the run, whose end removes all folders with this name: test/support/build-once.ts. */
+async function makeFiles(programs: string): Promise<string> {
+  const name = join(realpathSync(roomyFolder()), `svc-postgres-new-${process.ppid}-`);
+  const shared = name + programs.replaceAll('/', '-');
+  if (existsSync(shared)) return join(shared, 'data');
+  const user = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
+  const folder = mkdtempSync(name);
+  if (user.uid !== undefined) chownSync(folder, NOBODY, NOBODY);
+  const words = ['-U', 'svc', '--auth=trust', '--encoding=UTF8', '--no-sync'];
+  const env = { PATH: process.env['PATH'] ?? '', LC_ALL: 'C.UTF-8', HOME: folder };
+  const options = { ...user, cwd: folder, env };
+  await run(join(programs, 'initdb'), ['-D', join(folder, 'data'), ...words], options);
+  try {
+    renameSync(folder, shared);
+    return join(shared, 'data');
+  } catch {
+    // Another process of the run was faster.
+    return join(folder, 'data');
+  }
 }
 
 /** Each process of a server is the leader of a group of its own, so a group does not reach them. */
