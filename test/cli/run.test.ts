@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { requestRow } from '../support/request-row.ts';
-import { BIN, type CliResult, runCli } from '../support/cli.ts';
+import { BIN, type CliResult, runCli, runHere } from '../support/cli.ts';
 import { LOCAL_TOKEN, PROVIDER_KEY, validConfig } from '../support/config.ts';
 import { freePort } from '../support/free-port.ts';
 import { homeWith } from '../support/home.ts';
@@ -46,7 +46,7 @@ function stage(config: unknown = { ...validConfig(), proxy: { port: 0 } }): {
   }
   const env = { PATH: `${bin}:${process.env['PATH'] ?? ''}`, SVC_DATA_HOME: join(home, 'data') };
   onTestFinished(async () => {
-    await runCli(['stop'], { home, env });
+    await runHere(['stop'], { home, env });
   });
   return { home, env };
 }
@@ -59,7 +59,7 @@ async function statusOf(options: {
   home: string;
   env: Record<string, string>;
 }): Promise<{ url: string; pid: number; port: number }[]> {
-  const { stdout } = await runCli(['status', '--json'], options);
+  const { stdout } = await runHere(['status', '--json'], options);
   return JSON.parse(stdout) as { url: string; pid: number; port: number }[];
 }
 
@@ -111,7 +111,7 @@ test.each([
   const at = stage({ ...validConfig(), upstreams, proxy: { port: 0 } });
   const ran = await runCli(['run', name], at);
   expect([ran.code, ran.stdout, ran.stderr]).toEqual([1, '', expect.stringContaining(fix)]);
-  expect((await runCli(['status'], at)).code).toBe(1);
+  expect((await runHere(['status'], at)).code).toBe(1);
 });
 
 test('run codex: the provider stands in arguments before its own, the token in a variable', async () => {
@@ -183,7 +183,7 @@ test('a proxy that is killed under a client is there again at its address; one t
   const [second] = await statusOf(at);
   expect(second).toMatchObject({ port: first?.port });
   expect(second?.pid).not.toBe(first?.pid);
-  expect((await runCli(['stop'], at)).code).toBe(0);
+  expect((await runHere(['stop'], at)).code).toBe(0);
   await sleep(2000);
   expect(await statusOf(at)).toEqual([]);
   child.kill('SIGTERM');
@@ -223,7 +223,7 @@ test('stop ends the proxy and nothing else: a file that names another process is
   expect(stderr).toContain('does not stop it');
   expect(stderr).toContain(`Stopped: ${proxy?.url}`);
   expect(isRunning(bystander)).toBe(true);
-  expect((await runCli(['status'], at)).code).toBe(1);
+  expect((await runHere(['status'], at)).code).toBe(1);
 });
 
 test('a killed proxy leaves nothing that hinders the next one', async () => {
@@ -275,7 +275,7 @@ test('status says that a proxy has no file in the data folder: its memories may 
   expect((await runCli(['status'], at)).stderr).toBe('');
   const folder = `${at.env['SVC_DATA_HOME'] ?? ''}-other`;
   const other = { ...at, env: { ...at.env, SVC_DATA_HOME: folder } };
-  const { stdout, stderr, code } = await runCli(['status'], other);
+  const { stdout, stderr, code } = await runHere(['status'], other);
   expect([code, stdout]).toEqual([0, expect.stringContaining('svc runs on')]);
   expect(stderr).toContain(`has no file in ${folder}. It uses another data folder`);
 });
@@ -285,7 +285,8 @@ test('a proxy on a free port is found again after its data folder was removed', 
   await runCli(['start', '--detach'], at);
   rmSync(at.env['SVC_DATA_HOME'] ?? '', { recursive: true });
   await vi.waitFor(
-    async () => expect((await runCli(['stop'], at)).stderr).toContain('Stopped: http://127.0.0.1:'),
+    async () =>
+      expect((await runHere(['stop'], at)).stderr).toContain('Stopped: http://127.0.0.1:'),
     { timeout: 50_000, interval: 1000 },
   );
 });
