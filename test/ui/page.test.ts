@@ -68,7 +68,8 @@ describe.skipIf(missing !== undefined)('the page', () => {
 
   test('R47: a used link opens nothing, a reload and a bookmark continue in their tab alone', async () => {
     const stage = await startPageStage();
-    const { stdout } = await runCli(['ui', '--print'], { home: stage.home });
+    const { stdout, stderr } = await runCli(['ui', '--print'], { home: stage.home });
+    expect(stderr).toBe('');
     const { page } = await openLink(browser, stdout.trim());
     const again = await openLink(browser, stdout.trim());
     expect(await again.page.locator('h1').innerText()).toBe('This link is not valid any more.');
