@@ -4,7 +4,15 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test, vi } from 'vitest';
 import { VERSION } from '../../src/core/version.ts';
-import { BIN, runCli, runProgram, tempFolder } from '../support/cli.ts';
+import {
+  BIN,
+  type CliOptions,
+  type CliResult,
+  runCli,
+  runHere,
+  runProgram,
+  tempFolder,
+} from '../support/cli.ts';
 import { LOCAL_TOKEN, PROVIDER_KEY, validConfig } from '../support/config.ts';
 import { homeWith } from '../support/home.ts';
 
@@ -42,6 +50,14 @@ const COMMANDS = [
 /** Commands that only hold others. */
 const GROUPS = ['print-config', 'config', 'memory'];
 
+/** Commands with a bundle of their own, or with processes and streams of their own. */
+const PROCESSES = new Set(['config', 'print-config', 'start', 'run', 'mcp']);
+
+/** Starts a process only for commands that need one. */
+function svc(args: readonly string[], options: CliOptions): Promise<CliResult> {
+  return (PROCESSES.has(args[0] ?? '') ? runCli : runHere)(args, options);
+}
+
 // spec: 4.5-two-names, 9-package
 test('the package has two names for one program, and the version is its own', async () => {
   const text = readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8');
@@ -61,18 +77,15 @@ test('every command explains itself on stdout, and holds no secret in it', async
   const home = homeWith(validConfig());
   const env = { ANTHROPIC_API_KEY: PROVIDER_KEY };
   for (const command of COMMANDS) {
-    const { stdout, stderr, code } = await runCli([...command, '--help'], { home, env });
+    const { stdout, stderr, code } = await svc([...command, '--help'], { home, env });
     expect([stderr, code]).toEqual(['', 0]);
     expect(stdout).toMatch(/^Usage: svc /);
     expect(stdout).not.toContain('CANARY');
     expect(stdout).not.toContain(LOCAL_TOKEN);
-  }
-  const leaves = COMMANDS.filter((command) => !GROUPS.includes(command.join(' ')));
-  for (const command of leaves) {
-    const { stdout } = await runCli([...command, '--help'], { home });
+    if (GROUPS.includes(command.join(' '))) continue;
     expect([command, stdout]).toEqual([command, expect.stringContaining('Examples:')]);
   }
-  const { stdout } = await runCli(['setup', '--help'], { home });
+  const { stdout } = await svc(['setup', '--help'], { home });
   expect(stdout).not.toMatch(/--key[ ,=]/);
   expect(stdout).toContain('Examples:');
 });
@@ -103,10 +116,10 @@ test('the help of svc fits on a screen, and lists the commands of a person in gr
 test('svc help prints the help of a command or a page of the package, and names the pages otherwise', async () => {
   const home = tempFolder();
   const [bare, command, page, unknown] = [
-    await runCli(['help'], { home }),
-    await runCli(['help', 'memory', 'get'], { home }),
-    await runCli(['help', 'modes'], { home }),
-    await runCli(['help', '../package'], { home }),
+    await svc(['help'], { home }),
+    await svc(['help', 'memory', 'get'], { home }),
+    await svc(['help', 'modes'], { home }),
+    await svc(['help', '../package'], { home }),
   ];
   expect(bare.stdout).toContain('Usage: svc COMMAND');
   expect(command.stdout).toContain('svc memory get [options] <ref>');
@@ -124,7 +137,7 @@ test('commands of earlier versions are gone', async () => {
     ['memory', 'stale'],
   ]) {
     // oxlint-disable-next-line no-await-in-loop -- One process after the other.
-    const { code } = await runCli(words, { home: tempFolder() });
+    const { code } = await svc(words, { home: tempFolder() });
     expect([words, code]).toEqual([words, 2]);
   }
 });
@@ -146,7 +159,7 @@ test('wrong usage is exit 2, on stderr, with a proposal where there is one', asy
     [['memory', 'forget', '--space', 'a'], '--yes'],
   ];
   for (const [args, told] of cases) {
-    const { stdout, stderr, code } = await runCli(args, { home });
+    const { stdout, stderr, code } = await svc(args, { home });
     expect([args, code, stdout]).toEqual([args, 2, '']);
     expect(stderr).toContain(told);
   }
@@ -188,7 +201,7 @@ test('both bundles declare the commands for clients alike', async () => {
   const home = homeWith(validConfig());
   for (const path of ['print-config', 'config']) {
     const help = await runCli([path, '--help'], { home });
-    const { stdout } = await runCli(['completion', '--after', '--', path], { home });
+    const { stdout } = await svc(['completion', '--after', '--', path], { home });
     const names = stdout.split('\n').filter((word) => /^[^-]/.test(word));
     expect(names.length).toBeGreaterThan(0);
     for (const name of names) expect(help.stdout).toMatch(new RegExp(`^  ${name} `, 'm'));
@@ -212,7 +225,7 @@ test('R29: no command says a key, whatever is wrong', async () => {
   const commands = harmless.filter((args) => args.length > 1 || !GROUPS.includes(args[0] ?? ''));
   const lines = [...commands, ['doctor', '--json'], ['setup', '--yes'], ['memory', 'get', 'm_x']];
   for (const args of lines) {
-    const results = await Promise.all(homes.map((home) => runCli(args, { home, env })));
+    const results = await Promise.all(homes.map((home) => svc(args, { home, env })));
     for (const { stdout, stderr } of results) {
       expect(stdout).not.toContain('CANARY');
       expect(stderr).not.toContain('CANARY');
@@ -234,7 +247,7 @@ test('what is not for a terminal has no colours', async () => {
 
 test('completion is for the shells that svc knows', async () => {
   for (const shell of ['bash', 'zsh', 'fish']) {
-    expect((await runCli(['completion', shell], { home: tempFolder() })).code).toBe(0);
+    expect((await svc(['completion', shell], { home: tempFolder() })).code).toBe(0);
   }
-  expect((await runCli(['completion', 'tcsh'], { home: tempFolder() })).code).toBe(2);
+  expect((await svc(['completion', 'tcsh'], { home: tempFolder() })).code).toBe(2);
 });

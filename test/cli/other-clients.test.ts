@@ -15,8 +15,8 @@ const env = Object.fromEntries(Object.entries(process.env).filter(([name]) =>
   /^(?:OPENCODE|SVC_PI|SVC_LOCAL|OPENAI|ANTHROPIC|COPILOT|NO_PROXY)/.test(name)));
 process.stdout.write(JSON.stringify({ args: process.argv.slice(2), env }) + '\\n');
 `;
-/** Commands that start a program, stop one, or remove what only a home of its own has. */
-const PROCESSES = new Set(['run', 'stop', 'uninstall']);
+/** Commands that start a program, or remove what only a home of its own has. */
+const PROCESSES = new Set(['run', 'uninstall']);
 const PROGRAMS = ['opencode', 'pi', 'qwen', 'copilot', 'cline', 'cn'];
 
 function upstream(apiStyle: string): object {

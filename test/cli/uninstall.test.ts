@@ -11,7 +11,7 @@ import {
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { hookKey } from '../../src/adapters/files/hook-key.ts';
-import { runCli, tempFolder } from '../support/cli.ts';
+import { runCli, runHere, tempFolder } from '../support/cli.ts';
 import { freePort } from '../support/free-port.ts';
 import { treeOf } from '../support/used-home.ts';
 
@@ -20,6 +20,9 @@ vi.setConfig({ testTimeout: 90_000 });
 
 const CLAUDE = '{\n  // mine\n  "model": "opus", "env": {"A":"1"}\n}\n';
 const CODEX = 'model = "gpt-5"\r\n\r\n[tui]\r\nnotifications = true\r\n';
+
+/** Commands that start a process, or whose process is the subject. */
+const PROCESSES = new Set(['start', 'uninstall']);
 
 interface Home {
   readonly home: string;
@@ -33,7 +36,12 @@ function personsHome(env: Record<string, string> = {}): Home {
   for (const name of ['.claude', '.codex', 'empty']) mkdirSync(join(home, name));
   writeFileSync(join(home, '.claude/settings.json'), CLAUDE.replace('// mine', ''));
   writeFileSync(join(home, '.codex/config.toml'), CODEX);
-  return { home, run: (...args) => runCli(args, { home, env: { STORY_KEY: 'sk-story', ...env } }) };
+  const run: Home['run'] = (...args) =>
+    (PROCESSES.has(args[0] ?? '') ? runCli : runHere)(args, {
+      home,
+      env: { STORY_KEY: 'sk-story', ...env },
+    });
+  return { home, run };
 }
 
 /** All that a person does with svc: configure, run, remember, wire both clients. */
