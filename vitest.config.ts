@@ -12,8 +12,11 @@ const RETRIES = 1;
 /** Much of a test is waiting for sockets, processes and disks: each core has time for more than one. */
 const WORKERS = availableParallelism() + 1;
 
-/** Files that one process runs: each leaves 4 MB in it, and a process that ends takes with it what a file forgot. */
-const FILES_MAX = 60;
+/**
+ * Files that one process runs: each leaves 4 MB in it, and a process that ends takes with it what a file forgot. A new
+ * one loads the code again, for some ten seconds of a processor.
+ */
+const FILES_MAX = 75;
 
 /** A process that runs file after file. To load the code again for each would take a fifth of the time. */
 class SharedProcess extends ForksPoolWorker {
