@@ -9,7 +9,7 @@ import {
   expectStablePrefix,
   insertedText,
 } from './support/laws.ts';
-import { type SdkStart, runSdk } from './support/sdk.ts';
+import { type SdkStart, runSdk, runSdks } from './support/sdk.ts';
 import type { SdkName } from './support/sdk-session.ts';
 import {
   type CallPair,
@@ -49,14 +49,23 @@ const FORMS = [
   { form: 'whole', isStreamed: false },
 ];
 
+const LOOPS = `${QUESTION} ${TOOL_SESSION}`;
+
 describe.each(CALLERS)('the SDK %s', (sdk) => {
   test.each(FORMS)(
-    'is given in a new conversation what an earlier one said: $form',
+    'R8: is given in a new conversation what an earlier one said, and nothing with x-svc-memory-mode: off: $form',
     async ({ isStreamed }) => {
       const stage = await openStage();
-      const stated = await callSdk(stage, { sdk, isStreamed, prompt: `${FACT} [[final=Noted.]]` });
+      const [stated] = await callSdk(stage, [
+        { sdk, isStreamed, prompt: `${FACT} [[final=Noted.]]` },
+      ]);
       expectSameBodies([stated]);
-      const asked = await callSdk(stage, { sdk, isStreamed, prompt: QUESTION });
+      const headers = { 'x-svc-memory-mode': 'off' };
+      const [asked, off, ...loop] = await callSdk(stage, [
+        { sdk, isStreamed, prompt: QUESTION },
+        { sdk, isStreamed, prompt: `${QUESTION} I am called otter-nine.`, headers },
+        ...(AGENTS.includes(sdk) ? [{ sdk, isStreamed, prompt: LOOPS }] : []),
+      ]);
       expect(insertedText(asked)).toContain(SECRET_OF_FACT);
       expect(evidence(asked, 'x-svc-memory-state')).toBe('recalled');
       // A Responses input that is one string has no list.
@@ -65,19 +74,10 @@ describe.each(CALLERS)('the SDK %s', (sdk) => {
       expectSameAnswers([stated, asked]);
       expectEvidence([stated, asked]);
       expectKeysInPlace(stage);
-    },
-  );
-
-  test.each(FORMS)(
-    'R8: recalls and stores nothing with x-svc-memory-mode: off: $form',
-    async ({ isStreamed }) => {
-      const stage = await openStage();
-      const headers = { 'x-svc-memory-mode': 'off' };
-      await callSdk(stage, { sdk, isStreamed, prompt: FACT });
-      const prompt = `${QUESTION} I am called otter-nine.`;
-      const asked = await callSdk(stage, { sdk, isStreamed, prompt, headers });
-      expectSameBodies([asked]);
-      expect(evidence(asked, 'x-svc-memory-state')).toBe('off');
+      if (off === undefined) throw new Error('the second call did not reach the provider');
+      expectSameBodies([off]);
+      expect(evidence(off, 'x-svc-memory-state')).toBe('off');
+      if (AGENTS.includes(sdk)) expectLoop(loop);
       await stage.svc.stop();
       expect(isKept(stage, SECRET_OF_FACT)).toBe(true);
       expect(isKept(stage, 'otter-nine')).toBe(false);
@@ -85,35 +85,32 @@ describe.each(CALLERS)('the SDK %s', (sdk) => {
   );
 });
 
-describe.each(AGENTS)('an agent loop of %s', (sdk) => {
-  test.each(FORMS)('goes 22 rounds with one memory in one place: $form', async ({ isStreamed }) => {
-    const stage = await openStage();
-    await callSdk(stage, { sdk, isStreamed, prompt: FACT });
-    const from = stage.provider.records.length;
-    const prompt = `${QUESTION} ${TOOL_SESSION}`;
-    const { text } = await runSdk(clients, stage, { sdk, isStreamed, prompt });
-    expect(text).toContain(`ran echo ${LAST_STEP}`);
-    const pairs = callPairs(stage).filter(({ record }) => record.n > from);
-    const [first] = pairs;
-    expect(pairs.length).toBe(ROUNDS + 1);
-    if (first === undefined) return;
-    const block = insertedText(first);
-    expect(block).toContain(SECRET_OF_FACT);
-    for (const pair of pairs) expect(insertedText(pair)).toBe(block);
-    expect(expectStablePrefix(pairs, listOf(first)).prefixes).toBe(ROUNDS);
-    expectSameAnswers(pairs);
-  });
-});
+/** The agent loop of an SDK: 22 rounds with one memory in one place. */
+function expectLoop(pairs: readonly CallPair[]): void {
+  const [first] = pairs;
+  if (first === undefined) throw new Error('the loop did not reach the provider');
+  expect(pairs.length).toBe(ROUNDS + 1);
+  const block = insertedText(first);
+  expect(block).toContain(SECRET_OF_FACT);
+  for (const pair of pairs) expect(insertedText(pair)).toBe(block);
+  expect(expectStablePrefix(pairs, listOf(first)).prefixes).toBe(ROUNDS);
+  expectSameAnswers(pairs);
+}
 
 describe('the SDKs', () => {
-  test.each([
-    { sdk: 'openai-models', says: 'gpt-5' },
-    { sdk: 'anthropic-models', says: 'claude-sonnet-4-5' },
-    { sdk: 'anthropic-count', says: /^\d+$/ },
-  ] as const)('get $sdk as the provider says', async ({ sdk, says }) => {
+  test('get models and token counts as the provider says', async () => {
     const stage = await openStage();
-    const { text, stderr } = await runSdk(clients, stage, { sdk, isStreamed: false, prompt: FACT });
-    expect(text, stderr).toMatch(says);
+    const start = { isStreamed: false, prompt: FACT };
+    const { texts, stderr } = await runSdks(clients, stage, [
+      { ...start, sdk: 'openai-models' },
+      { ...start, sdk: 'anthropic-models' },
+      { ...start, sdk: 'anthropic-count' },
+    ]);
+    expect(texts, stderr).toEqual([
+      expect.stringMatching('gpt-5'),
+      expect.stringMatching('claude-sonnet-4-5'),
+      expect.stringMatching(/^\d+$/),
+    ]);
     expectSameBodies(callPairs(stage));
     expectSameAnswers(callPairs(stage));
   });
@@ -142,15 +139,19 @@ describe('the SDKs', () => {
   );
 });
 
-/** One call that must succeed; what both sides saw of it. */
-async function callSdk(stage: Stage, start: SdkStart): Promise<CallPair> {
+/** Calls that must succeed, the last one an agent loop where its prompt says so; what both sides saw of them. */
+async function callSdk(
+  stage: Stage,
+  starts: readonly SdkStart[],
+): Promise<readonly [CallPair, ...CallPair[]]> {
   const before = stage.provider.records.length;
-  const run = await runSdk(clients, stage, start);
+  const run = await runSdks(clients, stage, starts);
   expect(run, run.stderr).toMatchObject({ status: 0 });
-  expect(run.text).not.toBe('');
-  const pair = callPairs(stage).find(({ record }) => record.n > before);
-  if (pair === undefined) throw new Error('the call did not reach the provider');
-  return pair;
+  expect(run.texts).not.toContain('');
+  if (starts.at(-1)?.prompt === LOOPS) expect(run.texts.at(-1)).toContain(`ran echo ${LAST_STEP}`);
+  const [first, ...others] = callPairs(stage).filter(({ record }) => record.n > before);
+  if (first === undefined) throw new Error('the call did not reach the provider');
+  return [first, ...others];
 }
 
 function listOf(pair: CallPair): 'messages' | 'input' {

@@ -2,8 +2,8 @@ import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 
 /**
- * One call of a real SDK, in a process of its own, on the Node version that the SDKs ask for:
- * `node sdk-session.ts '<SdkCall as JSON>'` prints `{ "text": … }`. Imports nothing of the project.
+ * Calls of real SDKs, one after the other, in a process of their own, on the Node version that the SDKs ask for:
+ * `node sdk-session.ts '<a list of SdkCall as JSON>'` prints the list of their texts. Imports nothing of the project.
  */
 export interface SdkCall {
   readonly sdk: SdkName;
@@ -54,47 +54,55 @@ interface AiSdk {
 const STEPS_MAX = 40;
 const CLAUDE = 'claude-sonnet-4-5';
 
-const call = JSON.parse(process.argv[2] ?? '{}') as SdkCall;
-process.stdout.write(`${JSON.stringify({ text: await makeCall() })}\n`);
+const calls = JSON.parse(process.argv[2] ?? '[]') as readonly SdkCall[];
+const texts: string[] = [];
+// oxlint-disable-next-line no-await-in-loop -- A caller waits for each answer.
+for (const call of calls) texts.push(await makeCall(call));
+process.stdout.write(`${JSON.stringify(texts)}\n`);
 
-async function makeCall(): Promise<string> {
+async function makeCall(call: SdkCall): Promise<string> {
   switch (call.sdk) {
     case 'openai-chat':
-      return call.isStreamed ? chatStream() : chat();
+      return call.isStreamed ? chatStream(call) : chat(call);
     case 'openai-responses':
-      return call.isStreamed ? responsesStream() : responses();
+      return call.isStreamed ? responsesStream(call) : responses(call);
     case 'openai-models':
-      return modelIds(await openai());
+      return modelIds(await openai(call));
     case 'anthropic':
-      return messages();
+      return messages(call);
     case 'anthropic-count':
-      return countTokens();
+      return countTokens(call);
     case 'anthropic-models':
-      return modelIds(await anthropic());
+      return modelIds(await anthropic(call));
     case 'ai-anthropic':
       return agentLoop(
-        await aiModel('@ai-sdk/anthropic', 'createAnthropic', (make) => make(CLAUDE)),
+        call,
+        await aiModel(call, '@ai-sdk/anthropic', 'createAnthropic', (make) => make(CLAUDE)),
       );
     case 'ai-openai-responses':
-      return agentLoop(await aiModel('@ai-sdk/openai', 'createOpenAI', (make) => make('gpt-5')));
+      return agentLoop(
+        call,
+        await aiModel(call, '@ai-sdk/openai', 'createOpenAI', (make) => make('gpt-5')),
+      );
     case 'ai-openai-chat':
       return agentLoop(
-        await aiModel('@ai-sdk/openai', 'createOpenAI', (make) => make.chat('gpt-5')),
+        call,
+        await aiModel(call, '@ai-sdk/openai', 'createOpenAI', (make) => make.chat('gpt-5')),
       );
   }
 }
 
-async function chat(): Promise<string> {
-  const { completions } = (await openai()).chat;
-  const answer = (await completions.create({ model: 'gpt-5', messages: asUser() })) as {
+async function chat(call: SdkCall): Promise<string> {
+  const { completions } = (await openai(call)).chat;
+  const answer = (await completions.create({ model: 'gpt-5', messages: asUser(call) })) as {
     choices: { message: { content: string } }[];
   };
   return answer.choices[0]?.message.content ?? '';
 }
 
-async function chatStream(): Promise<string> {
-  const { completions } = (await openai()).chat;
-  const body = { model: 'gpt-5', stream: true, messages: asUser() };
+async function chatStream(call: SdkCall): Promise<string> {
+  const { completions } = (await openai(call)).chat;
+  const body = { model: 'gpt-5', stream: true, messages: asUser(call) };
   const chunks = (await completions.create(body)) as AsyncIterable<{
     choices: { delta?: { content?: string } }[];
   }>;
@@ -104,15 +112,15 @@ async function chatStream(): Promise<string> {
 }
 
 /** With a plain string as input: the other form of this dialect. */
-async function responses(): Promise<string> {
-  const client = await openai();
+async function responses(call: SdkCall): Promise<string> {
+  const client = await openai(call);
   const answer = await client.responses.create({ model: 'gpt-5', input: call.prompt });
   return (answer as { output_text: string }).output_text;
 }
 
-async function responsesStream(): Promise<string> {
-  const client = await openai();
-  const body = { model: 'gpt-5', stream: true, input: asUser() };
+async function responsesStream(call: SdkCall): Promise<string> {
+  const client = await openai(call);
+  const body = { model: 'gpt-5', stream: true, input: asUser(call) };
   const events = (await client.responses.create(body)) as AsyncIterable<{
     type: string;
     delta?: string;
@@ -124,9 +132,9 @@ async function responsesStream(): Promise<string> {
   return text;
 }
 
-async function messages(): Promise<string> {
-  const client = await anthropic();
-  const body = { model: CLAUDE, max_tokens: 2000, messages: asUser() };
+async function messages(call: SdkCall): Promise<string> {
+  const client = await anthropic(call);
+  const body = { model: CLAUDE, max_tokens: 2000, messages: asUser(call) };
   const thinking = { type: 'enabled', budget_tokens: 1024 };
   const message = call.isStreamed
     ? await client.messages.stream({ ...body, thinking }).finalMessage()
@@ -134,9 +142,12 @@ async function messages(): Promise<string> {
   return (message as { content: { text?: string }[] }).content.at(-1)?.text ?? '';
 }
 
-async function countTokens(): Promise<string> {
-  const client = await anthropic();
-  const { input_tokens } = await client.messages.countTokens({ model: CLAUDE, messages: asUser() });
+async function countTokens(call: SdkCall): Promise<string> {
+  const client = await anthropic(call);
+  const { input_tokens } = await client.messages.countTokens({
+    model: CLAUDE,
+    messages: asUser(call),
+  });
   return String(input_tokens);
 }
 
@@ -147,8 +158,8 @@ async function modelIds(client: Client): Promise<string> {
 }
 
 /** The tools run here: the SDK itself goes round until the model has its last answer. */
-async function agentLoop(model: object): Promise<string> {
-  const ai = await load<AiSdk>('ai');
+async function agentLoop(call: SdkCall, model: object): Promise<string> {
+  const ai = await load<AiSdk>(call, 'ai');
   const inputSchema = ai.jsonSchema({
     type: 'object',
     properties: { command: { type: 'string' } },
@@ -167,36 +178,40 @@ async function agentLoop(model: object): Promise<string> {
   return text;
 }
 
-function asUser(): readonly object[] {
-  return [{ role: 'user', content: call.prompt }];
+function asUser({ prompt }: SdkCall): readonly object[] {
+  return [{ role: 'user', content: prompt }];
 }
 
-async function openai(): Promise<Client> {
-  const { default: OpenAI } = await load<{ default: ClientClass }>('openai');
-  return new OpenAI({ ...sdkOptions(`${call.baseUrl}/v1`), defaultHeaders: call.headers });
+async function openai(call: SdkCall): Promise<Client> {
+  const { default: OpenAI } = await load<{ default: ClientClass }>(call, 'openai');
+  return new OpenAI({ ...sdkOptions(call, `${call.baseUrl}/v1`), defaultHeaders: call.headers });
 }
 
-async function anthropic(): Promise<Client> {
-  const { default: Anthropic } = await load<{ default: ClientClass }>('@anthropic-ai/sdk');
-  return new Anthropic({ ...sdkOptions(call.baseUrl), defaultHeaders: call.headers });
+async function anthropic(call: SdkCall): Promise<Client> {
+  const { default: Anthropic } = await load<{ default: ClientClass }>(call, '@anthropic-ai/sdk');
+  return new Anthropic({ ...sdkOptions(call, call.baseUrl), defaultHeaders: call.headers });
 }
 
 async function aiModel(
+  call: SdkCall,
   packageName: string,
   maker: string,
   pick: (make: ModelMaker) => object,
 ): Promise<object> {
-  const provider = await load<Record<string, (options: object) => ModelMaker>>(packageName);
-  const make = provider[maker]?.({ ...sdkOptions(`${call.baseUrl}/v1`), headers: call.headers });
+  const provider = await load<Record<string, (options: object) => ModelMaker>>(call, packageName);
+  const make = provider[maker]?.({
+    ...sdkOptions(call, `${call.baseUrl}/v1`),
+    headers: call.headers,
+  });
   if (make === undefined) throw new Error(`${packageName} has no ${maker}`);
   return pick(make);
 }
 
-function sdkOptions(baseURL: string): object {
+function sdkOptions(call: SdkCall, baseURL: string): object {
   return { baseURL, apiKey: call.token };
 }
 
-async function load<Module>(packageName: string): Promise<Module> {
+async function load<Module>(call: SdkCall, packageName: string): Promise<Module> {
   const require = createRequire(`${call.folder}/package.json`);
   return (await import(pathToFileURL(require.resolve(packageName)).href)) as Module;
 }

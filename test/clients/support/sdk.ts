@@ -24,7 +24,17 @@ export async function runSdk(
   stage: Stage,
   start: SdkStart,
 ): Promise<ProgramEnd & { readonly text: string }> {
-  const call: SdkCall = {
+  const { texts, ...end } = await runSdks(clients, stage, [start]);
+  return { ...end, text: texts[0] ?? '' };
+}
+
+/** Calls of SDKs in one process, one after the other. The first one that fails ends them. */
+export async function runSdks(
+  clients: SdkClients,
+  stage: Stage,
+  starts: readonly SdkStart[],
+): Promise<ProgramEnd & { readonly texts: readonly string[] }> {
+  const calls = starts.map((start): SdkCall => ({
     sdk: start.sdk,
     isStreamed: start.isStreamed,
     folder: clients.sdk.folder,
@@ -32,13 +42,13 @@ export async function runSdk(
     token: start.token ?? stage.svc.token,
     prompt: start.prompt,
     headers: start.headers ?? {},
-  };
+  }));
   const end = await runProgram({
     file: binaryOf(clients.node24, 'node'),
-    args: [join(import.meta.dirname, 'sdk-session.ts'), JSON.stringify(call)],
+    args: [join(import.meta.dirname, 'sdk-session.ts'), JSON.stringify(calls)],
     folder: stage.project,
     env: clientEnvironment(stage),
   }).ended;
-  const text = end.status === 0 ? (JSON.parse(end.stdout) as { text: string }).text : '';
-  return { ...end, text };
+  const texts = end.status === 0 ? (JSON.parse(end.stdout) as readonly string[]) : [];
+  return { ...end, texts };
 }
