@@ -1,9 +1,10 @@
-import { readdirSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, beforeEach, describe, expect, test } from 'vitest';
 import { strictSettings } from '../support/strict-provider/settings.ts';
 import { StrictProvider } from '../support/strict-provider/strict-provider.ts';
 import { missingTmux } from '../support/tmux.ts';
+import { IS_ALONE_ASKED, type Loss, lossAlone } from './support/alone.ts';
 import { runClaude } from './support/claude-code.ts';
 import { runCodex } from './support/codex.ts';
 import { installedClient } from './support/installed-client.ts';
@@ -26,10 +27,11 @@ import {
 /**
  * Real clients with models whose thinking is bound to everything before it, and a provider that checks it
  * (test/support/strict-provider): with svc and without, nothing may be refused and no thinking lost.
+ * What they lose without svc stands in support/alone.ts, and SVC_TEST_ALONE=1 plays that half again.
  */
 
 type Way = 'without svc' | 'through svc';
-const WAYS: readonly Way[] = ['without svc', 'through svc'];
+const WAYS: readonly Way[] = IS_ALONE_ASKED ? ['without svc', 'through svc'] : ['through svc'];
 
 const CLAUDE = await installedClient('claude');
 const CODEX = await installedClient('codex');
@@ -305,14 +307,17 @@ describe.each([
       await expectNoMoreLost(`late MCP server, tool search ${search}`, async ({ stage, ask }) => {
         // In print mode Claude Code waits for its servers unless it is told not to.
         const env = { ENABLE_TOOL_SEARCH: search, CLAUDE_CODE_MCP_STARTUP_WAIT_MS: '0' };
-        const args = serverArgs(toolServer(stage, 5_000));
+        const args = serverArgs(toolServer(stage, { isLate: true }));
+        writeFileSync(join(stage.project, 'late.sh'), LATE_STEP);
         await ask({ prompt: FACT, env });
-        await ask({ prompt: `${QUESTION} [[plan=bash:sleep 1*12]]`, args, env });
+        await ask({ prompt: `${QUESTION} ${LATE_STEPS}`, args, env });
         const loop = stage.provider.records
           .map(({ body }) => body.toString())
-          .filter((body) => body.includes('sleep 1*12'));
+          .filter((body) => body.includes(LATE_STEPS));
         expect(loop[0]).not.toContain('late_tool');
         expect(loop.at(-1)).toContain('late_tool');
+        // The next session ends before its server answers.
+        rmSync(join(stage.project, 'asked'));
         await ask({ prompt: END, args, env, isResumed: true });
       });
     },
@@ -362,7 +367,11 @@ describe.each([
         kept: thoughtsIn(lastBody(stage)),
       };
     };
-    const [direct, through] = await Promise.all([loss('without svc'), loss('through svc')]);
+    const measure = (): Promise<Loss> => loss('without svc');
+    const [direct, through] = await Promise.all([
+      lossAlone(name, `${account} account, ${title}`, measure),
+      loss('through svc'),
+    ]);
     process.stderr.write(
       `MEASURED ${name}, ${account} account, ${title}: without svc ${JSON.stringify(direct)}, through svc ${JSON.stringify(through)}\n`,
     );
@@ -377,15 +386,6 @@ interface Played {
   /** Of svc, or of the provider itself. */
   readonly url: string;
   readonly ask: (asked: Asked) => Promise<void>;
-}
-
-interface Loss {
-  /** Answers of status 400 that reached the client. */
-  readonly refused: number;
-  /** Thoughts that the provider dropped, each once. */
-  readonly lost: number;
-  /** Thoughts in the last request. */
-  readonly kept: number;
 }
 
 function refusedToClient({ tap }: Stage): number {
@@ -410,18 +410,27 @@ function changedAt(path: string): number {
   return statSync(path).mtimeMs;
 }
 
-/** An MCP server with one tool, which answers its client only after so many milliseconds. */
-function toolServer(stage: Stage, lateMs = 0): string {
+/** An MCP server with one tool. A late one answers its client once a step of the loop asks it to. */
+function toolServer(stage: Stage, { isLate = false } = {}): string {
   const file = join(stage.newFolder('late'), 'server.mjs');
-  writeFileSync(file, `const LATE_MS = ${lateMs};\n${TOOL_SERVER}`);
+  writeFileSync(
+    file,
+    `const PROJECT = ${JSON.stringify(isLate ? stage.project : '')};\n${TOOL_SERVER}`,
+  );
   return file;
 }
 
+/** The tool joins behind the third answer, whatever the machine does meanwhile. */
+const LATE_STEPS = '[[plan=bash:ls*3|bash:sh late.sh|bash:ls*5]]';
+/** Lets the late server answer and waits until it has named its tool; then its client has a second to read that. */
+const LATE_STEP = 'touch asked; until test -e named; do sleep 0.1; done; sleep 1; echo named\n';
+
 const TOOL_SERVER = `
+import { existsSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-await sleep(LATE_MS);
+while (PROJECT !== '' && !existsSync(PROJECT + '/asked')) await sleep(50);
 
 const tool = { name: 'late_tool', description: 'Comes late.', inputSchema: { type: 'object' } };
 const results = {
@@ -439,6 +448,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   const error = { code: -32601, message: 'Method not found' };
   const answer = { jsonrpc: '2.0', id, ...(result === undefined ? { error } : { result }) };
   process.stdout.write(JSON.stringify(answer) + '\\n');
+  if (PROJECT !== '' && method === 'tools/list') writeFileSync(PROJECT + '/named', '');
 }
 `;
 
