@@ -4,6 +4,10 @@ import { expect, onTestFinished, test } from 'vitest';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { referenceOf } from '../../src/core/memory/reference.ts';
 import { runHere } from '../support/cli.ts';
+import { validConfig } from '../support/config.ts';
+import { FakeService } from '../support/fake-service.ts';
+import { homeWith } from '../support/home.ts';
+import { settingsFor } from '../support/hosted.ts';
 import { questionOf, recordOf } from '../support/records.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -70,6 +74,29 @@ test('an export has what was stored by a clock that was ahead, and its marks, wh
   expect(records).toMatchObject([{ pin: 'never', editedAt: 1000, text: fact.text }]);
   const asked = questionOf('Which is the staging port?', { space: SPACE });
   expect(await memory.recall(asked, patience())).toEqual({ passages: [] });
+});
+
+test('an export from a service goes on behind a memory that cannot be read', async () => {
+  const service = await new FakeService().listen();
+  onTestFinished(() => service.close());
+  const records = Array.from({ length: 1002 }, (_, at) =>
+    recordOf(`Berth ${at} is free.`, { at, space: SPACE }),
+  );
+  await service.operations.memory.capture(records, patience());
+  const unread = { ref: referenceOf(records[900]?.digest ?? ''), reason: 'unknown' };
+  service.alter = ({ path }, answer) => {
+    if (path.endsWith('/retrieve')) return { ...answer, objects: [], missing: [unread] };
+    const items = (answer['data'] ?? []) as Record<string, unknown>[];
+    const data = items.map((item) => ({
+      ...item,
+      verbatim: item['text'] !== 'Berth 900 is free.',
+    }));
+    return path.endsWith('/items') ? { ...answer, data } : answer;
+  };
+  const home = homeWith({ ...validConfig(), memory: settingsFor(service) });
+  const { stdout, stderr } = await runHere(['memory', 'export'], { home });
+  expect(stderr).toContain('Exported: 1001.');
+  expect(stdout).toContain('Berth 0 is free.');
 });
 
 test('a memory that was moved or edited has its marks, goes back, and is not brought back by its conversation', async () => {

@@ -78,9 +78,12 @@ export async function* pagesOf(
       memory.page === undefined
         ? { records: await memory.list({ ...filter, offset }, deadline()), next }
         : await memory.page({ ...filter, ...(next !== undefined && { before: next }) }, deadline());
+    const count = page.records.length;
     yield page.records;
-    if (page.records.length < filter.limit) return;
-    offset += page.records.length;
+    // A service's list lacks records that cannot be read, so there only an empty page is the end.
+    const isLast = memory.page === undefined ? count === 0 : count < filter.limit;
+    if (isLast) return;
+    offset += count;
     ({ next } = page);
   }
 }
