@@ -7,7 +7,7 @@ import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { formatServiceKey } from '../../src/core/memory-api/service-key.ts';
 import { textProof } from '../../src/core/memory-api/canonical.ts';
 import { writeRecallBlock } from '../../src/core/recall/recall-block.ts';
-import { referenceOf } from '../../src/core/memory/reference.ts';
+import { referenceOf, textDigest } from '../../src/core/memory/reference.ts';
 import type { ForgetFilter } from '../../src/ports/memory.ts';
 import { freePort } from '../support/free-port.ts';
 import { blockEntry, foundBlocks, foundEntries } from '../support/ledger-entries.ts';
@@ -348,6 +348,35 @@ test('R26: outputs that are too many bytes for one answer of the service are all
   const refs = outputs.map(({ digest }) => referenceOf(digest));
   expect(await hosted.memory.forget({ refs }, patience())).toBe(20);
   for (const ref of refs) expect(await hosted.memory.retrieve({ ref }, patience())).toBeUndefined();
+});
+
+test('R26: a service that keeps what it says it has purged is asked a bounded number of times, and that is an error', async () => {
+  const { service, hosted } = await openHostedScene();
+  const outputs = Array.from({ length: 12 }, (_, at) =>
+    outputRecordOf(`${at} ${'ä'.repeat(260_000)}`),
+  );
+  for (const output of outputs) await hosted.memory.capture([output], patience());
+  const refs = outputs.map(({ digest }) => referenceOf(digest));
+  const { operations } = service;
+  const honest = operations.purge.bind(operations);
+  // The receipt of an honest purge, of an output that is not there.
+  operations.purge = ({ space }) =>
+    honest({ space, scope: { digests: [textDigest('tool', 'gone')] }, confirm: space });
+  await expect(hosted.memory.forget({ refs }, patience())).rejects.toMatchObject({
+    reason: 'invalid',
+  });
+  expect(service.count('/purges')).toBeLessThanOrEqual(refs.length);
+});
+
+test('a list that the service begins again and again ends with an error', async () => {
+  const { service, hosted } = await openHostedScene();
+  await hosted.memory.capture([recordOf('One.'), recordOf('Two.')], patience());
+  let first: unknown;
+  service.alter = ({ path }, answer) =>
+    path.endsWith('/items') ? (first ??= { ...answer, has_more: true, next_cursor: '2' }) : answer;
+  const listed = hosted.memory.list({ limit: 100 }, patience());
+  await expect(listed).rejects.toMatchObject({ reason: 'invalid' });
+  expect(service.count('/items')).toBe(2);
 });
 
 test('a record whose bytes are not what its digest says is not given out', async () => {

@@ -190,8 +190,13 @@ export class HostedMemory implements Memory {
 
   async forget(filter: ForgetFilter, signal: AbortSignal): Promise<number> {
     const { mirror, placed } = this.#parts;
+    // Each round forgets at least one reference. After more rounds the service still has what it said it has purged.
+    const roundsMax = 'refs' in filter ? Math.max(1, filter.refs.length) : 1;
     let forgotten = 0;
+    let rounds = 0;
     for (let isMore = true; isMore;) {
+      rounds += 1;
+      if (rounds > roundsMax) throw malformed();
       // oxlint-disable-next-line no-await-in-loop -- A second round only for what did not fit into one answer.
       const { purges, isCut } = await this.#stored.purgesFor(filter, signal);
       try {
@@ -662,8 +667,11 @@ class StoredRecords {
       if (query.space !== undefined && isElsewhere) throw malformed();
       yield page.data;
       seen += page.data.length;
-      after = page.next_cursor ?? undefined;
-      if (!page.has_more || after === undefined || page.data.length === 0) return;
+      const next = page.next_cursor ?? undefined;
+      if (!page.has_more || next === undefined || page.data.length === 0) return;
+      // Without an end, an export would write the same page again and again.
+      if (next === after) throw malformed();
+      after = next;
     }
   }
 
