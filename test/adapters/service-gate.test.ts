@@ -1,6 +1,8 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { ServiceGate } from '../../src/adapters/memory-client/gate.ts';
-import { faultIn } from '../../src/adapters/memory-client/service-link.ts';
+import { KeyIdentity } from '../../src/adapters/memory-client/key-identity.ts';
+import { Operations } from '../../src/adapters/memory-client/operations.ts';
+import { ServiceLink, faultIn } from '../../src/adapters/memory-client/service-link.ts';
 import { faultOf } from '../../src/core/memory-api/faults.ts';
 import { MemoryError } from '../../src/core/errors.ts';
 
@@ -40,13 +42,43 @@ test('429: the state says so for the whole pause, whatever failed before it', ()
   expect(() => gate.admit()).not.toThrow();
 });
 
-test('429: a gateway in front of the service gets the time that it asked for too', () => {
-  let now = 0;
-  const gate = new ServiceGate(() => now);
+test.each([
+  [429, 'rate_limited'],
+  [503, 'unavailable'],
+])(
+  '%i: a gateway in front of the service gets the time that it asked for too',
+  (status, reason) => {
+    let now = 0;
+    const gate = new ServiceGate(() => now);
+    const headers = ['retry-after', '30'];
+    gate.failed(faultIn({ status, headers, body: Buffer.from('<html>slow down</html>') }));
+    now = 29_999;
+    expect(() => gate.admit()).toThrowError(expect.objectContaining({ reason }));
+    now = 30_000;
+    expect(() => gate.admit()).not.toThrow();
+  },
+);
+
+test('503: what the key may do is asked again after 15 seconds, as where nobody answers', async () => {
+  vi.useFakeTimers();
+  const gate = new ServiceGate(() => 0);
+  const link = new ServiceLink({
+    baseUrl: 'http://127.0.0.1:9',
+    serviceKey: '',
+    allowPrivate: true,
+  });
+  onTestFinished(() => link.close());
+  const operations = new Operations(link, gate);
   const headers = ['retry-after', '30'];
-  gate.failed(faultIn({ status: 429, headers, body: Buffer.from('<html>slow down</html>') }));
-  now = 29_999;
-  expect(() => gate.admit()).toThrowError(expect.objectContaining({ reason: 'rate_limited' }));
-  now = 30_000;
-  expect(() => gate.admit()).not.toThrow();
+  const asked = vi
+    .spyOn(operations, 'whoAmI')
+    .mockRejectedValue(faultIn({ status: 503, headers, body: Buffer.from('') }));
+  const none = { report: () => undefined, onTenant: () => undefined };
+  const onHeard = (): Promise<void> => Promise.resolve();
+  const identity = new KeyIdentity({ operations, gate, onHeard, ...none });
+  onTestFinished(() => identity.close());
+  await identity.watch();
+  expect(asked).toHaveBeenCalledTimes(1);
+  await vi.advanceTimersByTimeAsync(15_000);
+  expect(asked).toHaveBeenCalledTimes(2);
 });

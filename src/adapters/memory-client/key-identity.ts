@@ -72,13 +72,13 @@ export class KeyIdentity {
     clearTimeout(this.#timer);
   }
 
-  /** Asks the service about the key. Returns false if it does not answer. */
+  /** Asks the service about the key. Returns false if it does not answer, or says that it is unavailable. */
   async #refresh(): Promise<boolean> {
     const { signal } = this.#closing;
     try {
       this.#heard(await this.#parts.operations.whoAmI(signal));
     } catch (error) {
-      return error instanceof ServiceFault;
+      return error instanceof ServiceFault && error.reason !== 'unavailable';
     }
     void this.#parts.onHeard(signal);
     return true;

@@ -209,13 +209,15 @@ const NO_RETRY_MS = 60_000;
 export function faultIn({ status, headers, body }: RawAnswer): MemoryError {
   const reason = reasonOf(status);
   const { value } = parseShape(faultBody, parseJson(body.toString('utf8')));
-  if (value === undefined && reason === 'rate_limited') {
+  if (value === undefined) {
     // A gateway in front of the service has answered. It may state a pause too.
-    const retryAfterMs = waitIn(headers, undefined);
-    const code = 'RATE_LIMIT_EXCEEDED';
-    return new ServiceFault({ reason, code, details: undefined, retryAfterMs });
+    const refusal = { reason, details: undefined, retryAfterMs: waitIn(headers, undefined) };
+    if (reason === 'rate_limited')
+      return new ServiceFault({ ...refusal, code: 'RATE_LIMIT_EXCEEDED' });
+    if (reason === 'unavailable' && refusal.retryAfterMs !== undefined)
+      return new ServiceFault({ ...refusal, code: 'STORE_UNAVAILABLE' });
+    return new MemoryError(reason, `The memory service answered ${status}.`);
   }
-  if (value === undefined) return new MemoryError(reason, `The memory service answered ${status}.`);
   const { code, details, retry } = value.error;
   const retryAfterMs = waitIn(headers, retry.after_ms);
   return new ServiceFault({ reason, code, details, retryAfterMs });
