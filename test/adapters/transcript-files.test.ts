@@ -13,7 +13,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { findTranscripts, readTranscript } from '../../src/adapters/foreign/transcript-files.ts';
 import { loadDriver } from '../../src/adapters/store/driver.ts';
 import type { TranscriptClient } from '../../src/core/memory/transcript-forms.ts';
-import { runCli, tempFolder } from '../support/cli.ts';
+import { runHere, tempFolder } from '../support/cli.ts';
 
 /**
  * The sessions of each client as it keeps them: recorded from the real client, which was asked the same and ran one
@@ -190,7 +190,7 @@ test(
   { timeout: 60_000 },
   async () => {
     const home = homeWith('opencode-1.18.33', dirname(DATABASE));
-    const svc = (...args: readonly string[]) => runCli(['memory', ...args], { home });
+    const svc = (...args: readonly string[]) => runHere(['memory', ...args], { home });
     const counted = await svc('import', '--from', 'opencode');
     expect(counted).toMatchObject({
       code: 0,

@@ -133,7 +133,7 @@ test('a host that nobody listens on is told once, whatever asks it', async () =>
   await runCli(['start', '--detach'], { home, env });
   // The proxy and the command are one build.
   const { checks } = await checksOf({ home, env }, ['--live', '--yes'], runCli);
-  await runCli(['stop'], { home, env });
+  await runHere(['stop'], { home, env });
   expect(checks.filter(({ level }) => level !== 'ok')).toEqual([
     expect.objectContaining({ subject: 'Network', level: 'problem' }),
   ]);
@@ -257,6 +257,6 @@ test('--live sends a small request twice through the proxy, and tells of the pro
   expect(bodies).toHaveLength(2);
   expect(bodies[1]).toBe(bodies[0]);
   const { stdout } = await runHere(['memory', 'list', '--json'], { home });
-  await runCli(['stop'], { home });
+  await runHere(['stop'], { home });
   expect(stdout).not.toContain('never changes');
 });

@@ -234,7 +234,7 @@ test('a proxy whose providers take logins is as good as one with a key', async (
   await runCli(['start', '--detach'], { home });
   // The proxy and the command are one build.
   const running = await report({ home }, runCli);
-  await runCli(['stop'], { home });
+  await runHere(['stop'], { home });
   expect(find(running, 'Proxy')).toMatchObject({ level: 'ok' });
   expect(running.code).toBe(0);
 });
@@ -248,7 +248,7 @@ test('a running proxy is told with whether it takes the token', async () => {
   expect([running.code, proxy?.level]).toEqual([0, 'ok']);
   expect(proxy?.found).toContain('accepts the local token');
   const { stdout } = await runHere(['requests', '--json'], { home });
-  await runCli(['stop'], { home });
+  await runHere(['stop'], { home });
   // To ask is no request of the person's.
   expect(JSON.parse(stdout)).toEqual([]);
 });

@@ -2,7 +2,7 @@ import { expect, test, vi } from 'vitest';
 import { asRecord, asText } from '../../src/core/bytes/json-fields.ts';
 import { CUT_TOKENS_MIN } from '../../src/core/hooks/shell-output.ts';
 import { estimateTextTokens } from '../../src/core/bytes/tokens.ts';
-import { runCli } from '../support/cli.ts';
+import { runCli, runHere } from '../support/cli.ts';
 import { HookStage } from '../support/hook-stage.ts';
 
 /** `hookCut`: a hook cuts the middle out of a shell's long output before the client sends it for the first time. */
@@ -52,9 +52,9 @@ test('a long output keeps its beginning, its errors and its end, and the command
   const [, from, to, ref = '', lines = ''] =
     /left out lines (\d+) to (\d+) of 1200.*(m_[a-z2-7]{16}) --lines (\S+),/.exec(text) ?? [];
   const options = { home: stage.home, env: stage.environment, cwd: stage.project };
-  const read = await runCli(['memory', 'get', ref, '--lines', lines], options);
+  const read = await runHere(['memory', 'get', ref, '--lines', lines], options);
   expect(read.stdout).toContain(`step ${from} of the build is done\n`);
-  const rest = await runCli(['memory', 'get', ref, '--lines', `${to}-${to}`], options);
+  const rest = await runHere(['memory', 'get', ref, '--lines', `${to}-${to}`], options);
   expect(rest.stdout).toContain(LONG.split('\n')[Number(to) - 1]);
   const whole = await runCli(['memory', 'get', ref, '--all'], options);
   expect(whole.stdout.trimEnd()).toBe(LONG);

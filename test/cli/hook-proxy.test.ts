@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { pathTokenOf } from '../../src/core/http/local-token.ts';
 import { HOOK_PATH } from '../../src/core/http/routes.ts';
-import { runCli } from '../support/cli.ts';
+import { runCli, runHere } from '../support/cli.ts';
 import { LOCAL_TOKEN, validConfig } from '../support/config.ts';
 import { freePort } from '../support/free-port.ts';
 import { HookStage } from '../support/hook-stage.ts';
@@ -22,11 +22,11 @@ async function stageWithProxy() {
   // A busy machine must not make svc silent.
   stage.configure({ ...validConfig(), proxy: { port, recallMs: 10_000 } });
   await stage.tell('s1', FACT, NOTED);
-  const svc = (...args: string[]) => runCli(args, { home: stage.home, env: stage.environment });
+  const options = { home: stage.home, env: stage.environment };
   const start = async (): Promise<void> => {
-    expect((await svc('start', '--detach')).code).toBe(0);
+    expect((await runCli(['start', '--detach'], options)).code).toBe(0);
     onTestFinished(async () => {
-      await svc('stop');
+      await runHere(['stop'], options);
     });
     // On a busy machine the first answers are later than a hook waits.
     let asked = 0;

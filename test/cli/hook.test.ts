@@ -5,7 +5,7 @@ import { expect, test, vi } from 'vitest';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { type HookStore, openHookStore } from '../../src/cli/compose-hook.ts';
 import { HOOK_TEXT_BYTES_MAX } from '../../src/core/hooks/hook-answer.ts';
-import { runCli } from '../support/cli.ts';
+import { runCli, runHere } from '../support/cli.ts';
 import { validConfig } from '../support/config.ts';
 import { HookStage } from '../support/hook-stage.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -230,7 +230,7 @@ test('a block is at most so many bytes, however much fits the question', async (
 test('a project whose memory is off is told nothing, and keeps nothing', async () => {
   const stage = await stageWithFact();
   const svc = (...args: string[]) =>
-    runCli(['memory', ...args], { home: stage.home, env: stage.environment, cwd: stage.project });
+    runHere(['memory', ...args], { home: stage.home, env: stage.environment, cwd: stage.project });
   await svc('off');
   const asked = { prompt_id: 'p1', prompt: ASKED };
   expect(await stage.claude('UserPromptSubmit', 's2', asked)).toBe('');

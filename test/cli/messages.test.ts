@@ -60,9 +60,9 @@ test('without a home folder it is HOME that is named, not a variable that nobody
 });
 
 test('stop names the port that nothing was stopped on, and refuses one that is none', async () => {
-  const none = await runCli(['stop', '--port', '9000'], place());
+  const none = await runHere(['stop', '--port', '9000'], place());
   expect([none.code, none.stderr]).toEqual([0, 'svc is not running on port 9000.\n']);
-  const wrong = await runCli(['stop', '--port', 'abc'], place());
+  const wrong = await runHere(['stop', '--port', 'abc'], place());
   expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('--port: expected')]);
 });
 

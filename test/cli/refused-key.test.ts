@@ -42,7 +42,7 @@ test('a provider that refuses svc’s key: the answer stays, no retry, and svc s
     upstreams: [{ ...own, baseUrl: provider.url, allowPrivate: true }],
   });
   expect(await runCli(['start', '--detach'], { home })).toMatchObject({ code: 0 });
-  onTestFinished(async () => void (await runCli(['stop'], { home })));
+  onTestFinished(async () => void (await runHere(['stop'], { home })));
   const ask = () =>
     fetch(`http://127.0.0.1:${port}/v1/messages`, {
       method: 'POST',

@@ -416,7 +416,7 @@ test('a change that a running proxy uses only after a restart says so, and no ot
   expect([alone.code, alone.stderr]).toEqual([0, expect.not.stringContaining(restart)]);
   await setup(['--memory', 'embedded'], { home });
   expect(await runCli(['start', '--detach'], { home })).toMatchObject({ code: 0 });
-  onTestFinished(async () => void (await runCli(['stop'], { home })));
+  onTestFinished(async () => void (await runHere(['stop'], { home })));
   const moved = await setup([...place, ...key], { home, input: 'CANARY-one\n' });
   expect([moved.code, moved.stderr]).toEqual([0, expect.stringContaining(restart)]);
   const renewed = await setup(key, { home, input: 'CANARY-two\n' });

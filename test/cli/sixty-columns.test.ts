@@ -49,7 +49,7 @@ async function usedPlace() {
   await runHere(['memory', 'add', fact, '--space', SPACE], at);
   await runHere(['memory', 'add', fact, '--space', 'global'], at);
   await runCli(['start', '--detach'], at);
-  onTestFinished(async () => void (await runCli(['stop'], at)));
+  onTestFinished(async () => void (await runHere(['stop'], at)));
   for (const text of ['Which port does the gateway of the walrus shop listen on?', fact]) {
     const answer = await fetch(`http://127.0.0.1:${port}/v1/messages`, {
       method: 'POST',

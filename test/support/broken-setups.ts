@@ -12,7 +12,7 @@ import { createServer as createHttpServer, type RequestListener } from 'node:htt
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
-import { runCli } from './cli.ts';
+import { runCli, runHere } from './cli.ts';
 import { LOCAL_TOKEN, PROVIDER_KEY } from './config.ts';
 import {
   config,
@@ -194,7 +194,7 @@ export const BROKEN_SETUPS: readonly Setup[] = [
       const home = homeWith(config());
       const env = { SVC_DATA_HOME: join(home, 'data') };
       await runCli(['start', '--detach'], { home, env });
-      onTestFinished(async () => void (await runCli(['stop'], { home, env })));
+      onTestFinished(async () => void (await runHere(['stop'], { home, env })));
       const [run] = readdirSync(env.SVC_DATA_HOME).filter((name) => /^proxy-\d+\.json$/.test(name));
       const file = join(env.SVC_DATA_HOME, run ?? '');
       writeFileSync(

@@ -140,9 +140,9 @@ describe.skipIf(missing !== undefined)('the memory view', () => {
     await stage.proxy.kill('SIGKILL');
     const { home } = stage;
     expect((await runCli(['start', '--detach'], { home })).code).toBe(0);
-    onTestFinished(async () => void (await runCli(['stop'], { home })));
+    onTestFinished(async () => void (await runHere(['stop'], { home })));
     await expect.poll(() => page.locator('h1').innerText()).toBe('This page has ended.');
-    await page.goto((await runCli(['ui', '--print'], { home })).stdout.trim());
+    await page.goto((await runHere(['ui', '--print'], { home })).stdout.trim());
     await expect.poll(() => page.locator('#edit').inputValue()).toBe(typed);
     await page.locator('.edit button[type=submit]').click();
     await expect.poll(() => page.locator('.record').innerText()).toContain('edited here on');

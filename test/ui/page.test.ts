@@ -7,7 +7,7 @@ import {
   openLink,
   openUi,
 } from '../support/browser.ts';
-import { runCli } from '../support/cli.ts';
+import { runCli, runHere } from '../support/cli.ts';
 import { LOCAL_TOKEN } from '../support/config.ts';
 import { startPageStage } from '../support/ui-stage.ts';
 
@@ -123,7 +123,7 @@ describe.skipIf(missing !== undefined)('the page', () => {
       .toContainEqual(expect.stringContaining('does not answer'));
     await runCli(['start', '--detach'], { home: stage.home });
     await expect.poll(() => page.locator('h1').innerText()).toBe('This page has ended.');
-    await runCli(['stop'], { home: stage.home });
+    await runHere(['stop'], { home: stage.home });
   });
 
   test('"ui": false serves no page, and svc ui says so', async () => {
