@@ -37,11 +37,16 @@ beforeEach((context: TestContext) => {
 });
 
 describe('Claude Code', () => {
-  test('completes a tool session of 22 rounds and a resumed one, every answer byte the provider’s', async () => {
+  test('R12: completes a tool session of 22 rounds with its own bytes and a resumed one, every answer byte the provider’s', async () => {
     const stage = await openStage();
     const session = await runClaude(claude, stage, { prompt: TOOL_SESSION });
     expect(session, session.stderr).toMatchObject({ status: 0 });
     expect(session.stdout).toContain(LAST_STEP);
+    // Nothing is to be recalled yet.
+    expect(callPairs(stage).length).toBeGreaterThan(ROUNDS);
+    expectSameBodies(callPairs(stage));
+    // Every call arrived once: no answer made the client ask again.
+    expect(stage.tap.exchanges.length).toBe(stage.provider.records.length);
     const resumed = await runClaude(claude, stage, {
       prompt: 'And once more. [[plan=bash:echo the resumed step]]',
       args: ['-c'],
@@ -54,16 +59,6 @@ describe('Claude Code', () => {
     expectKeysInPlace(stage);
   });
 
-  test('R12: sends its own bytes on while there is nothing to recall', async () => {
-    const stage = await openStage();
-    await runClaude(claude, stage, { prompt: TOOL_SESSION });
-    const pairs = callPairs(stage);
-    expect(pairs.length).toBeGreaterThan(ROUNDS);
-    expectSameBodies(pairs);
-    // Every call arrived once: no answer made the client ask again.
-    expect(stage.tap.exchanges.length).toBe(stage.provider.records.length);
-  });
-
   test('in its simple mode shares the memory of its project with an ordinary session', async () => {
     const stage = await openStage();
     const env = { CLAUDE_CODE_SIMPLE: '1' };
@@ -74,9 +69,9 @@ describe('Claude Code', () => {
     expect(insertedText(simple)).toContain(SECRET_OF_FACT);
   });
 
-  test('R24: is given in a new conversation what an earlier one said, in its newest message alone', async () => {
+  test('R24: is given in a new conversation what an earlier one said, in its newest message alone; R25: not what another project said', async () => {
     const stage = await openStage();
-    await runClaude(claude, stage, { prompt: FACT });
+    await runClaude(claude, stage, { prompt: FACT, headers: modeHeader('write') });
     const asked = await ask(stage, QUESTION);
     expect(asked.clientBody.includes(SECRET_OF_FACT)).toBe(false);
     expect(insertedText(asked)).toContain(SECRET_OF_FACT);
@@ -87,50 +82,33 @@ describe('Claude Code', () => {
     expect(JSON.stringify(field(asked.record.json, 'system'))).not.toContain(SECRET_OF_FACT);
     expect(evidence(asked, 'x-svc-memory-state')).toBe('recalled');
     expectSameAnswers([asked]);
-  });
-
-  test('R25: is not given what a session of another project said', async () => {
-    const stage = await openStage();
-    await runClaude(claude, stage, { prompt: FACT });
+    // What is only written is not recalled in the same call.
+    const written = await ask(stage, QUESTION, { headers: modeHeader('write') });
+    expectSameBodies([written]);
+    expect(evidence(written, 'x-svc-memory-state')).toBe('write_only');
     const project = stage.newFolder('another-project');
     await runClaude(claude, stage, { prompt: QUESTION, project });
     expect(modelCalls(stage).at(-1)?.forwardedBody.includes(SECRET_OF_FACT)).toBe(false);
   });
 
-  test('R8: recalls and stores nothing with x-svc-memory-mode: off', async () => {
+  test('R8: recalls and stores nothing with x-svc-memory-mode: off, and stores nothing with read', async () => {
     const stage = await openStage();
-    const headers = ['x-svc-memory-mode: off'];
-    await runClaude(claude, stage, { prompt: FACT, headers });
+    await runClaude(claude, stage, { prompt: FACT, headers: modeHeader('off') });
     await stage.svc.stop();
     expect(isKept(stage, SECRET_OF_FACT)).toBe(false);
     await stage.restartSvc();
     await runClaude(claude, stage, { prompt: FACT });
-    const asked = await ask(stage, QUESTION, { headers });
+    const asked = await ask(stage, QUESTION, { headers: modeHeader('off') });
     expectSameBodies([asked]);
     expect(evidence(asked, 'x-svc-memory-mode')).toBe('off');
     expect(evidence(asked, 'x-svc-memory-state')).toBe('off');
-  });
-
-  test('recalls but stores nothing with x-svc-memory-mode: read', async () => {
-    const stage = await openStage();
-    await runClaude(claude, stage, { prompt: FACT });
-    const headers = ['x-svc-memory-mode: read'];
-    const asked = await ask(stage, `${QUESTION} I am called otter-nine.`, { headers });
-    expect(insertedText(asked)).toContain(SECRET_OF_FACT);
-    expect(evidence(asked, 'x-svc-memory-mode')).toBe('read');
+    const headers = modeHeader('read');
+    const read = await ask(stage, `${QUESTION} I am called otter-nine.`, { headers });
+    expect(insertedText(read)).toContain(SECRET_OF_FACT);
+    expect(evidence(read, 'x-svc-memory-mode')).toBe('read');
     await stage.svc.stop();
     expect(isKept(stage, SECRET_OF_FACT)).toBe(true);
     expect(isKept(stage, 'otter-nine')).toBe(false);
-  });
-
-  test('stores but recalls nothing with x-svc-memory-mode: write', async () => {
-    const stage = await openStage();
-    const headers = ['x-svc-memory-mode: write'];
-    await runClaude(claude, stage, { prompt: FACT, headers });
-    const asked = await ask(stage, QUESTION, { headers });
-    expectSameBodies([asked]);
-    expect(evidence(asked, 'x-svc-memory-state')).toBe('write_only');
-    expect(insertedText(await ask(stage, QUESTION))).toContain(SECRET_OF_FACT);
   });
 
   test('R4: a wrong token ends the run after one attempt, and nothing reaches the provider', async () => {
@@ -161,17 +139,7 @@ describe('Claude Code', () => {
     }
   });
 
-  test('has its token counts relayed with its own bytes', async () => {
-    const stage = await openStage();
-    await runClaude(claude, stage, { prompt: FACT });
-    await runClaude(claude, stage, { prompt: '/context' });
-    const counts = callPairs(stage).filter(({ record }) => record.path.endsWith('/count_tokens'));
-    expect(counts.length).toBeGreaterThan(0);
-    expectSameBodies(counts);
-    expectSameAnswers(counts);
-  });
-
-  test('has its compaction sent on whole and untouched', async () => {
+  test('has its token counts relayed with its own bytes, and its compaction sent on whole and untouched', async () => {
     const stage = await openStage();
     await runClaude(claude, stage, { prompt: FACT });
     await runClaude(claude, stage, { prompt: '/compact', args: ['-c'] });
@@ -181,6 +149,11 @@ describe('Claude Code', () => {
     expect(compactions.length).toBeGreaterThan(0);
     expectSameBodies(compactions);
     expectSameAnswers(compactions);
+    await runClaude(claude, stage, { prompt: '/context' });
+    const counts = callPairs(stage).filter(({ record }) => record.path.endsWith('/count_tokens'));
+    expect(counts.length).toBeGreaterThan(0);
+    expectSameBodies(counts);
+    expectSameAnswers(counts);
   });
 
   test('works with nothing but what svc print-config claude prints', async () => {
@@ -198,6 +171,10 @@ describe('Claude Code', () => {
     expect(stage.provider.records.filter(({ status }) => status === 200).length).toBeGreaterThan(0);
   });
 });
+
+function modeHeader(mode: string): readonly string[] {
+  return [`x-svc-memory-mode: ${mode}`];
+}
 
 /** A new conversation; the main call that carries the question. */
 async function ask(

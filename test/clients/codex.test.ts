@@ -41,11 +41,15 @@ beforeEach((context: TestContext) => {
 });
 
 describe('Codex', () => {
-  test('completes a tool session of 22 rounds and a resumed one, every answer byte the provider’s', async () => {
+  test('R12: completes a tool session of 22 rounds with its own bytes and a resumed one, every answer byte the provider’s', async () => {
     const stage = await openStage();
     const session = await runCodex(codex, stage, { prompt: TOOL_SESSION });
     expect(session, session.stderr).toMatchObject({ status: 0 });
     expect(session.stdout).toContain(LAST_STEP);
+    // Nothing is to be recalled yet.
+    expect(callPairs(stage).length).toBe(ROUNDS + 1);
+    expectSameBodies(callPairs(stage));
+    expect(stage.tap.exchanges.length).toBe(stage.provider.records.length);
     const resumed = await runCodex(codex, stage, {
       prompt: 'And once more. [[plan=bash:echo the resumed step]]',
       isResumed: true,
@@ -58,17 +62,13 @@ describe('Codex', () => {
     expectKeysInPlace(stage);
   });
 
-  test('R12: sends its own bytes on while there is nothing to recall', async () => {
+  test('R24: is given in a new conversation what an earlier one said, in its newest message alone; R8: recalls and stores nothing with x-svc-memory-mode: off, and stores nothing with read', async () => {
     const stage = await openStage();
-    await runCodex(codex, stage, { prompt: TOOL_SESSION });
-    const pairs = callPairs(stage);
-    expect(pairs.length).toBe(ROUNDS + 1);
-    expectSameBodies(pairs);
-    expect(stage.tap.exchanges.length).toBe(stage.provider.records.length);
-  });
-
-  test('R24: is given in a new conversation what an earlier one said, in its newest message alone', async () => {
-    const stage = await openStage();
+    const off = { 'x-svc-memory-mode': 'off' };
+    await runCodex(codex, stage, { prompt: FACT, headers: off });
+    await stage.svc.stop();
+    expect(isKept(stage, SECRET_OF_FACT)).toBe(false);
+    await stage.restartSvc();
     await runCodex(codex, stage, { prompt: FACT });
     const asked = await ask(stage, { prompt: QUESTION });
     expect(asked.clientBody.includes(SECRET_OF_FACT)).toBe(false);
@@ -79,29 +79,14 @@ describe('Codex', () => {
     expect(field(input[changed], 'role')).toBe('user');
     expect(evidence(asked, 'x-svc-memory-state')).toBe('recalled');
     expectSameAnswers([asked]);
-  });
-
-  test('R8: recalls and stores nothing with x-svc-memory-mode: off', async () => {
-    const stage = await openStage();
-    const headers = { 'x-svc-memory-mode': 'off' };
-    await runCodex(codex, stage, { prompt: FACT, headers });
-    await stage.svc.stop();
-    expect(isKept(stage, SECRET_OF_FACT)).toBe(false);
-    await stage.restartSvc();
-    await runCodex(codex, stage, { prompt: FACT });
-    const asked = await ask(stage, { prompt: QUESTION, headers });
-    expectSameBodies([asked]);
-    expect(evidence(asked, 'x-svc-memory-state')).toBe('off');
-  });
-
-  test('recalls but stores nothing with x-svc-memory-mode: read', async () => {
-    const stage = await openStage();
-    await runCodex(codex, stage, { prompt: FACT });
-    const asked = await ask(stage, {
+    const askedOff = await ask(stage, { prompt: QUESTION, headers: off });
+    expectSameBodies([askedOff]);
+    expect(evidence(askedOff, 'x-svc-memory-state')).toBe('off');
+    const read = await ask(stage, {
       prompt: `${QUESTION} I am called otter-nine.`,
       headers: { 'x-svc-memory-mode': 'read' },
     });
-    expect(insertedText(asked)).toContain(SECRET_OF_FACT);
+    expect(insertedText(read)).toContain(SECRET_OF_FACT);
     await stage.svc.stop();
     expect(isKept(stage, SECRET_OF_FACT)).toBe(true);
     expect(isKept(stage, 'otter-nine')).toBe(false);
