@@ -302,14 +302,22 @@ test('a list of what was so before a fix says nothing of today; the list after i
   expect(conclusionLines(`After the fix:\n${items}`)).toHaveLength(1);
 });
 
-test('a line with the number of a process is of that moment only', () => {
-  expect(conclusionLines('The gateway listens on `:5177` (PID 72315) for us.')).toEqual([]);
-});
-
 test('a line that the prompt has is not quoted, from the request or from the answer', () => {
   const said = new SaidLines('Migrate the quay. The decoder drops its tail!');
   const exchange = { asked: 'Migrate the quay.', answered: 'The decoder drops its tail.' };
   expect(quoteExchange(exchange, valuesOf('quay decoder'), { tokensMax: 60, said })).toEqual([]);
+});
+
+test('an item that was quoted with the head of its list is not quoted again', () => {
+  const head = 'The decoder of `quay.ts` does three things:';
+  const item = 'Drops the tail of the stream';
+  const exchange = { asked: 'yes', answered: `${head}\n- ${item}` };
+  const values = valuesOf('decoder tail');
+  const said = new SaidLines('');
+  const [quote] = quoteExchange(exchange, values, { tokensMax: 60, said });
+  expect(quote?.text).toBe(`${head} ${item}`);
+  said.add(`${head} ${item}`);
+  expect(quoteExchange(exchange, values, { tokensMax: 60, said })).toEqual([]);
 });
 
 test('an answer or a request of one line of a megabyte stays within its tokens and time', () => {

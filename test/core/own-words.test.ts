@@ -75,7 +75,7 @@ test('pasted output, paths and the repeat of an edited prompt are not own words'
 });
 
 test('a pasted document says its subject in its heading, and other headings are labels', () => {
-  const plan = '# Plan: Move the tide planner\n\n## Context\n\nThe planner is slow.';
+  const plan = '# Move the tide planner\n\n## Context\n\nThe planner is slow.';
   expect(sentencesAsked(`Implement the following plan:\n\n${plan}`)).toEqual([
     'Move the tide planner',
   ]);
@@ -88,11 +88,6 @@ test('a pasted document says its subject in its heading, and other headings are 
     'Mend ticket #12.',
     '#12 is urgent.',
   ]);
-});
-
-test('a template that assigns a role says nothing of the project', () => {
-  expect(sentencesAsked('You are an expert reviewer. Read the planner.')).toEqual([]);
-  expect(sentencesAsked('You are right, the planner is slow.')).not.toEqual([]);
 });
 
 test('a person’s list is the person’s words, a diff is not', () => {

@@ -5,33 +5,15 @@ import { isOfMoment, isWeak, saysNothing, sayingPart } from '../../src/core/reca
 import { sentencesOf } from '../../src/core/recall/sentences.ts';
 
 const EMPTY = {
-  'a remark on the conversation': [
-    'I apologize for the confusion about the quay.',
-    "I'm sorry for the crane error.",
-    'Thank you for pointing out the rule of the harbour!',
-    "I didn't follow the harbour rule.",
-    'I should have used the crane list of `quay.ts`.',
-    "You're absolutely right to question the lock of the quay.",
-    'You may already have an opinion on the lock of the quay.',
-    '+I am sorry about the tide table.',
-  ],
   'an announcement': [
     'I’m pushing the branch of the quay, then the draft follows in `boats.json`.',
-    'I should check `runQuay`.',
     'I’ll use the list of `quay.ts` because the cranes are told apart there.',
     'The helper is missing in `quay`, so I’m using the installed copy instead.',
     'Since the quay has no users, I’m going to rename `crane.ts` so that both fit.',
     'Once the tide is low, I’ll read `quay.ts` rather than guess.',
-    'I am now on the branch `harbour/cranes`.',
-    'Now the main task — writing the tests of the harbour.',
     'One glob hit a missing `boats.json`, so I’m rerunning the check with another shell.',
-    'Die Datei fehlt, also starte ich den Test noch einmal.',
-    'Le fichier manque, donc je relance le test.',
-    'Falta el archivo, así que vuelvo a lanzar la prueba.',
-    '文件不存在，所以我重新运行测试。',
     'Let me now look at the caller.',
     'Good. Now I will run the tests of the gateway.',
-    'Continuing with the E2E test debugging.',
     'Lass mich zuerst den Aufrufer ansehen.',
     'Je vais maintenant vérifier les tests.',
     'Voy a revisar el archivo de configuración.',
@@ -46,57 +28,31 @@ const EMPTY = {
     'Closed completed issue `#12` after the merge of the quay.',
     'I also killed the two idle crane workers (`tide-sync`, `tide-note`).',
     'Removed the stale worktree/window: `quay-review`.',
-    'Thread 12 (crane lock) — handled in `quay.ts`',
-    '#4 (crane lock) - skipped, `quay.ts` has it',
-    'Same as #2 of the quay - duplicate comment.',
-    'High: the crane has no `tideId` — already fixed in `c0ffee1`',
     'Tracker changes were pushed to the `harbour-tasks` remote.',
     'Todo added and PR created: https://harbour.example/pull/18',
     'No crane worker was relaunched for `quay.ts`.',
-    'Already up to date — the branch has all of `main`.',
-    'No merge conflicts in `quay.ts` right now.',
-    'Still waiting on 2 reviews of `quay.ts`.',
-    'Standing by for a word on `quay.ts`.',
-    'No source files were changed; `main` is behind `origin/main` by 2 commits.',
-    'On `fix/quay`, branched from the latest `main`, edit applied again.',
-    'I did not request a reviewer of `quay.ts`.',
-    'I left the other workers of `quay.ts` alone.',
     'Bead `q-7.5` closed with the note of the merge.',
-    'Excellent separation of quays - the new package `quay/crane` has one task',
-    'Clean removal - all traces of `craneStart` are gone',
-    'The code is cleaner and shares `quay.ts` with both gates.',
-    'The PR improves messages without introducing faults of `quay.ts`.',
-    'Phase 4: Crane Sharing — 6 plan(s) in 4 wave(s)',
     'Tests pass (`npm run test:quay`) with good coverage',
     'The fix for the cranes that appear under all quays is complete.',
     'The tracker of the harbour is updated.',
     'The stale worktree and its window are gone.',
     'The harbour removal PR was already merged.',
     'CI is progressing: lint and types pass, the build still runs.',
-    'The review is still pending before the merge.',
     'Spawned another worker for the docs of the quay.',
-    'The agents are making progress.',
-    'The design agent is working on the mockups of the quay.',
     '8 pending todos remain.',
     '25 commits covering the whole harbour.',
     'Moved the todo to `done/` and committed.',
     'Todo for TIDE-02 committed as `1b3df75`.',
-    'The list of boats was written to: /home/marta/quay/boats.json',
-    'Verification: 230/230 crane tests pass, web build clean, desktop build clean.',
     "I've successfully fixed the issue and added tests.",
     'The plan is solid for the common tide.',
     'The current approach is fine as it documents intent.',
-    'Good, the JSON output works.',
     'The patch has been saved to `output/quay.json`.',
     'All PR review comments have been addressed.',
-    'Branch is 2 commits ahead of origin.',
     'The file looks correct.',
     'Strong test coverage - the planner of the tide is well tested',
     'Overall, the document looks solid.',
-    'Estimated effort: 1-2 days for the whole planner',
     'TIDE-98 is complete.',
     'Plan posted to [TIDE-53](https://harbour.example/tide/53).',
-    'The list output works.',
     'All tests pass.',
     'All 230 gateway tests pass.',
     'Build succeeds.',
@@ -121,7 +77,6 @@ const EMPTY = {
     'why do we have quay.v1, what is the difference to quay.v2',
     'How does the crane know its quay.',
     'should we close the quay of harbour.example as resolved',
-    'You can test it now in your harbour with `./quay list`.',
     'Want me to push it?',
     'Should the session appear under all branches or just one?',
     'Let me know if you want another name.',
@@ -133,7 +88,6 @@ const EMPTY = {
   'a sentence about the one before it': [
     'In some cases it is inconsistent with the planner.',
     'Ideally, this would yield the names of boats.',
-    'The planner should raise an error in this situation.',
     'If so, amend the plan of the quay.',
     'But no boats of the quay with trailers.',
     'Or to keep an array of boats in quay.json.',
@@ -201,7 +155,6 @@ const TELLING = [
   'All boats have been moved to `quay/depot.ts`.',
   'The thread of the crane is closed because `quay.ts` no longer needs it.',
   'Threads of the crane are 4 by default.',
-  'I’ll name the cause: the issue is the clock of `quay.ts`.',
   'The crane stops when the tide turns because `quay.ts` holds its lock.',
   'Good enough for a first search in `quay.db`: lists, trends and tags.',
   'I did not use `quay.ts`, because its lock is held at night.',
@@ -255,17 +208,12 @@ test.each([
 });
 
 test.each([
-  'Verifies the agent of the quay in `boats.json`',
   'Handle single lines of the quay that exceed their limit',
   'Initialize the crane inside `runQuay()`, with logs in `quay.log`',
   'Skip boats with the flag `moored` when planning the tide',
   'Parse the number of the quay.',
   'Option 1 of the quay is longer but needs two calls.',
-  'Crane session B is blocked, as its flag is `true`',
-  'The most telling are #1 and #2, since they know the agent.',
   'This comment says that the quay is on.',
-  'Core client of the quay (40 LOC)',
-  '`setup.ts:206, 296` - During the setup of the quay',
 ])('a line of little use alone: %s', (line) => {
   expect(isWeak(line)).toBe(true);
 });
@@ -304,9 +252,6 @@ test.each([
 });
 
 test.each([
-  "you're editing the copy in `quay/old`, not the harbour",
-  'no, you just changed the wrong part of `crane.ts`',
-  'looks like you ran the tide command from the harbour',
   "I'm testing the harbour now.",
   'ok I just deployed the newest harbour to staging.',
   'still some crane test failures in ci.',
@@ -391,16 +336,11 @@ test('an item that goes on with the head of its list is quoted behind it, or not
 });
 
 test.each([
-  'Already expects the number of a quay (named well)',
   'Can find boats that came since low tide',
   'Does NOT use the crane of the quay',
   'Tries the number of the quay (12 signs)',
-  'Fall back to `quay.txt` where no boat is known',
-  'Return the first line of the tide table.',
   'Used by `crane`, `quay` and the gates of the harbour',
   'Assigned to fields of the quay that are `string`',
-  'Currently caught by `QuayError` (another crane)',
-  'Used 50+ times across the harbour.',
   'Line 51: `openQuay()` reads the whole tide table',
 ])('a line whose subject stands above its list needs its head: %s', (item) => {
   const head = 'In `loadTide()`, for each quay of the harbour:';
@@ -481,15 +421,10 @@ test('an item that names its own subject has no head, and neither signs nor tags
   ]);
 });
 
-test('ticks are taken off, and menus, logs and quotations are no lines', () => {
+test('ticks are taken off, and the end of a sentence is no line', () => {
   const answer = [
     '✅ The gateway of the quay listens on port 6543',
     '- ✅ Build passes',
-    '- Commit: `e94d2718` - "add the boats of the quay, small refactor"',
-    '- `/quay:check` — review the pending boats of the quay',
-    '`/clear` first → a fresh context for the boats of the quay',
-    'DEBUG quay skipped: failed to find the boat',
-    '"I want to restore the boats of the quay to this point"',
     '...does not make sense for the boats of a quay.',
   ].join('\n');
   expect(conclusionLines(answer)).toEqual(['The gateway of the quay listens on port 6543']);

@@ -9,7 +9,6 @@ import {
   isMasked,
   isOfMoment,
   isWeak,
-  NO_STATEMENT,
   objectPointsBack,
   pointsBack,
   requestPointsBack,
@@ -95,7 +94,11 @@ export function quoteExchange(
 ): readonly Quote[] {
   const told = firstTold(exchange, (part, isTold) =>
     linesIn(part).filter(
-      ({ text }) => isTold(text) && scoreOf(factsOf(text), values) > 0 && !said.has(text),
+      ({ head, text }) =>
+        isTold(text) &&
+        scoreOf(factsOf(text), values) > 0 &&
+        !said.has(text) &&
+        (head === undefined || !said.has(`${head} ${text}`)),
     ),
   );
   const lines = linesAbout(told, own);
@@ -203,7 +206,7 @@ function linesIn(answer: string): Line[] {
     const text = sayingPart(plain);
     const isHalf = HALF.test(text) || HALF.test(head);
     if (text === '' || isHalf) continue;
-    if (NO_STATEMENT.test(text) || isFragment(text) || isWeak(text)) continue;
+    if (isFragment(text) || isWeak(text)) continue;
     const isBelow = hasSubjectAbove(text);
     if (!isBelow && (!isItem || !needsHead(text))) found.set(text, { text });
     else if (isTellingHead(head)) found.set(text, { text, head });
@@ -218,7 +221,8 @@ function linesIn(answer: string): Line[] {
 /** Matches the line above a list of options. Their lines are not quoted, because none says which one was chosen. */
 const OPTIONS =
   /\b(?:alternatives|approaches|choices|options|possibilities|scenarios?)\b|\b(?:could|might|would you|you can|should (?:i|we))\b.*[:：]$/i;
-const ITEM = /^\s*(?:[-*•]|\d{1,3}[.)])\s/;
+/** Matches the mark of a list item: a dash, a number, or a sign that ticks the item off. */
+const ITEM = /^\s*(?:(?:[-*•]|\d{1,3}[.)])\s|(?![\d#*©®])\p{Extended_Pictographic})/u;
 
 /**
  * Says whether a list item is unclear without the list's heading. An item with a label is clear if the label has a
@@ -230,7 +234,10 @@ function needsHead(item: string): boolean {
   if (label !== undefined) return !hasValue(label);
   if (/[.!。！]["'”’)\]`]*$/u.test(item)) return false;
   return (
-    IS_PREDICATE.test(item) || BEGINS_INSIDE.test(item) || item.split(/\s+/).length <= ITEM_WORDS
+    LACKS_SUBJECT.test(item) ||
+    IS_PREDICATE.test(item) ||
+    BEGINS_INSIDE.test(item) ||
+    item.split(/\s+/).length <= ITEM_WORDS
   );
 }
 
@@ -238,13 +245,11 @@ function needsHead(item: string): boolean {
 const ITEM_WORDS = 7;
 /** Matches an item that begins with its own subject: "`quay.ts`: opens the gate". */
 const HAS_LABEL = /^(?:`[^`]+`|[^\s:]+(?: [^\s:]+){0,2}):\s/;
-/** Matches items without a subject: "Verifies the message", "going through the list", "of the first kind". */
-const IS_PREDICATE = /^(?:[A-Z]?[a-z]+(?<!s|thi|it)s (?!are\b|is\b)|[A-Za-z]+ing\b|\p{Ll}+\s)/u;
-/**
- * Matches "Verifies a message", whose subject is in the heading of the list. Other items are quoted without a heading
- * if they have a value, a cause or a decision; such an item is not.
- */
-const LACKS_SUBJECT = /^[A-Z]?[a-z]+(?<!s|thi|it|alway)s (?:(?:a|all|an|back|each|if|it|the)\b|`)/;
+/** Matches items that begin with a verb, so that they have no subject: "Verifies the message". */
+const LACKS_SUBJECT =
+  /^[A-Z]?[a-z]+(?<!s|thi|it|alway)s (?!(?:already|also|are|can|could|do|has|have|is|must|never|now|was|were)(?:n['’]t)?\b)/;
+/** Matches other items without a subject: "going through the list", "of the first kind". */
+const IS_PREDICATE = /^(?:[A-Za-z]+ing\b|\p{Ll}+\s)/u;
 const BEGINS_INSIDE =
   /^(?:when|during|while|if|for|in|on|at|to|from|with|without|after|before|because|as|via|only|not|no|and|or|but|used?)\b/i;
 

@@ -61,24 +61,18 @@ function withoutQuotes(prompt: string): string {
 }
 
 const HEADING = /^ {0,3}#{1,6}\s+(.+)$/;
-/** Matches a label at the beginning of a heading: "Plan: ". */
-const HEADING_LABEL = /^(?:\p{L}+ )?(?:bug|feature|issue|plan|spec|task)(?: \d+)?: /iu;
-/** Matches the opening of a prompt template that gives the agent a role. It says nothing of the project. */
-const ROLE = /^\s*you are (?:an?|the) /i;
-
 /**
  * Returns the sentences that may name the subject of a request. If the request begins with a pasted document
  * ("Implement the following plan:" and a heading), it returns only the document's heading. Other headings are mere
  * labels, so it leaves them out.
  */
 export function sentencesAsked(asked: string): string[] {
-  if (ROLE.test(asked)) return [];
   const lines = ownLinesOf(asked)
     .split('\n')
     .filter((line) => line.trim() !== '');
   const begin = lines.slice(0, /[:：]\s*$/.test(lines[0] ?? '') ? 2 : 1);
   const heading = HEADING.exec(begin.at(-1) ?? '')?.[1];
-  if (heading !== undefined) return [heading.replace(HEADING_LABEL, '')];
+  if (heading !== undefined) return [heading];
   return sentencesOf(lines.filter((line) => !HEADING.test(line)).join('\n'));
 }
 

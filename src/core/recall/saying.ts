@@ -25,18 +25,8 @@ function withoutOpener(line: string): string {
   return rest;
 }
 
-/** Patterns of announcements of the agent's next step, besides those of announcesStep(). */
+/** Announcements of the agent's next step in scripts without spaces; announcesStep() has those of other languages. */
 const ANNOUNCES = [
-  new RegExp(
-    `^${LEAD}(?:let me(?! know)|(?:i['’]ll|i should|i will)\\b|(?:i['’]m|i am) (?:(?:already|also|currently|just|now|still) )*(?!assuming|getting|missing|seeing)(?:on|\\p{L}+ing)\\b|(?:continuing|proceeding|starting|moving on) (?:with|to)\\b)`,
-    'iu',
-  ),
-  /^(?:and |so )?now (?:for|on to|onto|the \p{L}+ \p{L}+ [–—-])\s?/iu,
-  /[,;:–—-] (?:and |but |so )?(?:now )?(?:i['’]m|i am) (?:now |going to )?\p{L}+|[,;:–—-] so (?:i['’]ll|i will|let me)\b/iu,
-  /, (?:also|daher|deshalb) (?:führe|prüfe|starte|teste|suche|baue) ich\b|, donc je (?:vais|relance|vérifie|teste|lance)(?!\p{L})|, así que (?:voy|vuelvo|estoy)(?!\p{L})|，(?:所以|因此)?我(?:现在|再|先|来|将|会|正在|重新)/iu,
-  /^(?:(?:ok|gut|nun|jetzt|also|zuerst|dann|als nächstes)[,.!]?\s+)*(?:lass mich|ich (?:werde|schaue|sehe mir|prüfe)|schauen wir)\b/iu,
-  /^(?:(?:bon|bien|maintenant|ensuite|ok|d['’]abord)[,.!]?\s+)*(?:laissez-moi|je vais|voyons|regardons|passons)(?![\p{L}])/iu,
-  /^(?:(?:bien|ahora|luego|primero|vale|ok|agora|ora|poi)[,.!]?\s+)*(?:déjame|déjeme|permíteme|voy a|vamos a|deixe-me|vou|fammi|vediamo|procedo)(?![\p{L}])/iu,
   /^(?:好的?|现在|接下来|首先|那么|[，,。])*(?:让我|我来|我将|我会先|我先)/u,
   /^(?:では|次に|まず|それでは|これから)[、,]?.*(?:ます|しましょう)[。]?$/u,
 ];
@@ -50,11 +40,12 @@ const NARRATES = new RegExp(
 /** Patterns of sentences whose subject is in the sentence before. */
 const POINTS_BACK = [
   // Matches sentences about a case that was named before: "In some cases it is inconsistent.", "Ideally, this gives 4."
-  /^(?:currently|ideally|in (?:all|both|many|most|other|some|these|those) cases|normally|right now|sometimes|usually),? (?:it|they|this|that)\b|\bin (?:this|that|such an?) (?:case|situation|scenario|event)[.!]?$|^if so\b|^the (?:short )?answer is\b/i,
+  /^(?:currently|ideally|in \p{L}+ cases|normally|usually),? (?:it|they|this|that)\b|^if so\b|^the (?:short )?answer is\b/iu,
   // Matches sentences that continue the one before: "Or to keep the list.", "But not on the quay."
   /^(?:(?:and|but|or|nor|then|otherwise|even (?:then|so)|und|oder|aber|sondern|denn|et|ou|mais|puis|pero|sino|però)[, ]|(?:そして|または|しかし|でも|それから|而且|或者|但是|然后|不过|并且))/iu,
   /^(?:(?:and|but|because|hence|however|now|since|so|still|then|thus)[, ]+)*(?:it(?! (?:turns out|seems (?:that|like)|appears|is (?:important|possible|necessary|better|worth)))|they|he|she|both|neither|the (?:former|latter|same (?:thing|issue|applies|(?:\w+ )?(?:should|must|can|could|will|would|needs?|applies|goes|happens|holds))))(?:['’](?:s|re|ll|d|ve))?\s/i,
-  /^(?:(?:and|but|because|hence|however|now|since|so|still|then|thus)[, ]+)*(?:thats\b|this|that|these|those)(?:['’]s|['’]re|(?<=thats)|\s(?:is|are|was|were|means?|works?|worked|fix(?:es|ed)?|happen(?:s|ed)?|makes?|made|gives?|gave|should|would|will|could|can|may|might|must|has|have|had|does|do|did|causes?|caused|lets?|allows?|ensures?|prevents?|keeps?|avoids?|matches|includes?|only|also|now|way|explains?|shows?|confirms?|looks?|seems?|needs?|uses?|adds?|leads?|resolves?|aligns?|requires?|provides?|handles?|covers?|gets?|runs?|breaks?|broke|solves?|appl(?:y|ies|ied)|removes?|creates?|replaces?|and|ones?|too|all)\b)/i,
+  // Matches "this" and "that" in front of a verb: "that means", "this fixed the crash", "these were".
+  /^(?:(?:and|but|because|hence|however|now|since|so|still|then|thus)[, ]+)*(?:thats\b|(?:this|that|these|those)(?:['’](?:s|re)\b|\s(?:is|are|was|were|can|could|do|does|did|gave|had|has|have|made|may|might|must|should|will|would|also|now|only|too|and|ones?|way)\b)|(?:this|that)\s\p{Ll}+(?:(?<![su])s|ed)\b)/iu,
   /^(?:(?:und|aber|also|jetzt|nun)\s+)*(?:es|das|dies)\s+(?:ist|sind|war|wird|hat|funktioniert|geht|bedeutet|läuft|kann|muss|sollte|heißt|behebt|passiert)\b/iu,
   /^(?:(?:et|mais|donc)\s+)*(?:c['’](?:est|était)|ce sont|ça|cela|ceci|il(?! (?:faut|y a|n['’]y))|elle|ils|elles)(?![\p{L}\p{N}])/iu,
   /^(?:(?:y|pero|e|ma|mas)\s+)*(?:esto|eso|estos|estas|isso|isto|questo|ciò)\s+\p{L}/iu,
@@ -64,10 +55,10 @@ const POINTS_BACK = [
 
 /**
  * Matches a request about something that was named before: "is this right?", "the other one", "go ahead", "one of them
- * is red", "for 312 I agree".
+ * is red".
  */
 const REQUEST_POINTS_BACK =
-  /^(?:(?:(?:am|are|is|was|were|isn['’]t|aren['’]t|wasn['’]t|do|does|did|doesn['’]t|has|have|if|or|what|how) )*(?:it|its|this|that|these|those|they|them|he|she|same|about (?:it|this|that))|am i|once (?:done|finished|merged)|(?:(?:begin|continue|keep|resume|start) (?:to )?)?work(?:ing)? on (?:the )?(?:branch|issue|phase|plan|pr|task|ticket)|the (?:same|other|last|first|second|next)(?: \w+)?|like|since|which|because|or|so that|if so|as far as|we know|still (?:some|the|no)|go ahead|feel free|i also|in terms of|obviously|one of them|seems|wondering|for #?\d+(?! \w+s\b)|(?:first|second|third|next) (?:issue|problem|question))\b/i;
+  /^(?:(?:(?:am|are|is|was|were|do|does|did|has|have|if|or|what|how) )*(?:it|its|this|that|these|those|they|them|he|she|same)|the (?:same|other|last|first|second|next)(?: \w+)?|like|since|which|because|or|as far as|go ahead|i also|in terms of|obviously|one of them|seems|wondering)\b/i;
 
 /** If a sentence has only these words, it reports how a step went, and names nothing. */
 const STATUS_WORDS = new Set(
@@ -104,61 +95,37 @@ const CODE_OR_ASIDE = /`[^`]*`|\([^()]*\)/g;
 const ALL_PASS =
   /^(?:all|both)(?: the| \d+)?(?: [\w-]+){0,2} (?:tests?|checks|specs|suites?) (?:now )?(?:pass(?:ed)?|succeed(?:ed)?|are (?:now )?(?:green|passing))\b(?!.*(?:`|\w=\w))/iu;
 
+// What the agent's work itself consists of, and what happens to it.
+const WORK =
+  '(?:agents?|beads?|branch(?:es)?|changes|comments?|commits?|conflicts?|issues?|patch|phase|plan|prs?|pull requests?|threads?|tasks?|tickets?|todos?|workers?|worktrees?|[A-Z]{2,}-\\d+)';
+const DONE =
+  '(?:added|addressed|clean|closed|committed|completed?|created|done|filed|finished|gone|killed|launched|merged|moved|opened|posted|pushed|relaunched|removed|replied to|resolved|saved|spawned|updated)';
+
 /**
- * Patterns of the state of the agent's own work: "Plan posted to the wiki", "TIDE-98 is complete.", "The lock fix is
- * done.", "All review comments have been addressed.", "CI is still pending", "Spawned two workers for the docs".
+ * Patterns of the state of the agent's own work: "Closed completed issue #12", "TIDE-98 is complete.", "No worker was
+ * relaunched", "The lock fix is done.", "8 todos remain."
  */
 const IS_DONE = [
-  /^(?:the (?:\S+ ){0,3})?(?:plan|patch|phase|task|issue|ticket|bead|pr|branch|commit|todo|[A-Z]{2,}-\d+)(?: #?\d+| `[^`]+`)? (?:(?:already|is|was|has been) (?:already |now )?)?(?:complete[d]?|done|posted|saved|merged|closed|pushed|finished|\d+ commits)\b/i,
-  /^(?:the|my|our|your) (?:\S+ ){1,10}?(?:is|are|was|were|has been|have been) (?:already |just |now )?(?:added|applied|clean(?:ed)?|closed|committed|completed?|created|done|finished|gone|green|loaded|merged|posted|pushed|removed|updated)(?: and \w+| now)?[.!]$/i,
-  /^(?:all|both)(?: [\w-]+){1,5} (?:are|were|have been) (?:now |already )?(?:addressed|applied|completed|done|fixed|implemented|resolved|updated)\b(?!.*`)/i,
-  /\b(?:builds?|checks?|ci|jobs?|reviews?|pipelines?|tests?|workflows?) (?:(?:is|are) )?(?:still (?:pending|queued|running)|in progress|pending|progressing|underway)\b/i,
-  // "The crew is working on the mockups", "8 todos remain.", "Moved the todo to `done/` and committed."
-  /\b(?:is|are) (?:\w+ )?working on\b|^\d+ (?:(?:more|new|open|pending|remaining) )?(?:commits?|tests?|todos?)\b(?! (?:fail|need|only))/i,
-  /^\p{Lu}\p{Ll}+ed\b.{0,200}\band (?:committed|pushed)[.!]?$|\bcommitted as `?[\da-f]{7,40}\b|\b(?:saved|written) to:? [/~]\S+$/u,
-  // "Verification: 12 tests pass, the build is clean"
-  /^(?:[^,;]{1,100}\b(?:pass(?:es|ed|ing)?|clean|green|succeed(?:s|ed)?)(?:[,;] (?:and )?|[.!]?$)){2,}$/i,
-  // "Replied to both threads", "Closed completed issue #12", "I also killed the idle workers", "All 4 threads were resolved."
-  /^(?:I (?:also |have |['’]ve )*)?(?:closed|killed|rebased|removed|replied(?: (?:&|and) resolved)?|resolved) (?:\S+ ){0,6}?(?:beads?|conflicts?|issues?|prs?|pull requests?|threads?|tickets?|windows?|workers?|worktrees?)\b|^replied\b|\b(?:review(?:er)?|issue) threads?\b/i,
-  // "Thread 12 (naming): fixed", "#4 (naming): skipped", "same as #2 - duplicate comment", "already fixed in `c0ffee1`"
-  /^(?:thread #?\d+|#\d+ \()|\bduplicate comment\b|\b(?:already )?fixed in (?:`[\da-f]{7,40}`|[\da-f]{7,40}\b|our commit\b)/i,
-  // "Beads changes were pushed.", "No worker was relaunched", "Todo added and PR created: https://…"
-  /\b(?:beads?|changes|comments?|issues?|prs?|todos?|workers?|worktrees?)(?: (?:changes|updates))? (?:was|were) (?:closed|created|deleted|filed|opened|posted|pushed|relaunched|removed)\b|^\p{L}+ (?:added|created|filed|opened|posted)(?: and \p{L}+ (?:added|created|filed|opened|posted))?:? https?:/iu,
-  // "Already up to date.", "No merge conflicts right now.", "Still waiting on 2 more reviews", "On `main`, up to date."
-  /^(?:already up to date|no (?:active )?merge conflicts|no reviews yet|not yet mergeable|standing by|(?:still )?waiting (?:for|on))\b|\b(?:ahead of|behind) `?[\w./-]+`? by \d+ commits?\b|^on `[^`]+`, (?:\S+ ){0,3}?(?:branched|pulled|up to date)\b/i,
-  // "I did not request a reviewer", "I left unrelated workers alone."
-  /^I (?:(?:did not|didn['’]t) (?:commit|merge|open|push|request|spawn|start|touch)|left (?:\S+ ){1,5}?(?:alone|as is|unchanged|untouched))\b/i,
-  /^(?:dispatched|launched|spawned|started) (?:\S+ ){1,4}(?:sub-?)?(?:agents?|workers?)\b|\b(?:sub-?)?(?:agents?|workers?) (?:is|are) (?:active|back|making progress|still (?:going|running|working))\b/i,
+  new RegExp(
+    `^(?:I (?:also )?)?${DONE} (?:[\\w/-]+ ){0,4}?${WORK}(?=$|[^\\w\\s]| (?:[^\\w\\s]|(?:after|and|for|from|in|of|on|to|with)\\b))`,
+    'i',
+  ),
+  new RegExp(
+    `^(?:[^\\s\`]+ ){0,4}?${WORK}(?: (?:#?\\d+|file|changes|\`[^\`]+\`))? (?:(?:is|are|was|were|has been|have been|already|now) ){0,2}${DONE}(?=$|[.,;:]| (?:and|as|at|for|from|in|now|on|to|with|[–—-])(?:[: ]|$))`,
+    'i',
+  ),
+  /^(?:the|my|our|your) (?:\S+ ){1,10}?(?:is|are|was|were|has been|have been) (?:already |just |now )?(?:clean|closed|committed|completed?|created|done|finished|gone|green|merged|posted|pushed|updated)(?: and \w+| now)?[.!]$/i,
+  /^\d+ (?:(?:more|new|open|pending|remaining) )?(?:commits?|tests?|todos?)\b(?! (?:fail|need|only))|\b(?:review(?:er)?|issue) threads?\b/i,
 ];
 /** Matches a verdict on work without a finding: "Strong test coverage - the new code is well tested." */
 const PRAISES =
   /^(?:overall, |net assessment: |(?:the |this )?(?:current )?\S+(?: \S+){0,2} (?:is|are|looks?) (?:already )?(?:correct|fine|good|reasonable|right|solid|sound|surgical|well-\w+)(?: already| now)?(?:$|[.!]| [–—-]|,? (?:and|as|for)\b)|(?:clean|clear|comprehensive|excellent|good|great|nice|solid|strong|thorough)(?: [\w-]+){1,3}(?:$|[.!:]| [–—-]|,? (?:for|with)\b))/i;
-/**
- * Matches a review's praise of one thing or of the whole change: "Excellent separation - the new `quay` package has one
- * task". What follows the praise can be read in the code.
- */
-const PRAISES_WHOLE =
-  /^(?:(?:clean|comprehensive|excellent|good|great|nice|solid|strong|thorough)(?! enough\b)(?: [\w-]+){1,3}(?::| [–—-] |[.!]$| with\b)|(?:overall, )?(?:the|this|your|our) (?:branch|changes|code|codebase|implementation|pr|(?:pr )?worktree) (?:is|are) (?:\S+ )?(?:clean|cleaner|cleanly|correct|solid|sound|well-\w+)\b(?!.*\b(?:if|only|unless|until|when)\b)|(?:overall, )?(?:the|this|your|our) (?:branch|change|code|pr) improves \S+(?: \S+){0,3} without introducing\b)/i;
-/** Matches a count that only a template writes: "6 plan(s) in 4 wave(s)". */
-const FROM_TEMPLATE = /\b\d+ \p{L}+\(s\)/u;
-/** Matches a guess at how long work will take. */
-const ESTIMATES = /^(?:estimated|expected|total) (?:effort|time|duration|complexity)\b/i;
-/** Matches a process id, which later belongs to another process: "The gateway runs (PID 7231)". */
-const NAMES_PROCESS = /\bPID:? ?\d+/;
-/** Matches "The list output works." */
-const WORKS =
-  /^(?:\S+ ){1,5}(?:now )?(?:works?|is working|looks good)(?: (?:now|fine|well|correctly|as expected))?[.!]$/i;
-
 /** Says whether a sentence only reports the state of the agent's work. */
 function isStatus(sentence: string): boolean {
   if (STATUS_WITHOUT_BLANKS.test(sentence)) return true;
   const isDone = ALL_PASS.test(sentence) || IS_DONE.some((one) => one.test(sentence));
   if (isDone && !SAYS_WHY.test(sentence)) return true;
-  if (WORKS.test(sentence) && !SPECIFIC.test(sentence)) return true;
   if (PRAISES.test(sentence) && !hasValue(sentence)) return true;
-  if (!SAYS_WHY.test(sentence) && PRAISES_WHOLE.test(sentence)) return true;
-  if (FROM_TEMPLATE.test(sentence)) return true;
-  if (ESTIMATES.test(sentence) || NAMES_PROCESS.test(sentence)) return true;
   if (WITHOUT_BLANKS.test(sentence) || !STATUS.test(sentence)) return false;
   const said = WENT_WELL.test(sentence) ? sentence.replaceAll(CODE_OR_ASIDE, ' ') : sentence;
   const words = said.split(/[^\p{L}\p{N}=/._-]+/u).filter((word) => /[\p{L}\p{N}]/u.test(word));
@@ -186,24 +153,20 @@ export function isMasked(sentence: string): boolean {
 }
 
 /**
- * Matches what an agent is about to do. The reason for a step is no conclusion about the project: "I'll use the
+ * Matches what an agent is doing or about to do. The reason for a step is no conclusion about the project: "I'll use the
  * workflow because this is a review", "One glob found nothing, so I'm rerunning it with find instead".
  */
 const PLANS = new RegExp(
-  `^${LEAD}i['’]ll \\p{L}|[,;:–—] (?:(?:and|but|now|so) )*i['’](?:ll \\p{L}|m (?:(?:also|now) )*(?!assuming|getting|missing|seeing)\\p{L}+ing\\b)`,
+  `(?:^${LEAD}|[,;:–—-] (?:(?:and|but|now|so) )*)i(?:['’]ll \\p{L}|(?:['’]m| am) (?:(?:also|just|now|still) )*(?!assuming|getting|missing|seeing)\\p{L}+ing\\b)`,
   'iu',
 );
-/** Matches the statement of a cause. It is a conclusion even in a sentence about the next step. */
-const FINDS =
-  /\b(?:caused by|root cause|turns out)\b|\bthe (?:problem|issue|cause|bug|reason) (?:is|was)\b/i;
 
 /** Says whether an agent's sentence means nothing to a reader without its context. */
 export function saysNothing(said: string): boolean {
   const sentence = withoutOpener(said);
-  if (PLANS.test(sentence) && !FINDS.test(sentence)) return true;
+  if (PLANS.test(sentence)) return true;
   const tells = SAYS_WHY.test(sentence);
-  if (!tells && (announces(sentence) || offersWork(sentence) || INVITES.test(sentence)))
-    return true;
+  if (!tells && (announces(sentence) || offersWork(sentence))) return true;
   if (!tells && !SPECIFIC.test(sentence) && NARRATES.test(sentence)) return true;
   return (
     onlyAsks(sentence) ||
@@ -211,21 +174,13 @@ export function saysNothing(said: string): boolean {
     pointsBack(sentence) ||
     isInterjection(sentence) ||
     isMasked(sentence) ||
-    isStatus(sentence) ||
-    (!tells && REMARKS.test(sentence))
+    isStatus(sentence)
   );
 }
 
 /**
- * Matches what an agent says about the conversation or about itself: an apology, a fault of its own, thanks, what the
- * user may think. It informs nobody later.
- */
-const REMARKS =
-  /^\W{0,2}(?!.* [–—-] )(?:(?:i(?:['’]m| am)? (?:really |so |very )?(?:apologi[sz]e|sorry)|my (?:apologies|bad|mistake)|(?:thank you|thanks) for)\b|i (?:didn['’]t|did not|failed to|forgot to|misread|misunderstood|overlooked|should(?: not|n['’]t)? have)\b|you(?:['’]re| are) (?:(?:absolutely|completely|totally|quite) )?(?:correct|right) to\b|you (?:may|might|probably) (?:already |also )?(?:have|know|want)\b)/iu;
-
-/**
- * Says whether a user's sentence was true only when it was said: what the agent was doing wrong ("you're editing the
- * copy"), what the user had just done ("I just deployed it"), what still failed, or that a review had new comments.
+ * Says whether a user's sentence was true only when it was said: what the user had just done ("I just deployed
+ * it"), what still failed, or that a review had new comments.
  */
 export function isOfMoment(sentence: string): boolean {
   const start = sentence.slice(0, MOMENT_CHARS);
@@ -236,15 +191,10 @@ export function isOfMoment(sentence: string): boolean {
 const MOMENT_CHARS = 500;
 
 const OF_MOMENT = [
-  /^(?:(?:and|but|hey|hmm+|no|ok(?:ay)?|so|wait)[,. ]+)*(?:(?:looks like|seems?) )?you(?:['’]re| (?:are|(?:have|['’]ve)?(?: just)?)) ?(?:just |still |now )?(?!need|supposed)(?:\p{L}+(?:ed|ing)|broke|did|forgot|made|ran|went|wrote)\b/iu,
-  /^(?:(?:and|but|hmm+|no|ok(?:ay)?|so|while|yes)[,. ]+)*i(?:['’]m| am| was) (?:(?:currently|just|now|still) )?(?:back|debugging|going|looking|starting|testing|trying)\b|^(?:\S+ ){0,4}i(?:['’]ve| have)? just (?:checked|committed|deployed|did|exited|got|looked|merged|pushed|ran|restarted|tested|tried)\b/iu,
-  /\bstill (?:an? |lots of |many |some |the same )?(?:\S+ ){0,3}(?:broken|errors?|failing|failures?|red)\b|\b(?:is|are) (?:\S+ ){0,2}failing\b(?!.*\bbecause\b)/iu,
-  /\b(?:left|there(?:['’]?s| are| is| were| seems? to be)|ha(?:s|ve) come back with) (?:\S+ ){0,5}?(?:(?:more|new|review) (?:\S+ )?(?:comments?|remarks)\b|(?:comments?|remarks) (?:by|from|on (?:(?:my|our|that|the|this) )?pr)\b)/iu,
+  /^(?:(?:and|but|hmm+|no|ok(?:ay)?|so|yes)[,. ]+)*i(?:['’]m| am| was) (?:(?:currently|just|now|still) )?(?:debugging|looking|testing|trying)\b|^(?:\S+ ){0,4}i(?:['’]ve| have)? just (?:checked|deployed|merged|pushed|ran|restarted|tested|tried)\b/iu,
+  /\bstill (?:\S+ ){0,3}(?:broken|failing|failures?)\b|\b(?:is|are) (?:\S+ ){0,2}failing\b(?!.*\bbecause\b)/iu,
+  /\bthere(?:['’]?s| are| is| were| seems? to be) (?:\S+ ){0,5}?(?:(?:more|new|review) (?:\S+ )?comments?\b|comments? (?:by|from|on (?:(?:my|our|that|the|this) )?pr)\b)/iu,
 ];
-
-/** Matches "You can test it now", which was only useful at that time. */
-const INVITES =
-  /^you (?:can|could|may|should)(?: (?:now|then))? (?:test|try|check|verify|see|review) (?:it|this|that|them|the (?:change|fix|result)s?)\b|^you (?:can|should) now\b/i;
 
 function announces(sentence: string): boolean {
   return announcesStep(sentence.toLowerCase()) || ANNOUNCES.some((one) => one.test(sentence));
@@ -257,12 +207,10 @@ export function pointsBack(sentence: string): boolean {
 
 /** Patterns of an object that was named before: "break this up", "look at that, and go on", "don't do this again". */
 const OBJECT_BACK = [
-  /^(?:\S+ ){1,4}?(?:this|that|it|these|those|them)(?=$|[,.!?;…]|\s(?:and|again|also|as|at|by|down|for|here|in|instead|into|now|on|or|out|please|so|to|too|up|with|work)\b)/i,
-  /\s(?:this|these|those)(?=$|[,.!?;…]|\s(?:again|also|at|by|for|here|in|instead|next|now|on|too)\b)/i,
-  /\s(?:that|them|there)(?=$|[,.!?;…]|\s(?:again|also|instead|now|please|too)\b)|^do the same\b/i,
-  // Something that only the conversation has shown: "this option", "that rule", "the points you mentioned".
+  /\s(?:this|that|it|these|those|them|there)(?=$|[,.!?;…]|\s(?:again|also|here|instead|next|now|please|too)\b)/i,
+  /^(?:\S+ ){1,4}?(?:this|that|it|these|those|them)\s(?:and|as|at|by|down|for|in|into|on|or|out|so|to|up|with)\b/i,
+  // Something that only the conversation has shown: "this option", "that rule".
   /\s(?:this|these|those) (?!(?:app|branch|codebase|file|folder|machine|package|prs?|project|repo|repository|service|way|week|year)\b)\p{L}|\sthat (?:bug|case|change|comment|feedback|issue|one|part|problem|rule|stuff|task|thing|way)\b/iu,
-  /\byou (?:just |already )?(?:described|listed|mentioned|proposed|said|suggested)\b|\b(?:last|previous) (?:answer|comment|message|response)s?\b|\bfurther up\b/i,
 ];
 
 /** Says whether the object of a sentence was named before it. */
@@ -304,54 +252,31 @@ export function sayingPart(line: string): string {
 const RULE = /^(?:use|run|see|set|fix:(?! consider\b))(?!\p{L})/iu;
 /** Matches a verb that shows a statement: "Test coverage of the quay is low" is no order. */
 const HAS_VERB = /\b(?:is|are|was|were|has|have|had|needs?|must)\b/i;
-/** Matches an action whose subject is named above the list: "Verifies the message". */
-const NAMELESS =
-  /^(?:(?:also|always|never|only|correctly) )?(?:adds|allows|applies|asserts?|catches|clears|combines|compares|computes|contains|converts|creates|deletes|detects|displays|ensures|extracts|fails|fetches|finds|gets|handles|includes|keeps|loads|merges|parses|prevents|provides|reads|reduces|removes|replaces|requires|resolves|returns|saves|sends|shows|skips|supports|triggers|uses|validates|verif(?:y|ies)|wraps|writes)\b(?! (?:is|are|was|were|pass|fail)\b)/i;
-/** Matches references to text around the line: "The most likely are #1 and #2", "Option 1 is longer", "see above". */
+/** Matches references to text around the line: "Option 1 is longer", "This comment says that the quay is on". */
 const NAMES_ABSENT =
-  /^option [A-D\d]\b(?!:)|^the P\d (?:issues|items)\b|(?:^|\s)#\d (?:and|or|&) #\d|^(?:this|that|these|those|the (?:following|above)) (?!(?:branch|repo|repository|project|package|codebase|service)\b)\p{L}|\b(?:(?:see|as|mentioned|listed|described) (?:above|below)|the (?:above|following))\b|^(?:dies|jene)[ers]{0,2} \p{L}|^(?:cette?|ces) \p{L}|^est[aeo]s? \p{L}/iu;
-/** Matches an actor of an example, "Session B tries to start". One line cannot explain who it is. */
-const IN_EXAMPLE =
-  /\b(?:[Aa]gent|[Bb]ranch|[Cc]lient|[Cc]ommit|[Pp]rocess|[Pp]rompt|[Ss]ession|[Tt]hread|[Uu]ser|[Ww]orker) (?:[A-D]|[1-4])\b/g;
-
-/** Says whether a sentence is a step of an example: it names exactly one actor, such as "Session B". */
-export function isStepOfExample(sentence: string): boolean {
-  return new Set(sentence.match(IN_EXAMPLE)).size === 1;
-}
-
-/** Matches a place in the code without a statement about it. */
-const POINTS_TO_CODE =
-  /^`[\w./-]+\.\w{1,4}(?::[^`]*)?`:? (?:[–—-] )?(?:used|called|defined|during|in|at|where|when|for)\b/i;
+  /^option [A-D\d]\b(?!:)|^(?:this|that|these|those|the (?:following|above)) (?!(?:branch|repo|repository|project|package|codebase|service)\b)\p{L}|^(?:dies|jene)[ers]{0,2} \p{L}|^(?:cette?|ces) \p{L}|^est[aeo]s? \p{L}/iu;
 /** Matches a line about a single test, "`TestQuay` - verifies the lock". The file of the test says the same. */
 const NAMES_TEST =
   /^`?(?:Test[A-Z]\w+|[\w./-]*(?:_test\.\w{1,4}|\.(?:spec|test)\.\w{1,4}))(?::\d+)?`?\s*(?:[–—:-]\s|\()/u;
-/** Matches a count of written lines, which the file shows too. */
-const COUNTS_LINES = /\(~?\d+ (?:LOC|lines)\b/i;
-
 /** Says whether a line of an agent is a task, or needs the lines around it. */
 export function isWeak(line: string): boolean {
   return (
     (kindOf(line) === 'order' && !RULE.test(line) && !HAS_VERB.test(line)) ||
-    NAMELESS.test(line) ||
     NAMES_ABSENT.test(line) ||
-    isStepOfExample(line) ||
-    POINTS_TO_CODE.test(line) ||
-    NAMES_TEST.test(line) ||
-    COUNTS_LINES.test(line)
+    NAMES_TEST.test(line)
   );
 }
 
 /**
- * Patterns of a list's line without a subject, which the heading of the list names: "Already expects a name", "Can find
- * files by time", "Fall back to the copy", "Used by both gates". Also of a line that names a line of code but no file:
- * "Line 51: opens the gate".
+ * Patterns of a list's line without a subject, which the heading of the list names: "Expects a name", "Can find files by
+ * time", "Used by both gates". Also of a line that names a line of code but no file: "Line 51: opens the gate".
  */
 const SUBJECT_ABOVE = [
-  /^(?:(?:already|also|always|can|does not|doesn['’]t|never|now|only|still|then) )?(?:abstracts|accepts|assumes|depends|determines|expects|falls back|feeds into|find|gives|ignores|initiali[sz]es|invokes|iterates|looks up|performs|preserves|prints|respects|reuses|scans|sees|splits|tells|throws|traverses|tries|truncates|trusts|works (?:after|because|by|for|on|only|when|with|without))\b(?! (?:is|are|was|were)\b)/i,
+  // A verb of the third person is followed by its object; a noun of the same form mostly is not.
+  /^(?:(?:already|also|always|correctly|never|now|only|still) )?\p{L}\p{Ll}+(?<!s|[Tt]hi|[Ii]t|lway)s (?:(?:an?|all|any|back|both|each|every|if|it|its|no|the|their|whether)\b|[`"'\d])/u,
   /^(?:does not|doesn['’]t|can) (?:\p{Ll}+ )?\p{Ll}+ /iu,
-  /^(?:collect|compute|derive|display|execute|fall back|iterate|propagate|return|reuse|scope|walk) (?=(?:all|an?|any|each|from|only|over|the|through|to|\p{Lu}\p{Ll}+ \d+)\b|[`"'\d])/iu,
-  /^(?:(?:already|also|always|currently|just|never|now|only) )?(?!based\b|compared\b|fixed by\b|need\b|tried\b)(?:\p{L}\p{Ll}+ed|built|caught|held|kept|made|read|sent|shown|thrown|written) (?:across|after|as|at|before|by|for|from|in|inside|into|on|per|to|when|with|\d+\+? times)\b[^:]*$/iu,
-  /^lines? ~?\d+(?:[–-]\d+)?(?:\s?[:(–—-])|^(?:the|it|this)\b[^`/]*\b(?:is|fails|failed|lies) (?:at|in|on) lines? \d+\b(?! (?:in|of)\b)/i,
+  /^(?!based\b|compared\b|fixed by\b|need\b)\p{L}\p{Ll}+ed (?:across|after|as|at|before|by|for|from|in|inside|into|on|per|to|when|with)\b[^:]*$/iu,
+  /^lines? ~?\d+(?:[–-]\d+)?(?:\s?[:(–—-])/i,
 ];
 
 /** Matches a reason or a choice. A line with one is quoted even without a subject: "Switched to pnpm because …". */
@@ -368,10 +293,6 @@ export function hasSubjectAbove(line: string): boolean {
  */
 export const HALF =
   /^(?:pros?|cons?|advantages?|disadvantages?|upsides?|downsides?|trade-?offs?|vorteile?|nachteile?|avantages?|inconvénients?|ventajas?|desventajas?|vantagens|desvantagens|vantaggi|svantaggi|before(?: (?:the|this) (?:change|fix|patch))?|after|vorher|nachher|avant|après|antes|después|prima|dopo|优点|缺点|メリット|デメリット)\s*[:：(]/iu;
-
-/** Matches lines that state nothing: a client's menu, a log line, a commit, a quotation, the state of a task. */
-export const NO_STATEMENT =
-  /^`?\/[a-z][\w:-]*(?: [^`]*)?`?\s*(?:[—–-]|$)|^`\/[a-z][\w:-]*(?: [^`]*)?` first\b|^[Cc]ommit:? `?[\da-f]{7,40}\b|^(?:DEBUG|INFO|WARN(?:ING)?|ERROR|TRACE|FATAL)\b[: ]|^["“«][^"”»]*["”»][.!?]?$|^(?:\.\.\.|…)/;
 
 const MARK_OF_LIST = /^(?:(?:\p{Extended_Pictographic}|[✓✔✗✘☐]|\u{FE0F}|\u{200D})\s*)+/u;
 

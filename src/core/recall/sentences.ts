@@ -51,7 +51,7 @@ function asks(sentence: string): boolean {
  * "test coverage is low", "builds are slow".
  */
 const ORDERING =
-  /^(?:(?:can|could|would|will) you\b|can we\b|let['’]?s\b|i (?:want|need|would like|['’]d like) (?:you )?to\b|(?:we|you) (?:need|have|want) to\b|go ahead\b|(?:filter|load|pass|print|save|store) (?=(?:all|an?|any|by|each|existing|in|into|it|its|only|the|to|with)\b|`)|(?:accept|add|address|adjust|adopt|analy[sz]e|apply|ask|attribute|build|bump|change|check|clean|clear|close|commit|compare|configure|consider|continue|convert|copy|create|debug|decide|define|delete|deploy|describe|detect|disable|do|document|draft|drop|edit|emit|enable|explain|explore|export|expose|extend|extract|find|finish|fix|follow|format|generate|get|give|handle|help|implement|improve|initiali[sz]e|install|integrate|introduce|investigate|invoke|list|look|make|merge|migrate|modify|move|open|optimi[sz]e|parse|plan|port|prepare|push|read|rebase|refactor|remove|rename|replace|research|resolve|restart|restore|review|rewrite|run|search|see|send|set|show|simplify|skip|split|start|stop|suggest|summari[sz]e|switch|tell|test|try|update|upgrade|use|validate|verify|wire|work on|wrap|write)\b(?! (?:\S+ ){0,2}(?:is|are|was|were|has|have|had|needs?|must|can)\b))/i;
+  /^(?:(?:can|could|would|will) you\b|can we\b|let['’]?s\b|i (?:want|need|would like|['’]d like) (?:you )?to\b|(?:we|you) (?:need|have|want) to\b|go ahead\b|(?:collect|compute|derive|display|execute|fall back|filter|iterate|load|pass|print|return|reuse|save|store) (?=(?:all|an?|any|by|each|existing|in|into|it|its|only|over|the|through|to|with)\b|[`\d])|(?:accept|add|address|adjust|adopt|analy[sz]e|apply|ask|attribute|build|bump|change|check|clean|clear|close|commit|compare|configure|consider|continue|convert|copy|create|debug|decide|define|delete|deploy|describe|detect|disable|do|document|draft|drop|edit|emit|enable|explain|explore|export|expose|extend|extract|find|finish|fix|follow|format|generate|get|give|handle|help|implement|improve|initiali[sz]e|install|integrate|introduce|investigate|invoke|list|look|make|merge|migrate|modify|move|open|optimi[sz]e|parse|plan|port|prepare|push|read|rebase|refactor|remove|rename|replace|research|resolve|restart|restore|review|rewrite|run|search|see|send|set|show|simplify|skip|split|start|stop|suggest|summari[sz]e|switch|tell|test|try|update|upgrade|use|validate|verify|wire|work on|wrap|write)\b(?! (?:\S+ ){0,2}(?:is|are|was|were|has|have|had|needs?|must|can)\b))/i;
 
 export type SentenceKind = 'statement' | 'order' | 'question';
 
@@ -83,7 +83,7 @@ const DRAWN_CODE = /`[─━│┃├└┌╭╰╮╯┼═║\s]+`/;
  * Matches a table cell, an arrow, a line of a diff, and what follows a dash or "e.g.": it is unclear without the text
  * around it.
  */
-const ROW_OR_STEP = /^\+\s|^\||\|$|\s\|\s|^[→⇒↳]|^[-=]>\s|^[–—]\s|^(?:e\.g|i\.e)\./;
+const ROW_OR_STEP = /^\+\s|^\||\|$|\s\|\s|^[→⇒↳]|^[-=]>\s|^[–—]\s|^(?:\.\.\.|…|(?:e\.g|i\.e)\.)/;
 /** Matches a line that continues in the next one: a heading, half a list, a text that was cut. */
 const GOES_ON =
   /[:：,，、([{–—&|/\\]$|(?:…|\.\.\.|\s-)$|\s(?:an|and|because|but|its|my|or|our|than|the|their|which|your|between|from|into|of|onto|per|via|und|oder)$|\s(?:e\.?g|i\.?e)\.$/;
@@ -105,17 +105,7 @@ export function isFragment(line: string): boolean {
  * brackets, a shell prompt, the message or banner of a program, the text behind a slash command.
  */
 const PASTED =
-  /\S {2,}\S|\t|^[^\p{L}\p{N}"'“`#]|^\d+(?:[,.)]|:\d)|^\S+$|^\S+@\S+ |^In \[\d+\]:|^(?:from [\w.]+ )?import \w|^(?:[Ee]rror|fatal|hint|[Ww]arning)(?:\[\w+\])?: |^Invoke the \S+ skill\b|\b(?:saved|written) to:? [/~]\S+$|^\S+ v\d+\.\d+\.\d+(?:$| [–—-] )|^(?:\d{1,2}|[Oo]ption [A-D\d]) (?:does(?:n['’]t)?|is|looks?|seems?|sounds?|works?)\b/u;
-/** Matches a clause without its main clause: "if this is an edge case now", "which was on the quay". */
-const SUBORDINATE = /^(?:although|because|if|unless|whereas|while)\b[^,;–—]*$/iu;
-/** Most words of a sentence that SUBORDINATE may match: a longer one may have a main clause without a comma. */
-const SUBORDINATE_WORDS = 8;
-
-/** Matches the rest of a question from another sentence: "in the hooks of the gateway?" */
-const ASKS_ON =
-  /^(?:about|also|as|at|by|enough|for|from|in|like|of|on|plus|via|with)\b(?! (?:how|what|which|who|whose)\b)[^,]*[?？]$/i;
-const ASKS_ON_WORDS = 7;
-
+  /\S {2,}\S|\t|^[^\p{L}\p{N}"'“`#]|^\d+(?:[,.)]|:\d)|^\S+$|^\S+@\S+ |^In \[\d+\]:|^(?:from [\w.]+ )?import \w|^(?:[Ee]rror|fatal|hint|[Ww]arning)(?:\[\w+\])?: |^(?:\d{1,2}|[Oo]ption [A-D\d]) (?:does(?:n['’]t)?|is|looks?|seems?|sounds?|works?)\b/u;
 /** Matches the rest of a sentence: it begins with a preposition in lower case, with "which", or with "whether". */
 const REST = /^(?:by|for|from|into|of|onto|than|via|with|which|[Ww]hether)\b[^,:;–—]*$/u;
 
@@ -125,11 +115,7 @@ export function isRest(sentence: string): boolean {
 
 /** Says whether a sentence of a request is only a label, a fragment or pasted text. */
 export function isNoRequest(sentence: string): boolean {
-  const words = sentence.split(/\s+/).length;
-  const isClause =
-    (ASKS_ON.test(sentence) && words <= ASKS_ON_WORDS) ||
-    (SUBORDINATE.test(sentence) && words <= SUBORDINATE_WORDS);
-  return isClause || isRest(sentence) || PASTED.test(sentence) || isFragment(sentence);
+  return isRest(sentence) || PASTED.test(sentence) || isFragment(sentence);
 }
 
 /** Says whether a line is unclear without the lines around it; "Run `ps | grep quay` first." is clear. */

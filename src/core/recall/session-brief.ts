@@ -13,7 +13,7 @@ import { isReply, isTelling, ownWordsOf, sentencesAsked } from './own-words.ts';
 import { ANSWER_MARK, TITLE_ARROW } from './recall-block.ts';
 import type { SaidLines } from './said-lines.ts';
 import { aboutNames, hasName, namesOf } from './session-names.ts';
-import { isOfMoment, isStepOfExample, objectPointsBack, requestPointsBack } from './saying.ts';
+import { isOfMoment, objectPointsBack, requestPointsBack } from './saying.ts';
 import { hasValue, isNoRequest, kindOf, SPECIFIC } from './sentences.ts';
 import { termsOf } from './terms.ts';
 
@@ -330,7 +330,7 @@ function candidatesIn(
     if (tokens > TITLE_TOKENS_MAX || isReply(sentence)) return [];
     // A question would look unanswered.
     if (kindOf(title) === 'question') return [];
-    if (requestPointsBack(title) || isNoRequest(title) || isStepOfExample(title)) return [];
+    if (requestPointsBack(title) || isNoRequest(title)) return [];
     if (objectPointsBack(title) && !hasValue(title)) return [];
     const naming = namingIn(title);
     let shared = 0;
@@ -353,7 +353,7 @@ function scoreTold(title: string, naming: ReadonlySet<string>, asked: ReadonlySe
   const isFinding = concludes(title);
   const isAbout = about > 0 || asked.size < ASKED_MIN;
   const isOutcome = (isFinding || SPECIFIC.test(title)) && IS_WHOLE.test(title);
-  const isOpen = IS_OPEN.test(title) || KNOWS_NOTHING.test(title) || kindOf(title) === 'order';
+  const isOpen = IS_OPEN.test(title) || kindOf(title) === 'order';
   if (!isAbout || !isOutcome || isOpen) return Number.NEGATIVE_INFINITY;
   const isChange = IS_CHANGE.test(title);
   return (
@@ -370,12 +370,8 @@ function namingIn(text: string): ReadonlySet<string> {
 const IS_CHANGE = /^\p{Lu}\p{Ll}+ed\s/u;
 /** Matches a line that states something: it ends like a sentence, begins with a past verb, or explains a name. */
 const IS_WHOLE = /[.!。！]["'”’)\]]*$|^\p{Lu}\p{Ll}+ed\s|\S [–—-] (?:\S+ ){3,}/u;
-/** Matches what is no outcome: a piece of a sentence, a possibility, work in progress. */
-const IS_OPEN =
-  /^(?:\p{Ll}|(?!This|Thus|Us)\p{Lu}\p{Ll}+(?<!s)s (?:an?|the|`)|\p{Lu}\p{Ll}+ed (?:across|at|by|for|from|in|of|on|per|to|with)\b)|\b(?:would|could|might|may)\b|\b(?:is|are) (?:\w+ )?(?:working on|running|waiting|in progress|creating)\b/u;
-/** Matches an answer in which a model says that it does not know. */
-const KNOWS_NOTHING =
-  /^(?:(?:sorry|unfortunately)\b.{0,20}?)?I(?: am|[’']m| do| can| could)? ?(?:n?(?:o|[’'])t (?:have|know|find|see|tell|say|sure|certain|determine)|unable|unsure)\b/i;
+/** Matches what is no outcome: a piece of a sentence, or a possibility. */
+const IS_OPEN = /^\p{Ll}|\b(?:would|could|might|may)\b/u;
 /** Fewest terms of a title that may name a subject. */
 const NAMING_MIN = 3;
 /** The same for a title that shares a term with the prompt, or has a value (see hasValue). */
