@@ -220,8 +220,8 @@ test('stop ends the proxy and nothing else: a file that names another process is
   writeFileSync(join(at.env['SVC_DATA_HOME'] ?? '', `proxy-${bystander.pid}.json`), text);
   const { code, stderr } = await runCli(['stop'], at);
   expect(code).toBe(0);
-  expect(stderr).toContain('does not stop it');
-  expect(stderr).toContain(`Stopped: ${proxy?.url}`);
+  // The running proxy shows that the file is stale, so nothing is said of that process.
+  expect(stderr).toBe(`Stopped: ${proxy?.url}\n`);
   expect(isRunning(bystander)).toBe(true);
   expect((await runHere(['status'], at)).code).toBe(1);
 });

@@ -143,9 +143,9 @@ const MODES = {
   '3.3-shadow_only': row('shadow_only: measured, forwarded whole.', 'core/plan'),
   '3.2-effective': row(
     'The effective compression mode is told when it differs.',
-    'core/plan/evidence',
+    'core/plan/plan',
   ),
-  '3.3-header': row('x-svc-continuity-state is decided for each request.', 'core/plan/evidence'),
+  '3.3-header': row('x-svc-continuity-state is decided for each request.', 'core/plan/plan'),
   '3.3-not_needed': row('not_needed: nothing needed removing, forwarded as it is.', 'core/plan'),
   '3.3-bypassed': row('bypassed_*: a check did not pass, the full request goes on.', 'core/plan'),
   '3.3-not_applicable': row('not_applicable: the mode needs no decision.', 'core/plan'),
@@ -190,13 +190,13 @@ const ENDPOINTS = {
     'OpenAI clients use the /v1 base of the local address.',
     'cli/clients/print-config',
   ),
-  '4.4-local-proxy-header': row('Answers carry x-svc-local-proxy.', 'core/plan/evidence'),
-  '4.4-states': row('Answers carry the memory and the compression state.', 'core/plan/evidence'),
+  '4.4-local-proxy-header': row('Answers carry x-svc-local-proxy.', 'core/plan/plan'),
+  '4.4-states': row('Answers carry the memory and the compression state.', 'core/plan/plan'),
   '4.4-token-estimates': row(
     'Answers carry original, forwarded and recalled tokens.',
-    'core/plan/evidence',
+    'core/plan/plan',
   ),
-  '4.4-continuity-header': row('Answers carry x-svc-continuity-state.', 'core/plan/evidence'),
+  '4.4-continuity-header': row('Answers carry x-svc-continuity-state.', 'core/plan/plan'),
   '4.5-two-names': row('Two names run the same program.', 'package.json'),
   '4.5-start': row('start starts the proxy.', 'cli/proxy/start'),
   '4.5-print-config-codex': row(
@@ -248,7 +248,7 @@ const ENDPOINTS = {
   ),
   '4.1-evidence': row(
     'Hosted answers carry the receipt id, states and estimates.',
-    'core/plan/evidence',
+    'core/plan/plan',
   ),
   '4.1-base-and-key': row(
     'A client changes its base URL and its key, nothing else.',
