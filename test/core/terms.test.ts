@@ -34,6 +34,22 @@ test('the parts of a compound are words, its whole form comes after all words', 
   });
 });
 
+test.each([
+  'cmd/cli/setup_hooks_test.go',
+  '/home/kim/shop/setup_hooks_test.go',
+  'C/setup-hooks-test.go',
+])('a file is the same one with its folders: %s', (path) => {
+  const [name = ''] = readTerms('setup_hooks_test.go').wholes;
+  expect(readTerms(path).wholes).toContain(name);
+  // Its words are those of the path, not twice.
+  expect(readTerms(path).words.filter((word) => word === 'setup')).toHaveLength(1);
+});
+
+test('a path without a compound name has one whole form', () => {
+  expect(readTerms('docs/guide').wholes).toEqual(['docsguid']);
+  expect(readTerms('docs/').wholes).toEqual([]);
+});
+
 test('terms hold word characters only, so that the index can take them as they are', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 300 }), (text) => {

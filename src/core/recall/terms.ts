@@ -122,10 +122,20 @@ function addForeign(word: string, terms: string[], wholes: string[]): void {
 function addSpaced(word: string, terms: string[], wholes: string[]): void {
   const [, base, not1, not2] = CONTRACTION.exec(word) ?? [];
   const plain = base === undefined ? word : `${base}${not1 ?? ''}${not2 ?? ''}`;
-  const parts = plain.match(PART) ?? [];
-  const pieces =
-    plain.length <= IDENTIFIER_CHARS_MAX ? parts.flatMap((part) => part.split(CAMEL)) : parts;
+  const pieces = piecesOf(plain);
   for (const piece of pieces) addTerm(piece, terms);
+  addWhole(pieces, wholes);
+  // A file is named with its folders, and without them.
+  const name = plain.slice(plain.lastIndexOf('/') + 1);
+  if (name.length < plain.length) addWhole(piecesOf(name), wholes);
+}
+
+function piecesOf(word: string): readonly string[] {
+  const parts = word.match(PART) ?? [];
+  return word.length <= IDENTIFIER_CHARS_MAX ? parts.flatMap((part) => part.split(CAMEL)) : parts;
+}
+
+function addWhole(pieces: readonly string[], wholes: string[]): void {
   if (pieces.length < 2) return;
   // Versions and dates keep a separator; otherwise 3.51.3 would become the number 3513.
   addTerm(pieces.join(pieces.every((piece) => /^\d+$/.test(piece)) ? '_' : ''), wholes);
