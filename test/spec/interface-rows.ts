@@ -141,10 +141,7 @@ const MODES = {
     'core/shortening',
   ),
   '3.3-shadow_only': row('shadow_only: measured, forwarded whole.', 'core/plan'),
-  '3.2-effective': row(
-    'The effective compression mode is told when it differs.',
-    'core/plan/plan',
-  ),
+  '3.2-effective': row('The effective compression mode is told when it differs.', 'core/plan/plan'),
   '3.3-header': row('x-svc-continuity-state is decided for each request.', 'core/plan/plan'),
   '3.3-not_needed': row('not_needed: nothing needed removing, forwarded as it is.', 'core/plan'),
   '3.3-bypassed': row('bypassed_*: a check did not pass, the full request goes on.', 'core/plan'),
