@@ -132,8 +132,8 @@ function priced(row: RequestRow, { reading }: EndedRequest, factsOf: FactsOf): R
   if (usage === undefined) return row;
   const facts = factsOf(row.model);
   const prices = cachePrices({ dialect: row.dialect, facts, cacheMs });
-  const paid = paidFor(usage, prices, facts?.price);
   if (row.kind !== 'main' || reading === undefined) {
+    const paid = paidFor(usage, prices, facts?.price);
     return { ...row, price: { paid, direct: paid } };
   }
   const { state } = reading;

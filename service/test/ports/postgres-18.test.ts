@@ -6,8 +6,8 @@ import { itemsOf, objectOf, SPACE } from '../support/service-objects.ts';
 import { serviceStoreSuite } from './service-store-suite.ts';
 
 /**
- * `postgres-pooler.test.ts` runs the suite on PostgreSQL 18 behind a pooler. SVC_TEST_ENGINES=all runs it here without
- * one, too.
+ * The whole suite runs on PostgreSQL 18 in `postgres-pooler.test.ts`, through a pooler. So only a short test runs here,
+ * without one. SVC_TEST_ENGINES=all runs the whole suite here too.
  */
 
 const missing = missingPostgres18();

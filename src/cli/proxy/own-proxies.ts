@@ -66,13 +66,13 @@ export class OwnProxies {
     );
     // If nothing listens on the port of a run file, or another proxy of this configuration does, the file's own proxy
     // was killed or is stopping. Another program may have its process id now.
-    const isStale = ({ run, listener, pid = run.pid }: (typeof all)[number]): boolean =>
-      listener === 'nobody' || pid !== run.pid;
+    const isStale = ({ run, listener, pid }: (typeof all)[number]): boolean =>
+      listener === 'nobody' || (pid !== undefined && pid !== run.pid);
     const stale = all.filter(isStale);
     await Promise.all(stale.map(({ run }) => removeRunFile(this.#folder, run.pid)));
     const probed = all.filter((one) => !isStale(one));
-    const own: OwnProxy[] = probed.filter(({ run, pid }) => pid === run.pid).map(({ run }) => run);
-    const unproven = probed.filter(({ run, pid }) => pid !== run.pid).map(({ run }) => run);
+    const own: OwnProxy[] = probed.filter(({ pid }) => pid !== undefined).map(({ run }) => run);
+    const unproven = probed.filter(({ pid }) => pid === undefined).map(({ run }) => run);
     if (port !== 0 && !probed.some(({ run }) => isConfigured(run))) {
       // A proxy with the same token may use another data folder, or its run file may be missing.
       const { pid } = await probeProxy({ host, port }, localToken);

@@ -111,6 +111,3 @@ export function bindsThinking(model: string | undefined): boolean {
   const [, gpt, point = '0'] = GPT.exec(name) ?? [];
   return gpt === undefined || Number(gpt) * 10 + Number(point) > GPT_UNBOUND;
 }
-
-/** Matches the suffix with which Claude Code asks for a model's window of a million tokens. */
-export const LONG_MARK = /\[1m\]$/i;

@@ -61,6 +61,7 @@ function withoutQuotes(prompt: string): string {
 }
 
 const HEADING = /^ {0,3}#{1,6}\s+(.+)$/;
+
 /**
  * Returns the sentences that may name the subject of a request. If the request begins with a pasted document
  * ("Implement the following plan:" and a heading), it returns only the document's heading. Other headings are mere

@@ -243,7 +243,7 @@ function findNamed(text: string): readonly Stretch[] | undefined {
     }
     secret ??= readNamedValue(text, at);
     if (secret !== undefined) found.push(secret);
-    // A value may stand in front of its name, so its end is no place to go on from: it leads to the same name again.
+    // Go on behind the name, even if its value ends before it ("X is my password"): else the same name is found again.
     at = findName(text, Math.max(secret?.end ?? 0, at + 1));
   }
   return found;

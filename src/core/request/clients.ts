@@ -27,6 +27,9 @@ const AGENTS: readonly (readonly [pattern: RegExp, client: string])[] = [
   [/(?:^|[\s(])gemini-?cli\b/i, 'gemini'],
 ];
 
+/** Matches the end of a model's name with which Claude Code asks for a window of a million tokens: "claude-opus-5-5[1m]". */
+export const LONG_MARK = /\[1m\]$/i;
+
 export interface ClientFacts {
   /** True if svc can distinguish this client's own texts from typed ones. Otherwise typed text counts as unverified. */
   readonly isKnown: boolean;

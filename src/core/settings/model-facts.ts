@@ -1,10 +1,11 @@
-import { LONG_MARK } from '../conversation/thoughts.ts';
+import { LONG_MARK } from '../request/clients.ts';
 
 /**
  * Published limits and list prices of models. The table has the models that agents use; a catalog covers others. For
  * a model in neither, svc knows no limit and no price.
- * Read on 2026-11-30 from platform.claude.com/docs (models and pricing), developers.openai.com/api/docs/models, and
- * the model data of @earendil-works/pi-ai 1.6.0 (MIT); older rows from models.dev (MIT, copyright 2025 models.dev).
+ * Sources: platform.claude.com/docs (models and pricing) and developers.openai.com/api/docs/models, read on 2026-11-24;
+ * the model data of @earendil-works/pi-ai 1.6.0 (MIT), with which all newer rows were compared on 2026-11-30; older
+ * rows from models.dev (MIT, copyright 2025 models.dev).
  */
 export interface ModelFacts {
   /** Tokens of the request and the answer together. */
@@ -37,7 +38,7 @@ export interface LongPrice {
   readonly output: number;
 }
 
-/** The day on which the prices in this table were read. */
+/** The day on which the prices in this table were last compared with their sources. */
 export const PRICES_READ_ON = '2026-11-30';
 
 type Row = readonly [name: string, window: number, output: number, price?: Price, input?: number];
@@ -173,7 +174,10 @@ const ROWS: readonly Row[] = [
   ['command-a', 128_000, 8000, [2.5, 10]],
 ];
 
-/** The rows whose long requests have another price. Smaller models of a matching name cannot get so long a request. */
+/**
+ * The rows whose long requests have another price, by the model data of pi-ai 1.6.0. Models of a matching name whose
+ * window is shorter than `above` never get so long a request.
+ */
 const LONG_PRICES: readonly (readonly [names: RegExp, price: LongPrice])[] = [
   [/^claude-haiku-5-5$/, { above: 100_000, input: 5, output: 5 }],
   [/^gpt-(?:5-[4-6]|6)/, { above: 272_000, input: 2, output: 1.5 }],

@@ -1,6 +1,6 @@
 import type { Usage } from '../dialects/dialect-answer.ts';
 import type { CachePrices } from '../dialects/descriptor.ts';
-import type { ListPrice } from '../settings/model-facts.ts';
+import type { ListPrice, LongPrice } from '../settings/model-facts.ts';
 
 /**
  * Compares the price of a conversation, by the provider's own counts, with its estimated price without svc ("direct").
@@ -93,14 +93,14 @@ export function meter(before: MeterState | undefined, request: MeteredRequest): 
   return { price, state };
 }
 
-/** Returns the price of a request at this provider. */
+/** Returns the price of a request by the tokens that the provider counted. */
 export function paidFor(usage: Usage, prices: CachePrices, list: ListPrice | undefined): number {
   return withSurcharge(usualPrice(usage, prices), inputOf(usage), usage, list);
 }
 
 /** Returns the factor of the price of a request's input: more than 1 if the request is long for its model. */
 export function longFactor(usage: Usage, list: ListPrice | undefined): number {
-  return list?.long !== undefined && inputOf(usage) > list.long.above ? list.long.input : 1;
+  return longPriceOf(inputOf(usage), list)?.input ?? 1;
 }
 
 /** Adds what a request with so many input tokens and this answer costs more, if it is long for its model. */
@@ -110,9 +110,14 @@ function withSurcharge(
   { output }: Usage,
   list: ListPrice | undefined,
 ): number {
-  if (list?.long === undefined || inputTokens <= list.long.above) return price;
-  const { long } = list;
+  const long = longPriceOf(inputTokens, list);
+  if (list === undefined || long === undefined) return price;
   return long.input * price + ((long.output - 1) * output * list.output) / list.input;
+}
+
+/** Returns the higher price if a request with so many input tokens is long for its model. */
+function longPriceOf(inputTokens: number, list: ListPrice | undefined): LongPrice | undefined {
+  return inputTokens > (list?.long?.above ?? Infinity) ? list?.long : undefined;
 }
 
 function inputOf({ input, cacheRead, cacheWrite }: Usage): number {

@@ -320,7 +320,7 @@ export function countReadings(view: RequestView, elided: readonly ToolOutput[]):
   return count;
 }
 
-/** Replaces left-out tool outputs by stubs: one line each, which says what was left out (see stubs.ts). */
+/** A tool output that is left out is replaced by a stub: one line, which says what was left out (see stubs.ts). */
 
 export interface Replacement {
   readonly output: ToolOutput;

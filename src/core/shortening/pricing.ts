@@ -1,5 +1,5 @@
 import type { Dialect, RequestView } from '../conversation/view.ts';
-import { LONG_MARK } from '../conversation/thoughts.ts';
+import { LONG_MARK } from '../request/clients.ts';
 import { CACHE_DEFAULT_MS, lifetimeMs, markedMs } from '../dialects/common.ts';
 import type { CachePrices } from '../dialects/descriptor.ts';
 import { dialectOf } from '../dialects/dialects.ts';
