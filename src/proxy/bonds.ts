@@ -12,9 +12,9 @@ import type { Reading } from './conversations.ts';
  * Records the thinking blocks that svc relays, with the recalled blocks and the left-out texts in front of each. A
  * provider may refuse a request if anything in front of a thinking block has changed since the block was made. So these
  * entries decide which blocks and which left-out texts a later request repeats.
- * Each thinking block is recorded before the client has the bytes that complete it. So a thinking block without an
- * entry was made without svc. In a service with several nodes the end of the answer waits until all of them can find the
- * entry (`holdBack`).
+ * Each thinking block is recorded before the client has the bytes that complete it. So svc takes a thinking block
+ * without an entry for one that was made without svc. In a service with several nodes the end of the answer waits until
+ * all of them can find the entry (`holdBack`).
  */
 export class Bonds {
   readonly #dependencies: ProxyDependencies;

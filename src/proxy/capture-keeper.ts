@@ -134,7 +134,7 @@ export class CaptureKeeper {
     return captured;
   }
 
-  /** Stores the question if the user stopped the answer. */
+  /** Stores the question of an answer that the user stopped. */
   keepHuman(reading: Reading): void {
     const place = placeOf(reading);
     if (place === undefined) return;

@@ -31,7 +31,7 @@ import type { MeterState } from '../core/shortening/meter.ts';
 const VIEWS_MAX = 16;
 
 // Bound on the bytes of cached bodies: 16 of 1.5 MB. A conversation close to a window of 200,000 tokens has about 1 MB.
-// With the facts that are read of them, the idle process stays within 110 MB.
+// With the facts that svc reads of these bodies, the idle process stays within 110 MB.
 const BYTES_MAX = 24 * 1024 * 1024;
 
 export class Conversations {
@@ -203,8 +203,8 @@ export class ConversationState {
   /** Digests of the latest requests. Without it: the request log could not say why the provider's cache missed. */
   sent: PrefixHistory | undefined;
   /**
-   * Who first changed the prefix that thinking is bound to; undefined if unknown. Without it: the log would blame
-   * svc for thinking that the client lost.
+   * Who first changed the prefix that thinking is bound to; undefined if unknown. Without it: the log could not say why
+   * the provider dropped thinking.
    */
   prefixChangedBy: PrefixChanger | undefined;
 

@@ -125,7 +125,10 @@ export interface BodyWatch {
   forwarded(pieces: readonly Uint8Array[] | undefined): void;
   /** Begins to hash the answer. Returns a function that adds a chunk to the hash and never throws. */
   answering(): (chunk: Uint8Array) => void;
-  /** Returns the hashes. Call it after the relay has ended. */
+  /**
+   * Returns the hashes so far. The first call after `answering` ends the hash of the answer, so make that call after
+   * the relay has ended.
+   */
   known(): KnownHashes;
 }
 
@@ -180,7 +183,10 @@ export interface KnownFacts {
   readonly memoryGeneration: string | undefined;
   /** Records that the outbox took; 'failed' if it could not take them. */
   readonly captured: Captured;
-  /** Milliseconds that storing the records took; undefined if there was nothing to store. */
+  /**
+   * Milliseconds that putting the answer's records into the outbox took; undefined without an answer, or if the request
+   * may not write.
+   */
   readonly captureMs: number | undefined;
   /** The number of recalled blocks in the request. */
   readonly recalledBlocks: number;
@@ -214,9 +220,9 @@ export interface AnswerWatcher {
   /** Reads a chunk. Returns true if the chunk may complete the answer. */
   data(chunk: Uint8Array): boolean;
   /**
-   * Called if `data` has returned true, or if a chunk completes the announced length, before the chunk is forwarded;
-   * and at the end of the bytes. Returns false if the answer continues after all. The relay does not call it again
-   * after true.
+   * Called before a chunk is forwarded for which `data` has returned true or which completes the announced length. It
+   * is also called at the end of the bytes. Returns false if the answer continues after all. The relay does not call it
+   * again after true.
    */
   beforeLast(): boolean;
 }

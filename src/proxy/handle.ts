@@ -89,7 +89,10 @@ export class ProxyHandler {
     return this.#background.drain(withinMs);
   }
 
-  /** Writes captures that a full disk has refused. Returns how many records are lost. Call it after `drain`. */
+  /**
+   * Tries once more to write the captures that the disk has refused. Returns how many records are lost. Call it after
+   * `drain`.
+   */
   keepLast(): number {
     return this.#keeper.keepLast();
   }
@@ -190,7 +193,7 @@ export class ProxyHandler {
     });
     record.answered(answer);
 
-    // Relays the answer while svc reads it. Captures are on disk before the client has the last byte.
+    // Relays the answer while svc reads it. The outbox gets the captures before the client has the last byte.
     const watch = new AnswerWatch(request, answer, {
       onAnswer: (said) => {
         record.note({ answer: said });
@@ -435,7 +438,9 @@ export class ProxyHandler {
     }
   }
 
-  /** Queues the storing of outputs that later requests may leave out, and of exchanges from before svc's start. */
+  /**
+   * Queues the storing of outputs that later requests may leave out, and of earlier exchanges that are not stored yet.
+   */
   #keepLater(call: KeepCall, placements: readonly Placement[]): void {
     const { reading, settings } = call;
     const bytes = heldBytes(reading.view);

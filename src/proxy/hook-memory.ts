@@ -182,7 +182,7 @@ export class HookMemory {
       code: code?.reader,
       withinMs: deadline.msLeft / 2,
     });
-    // Memories were forgotten during the recall, so the result may quote a forgotten text.
+    // If memories were forgotten during the recall, the result may quote a forgotten text.
     if (ledger.generation() !== generation) return undefined;
     const told = placed.map(({ block }) => block).filter((block) => block !== '');
     const block = blockThatFits(answer, {
@@ -257,7 +257,7 @@ export class HookMemory {
 
   /**
    * Says whether this hook is the first one for its event. A second look must be the first one after its prompt. A
-   * session's start and a compaction need no claim.
+   * session's start, a compaction, and a prompt without an `occasion` need no claim.
    */
   async #claims(question: HookQuestion, deadline: Deadline): Promise<boolean> {
     const { kind, occasion, prompt } = question;
@@ -287,7 +287,7 @@ export class HookMemory {
     return addresses.flatMap((address) => {
       const { block = '', form = 'text' } = found.get(address) ?? {};
       const tokens = estimateTextTokens(block);
-      // The functions that count the room take the block of an item without human text for one of a second look.
+      // roomForBlock() takes a block for one of a second look if its item has no human text.
       return [{ block, tokens, item: { humanText: form === 'part' ? '' : 'a prompt' } }];
     });
   }

@@ -57,7 +57,10 @@ const DISTRUST_MS = 15_000;
 
 /** How old a proof may be, in milliseconds. A new one also makes the memory mark the texts as used, and check its file. */
 const PROOF_AGE_MAX_MS = 3_600_000;
-/** Bound on the proven digests of a space, of 50 bytes each: as many as the outputs that svc stores. */
+/**
+ * Bound on the proven digests of a space, of 50 bytes each: some three times the usual number of stored outputs
+ * (BYTES_MAX in outputs.ts).
+ */
 const PROVEN_MAX = 50_000;
 const NOTHING_PROVEN: Possession = { kind: 'proven', digests: new Set() };
 

@@ -276,7 +276,7 @@ export class Recaller {
     { answer, state }: { readonly answer: QuotedAnswer; readonly state: MemoryState },
   ): Promise<Recalled> {
     const { reading, carrier, placements, generation, leaving } = open;
-    // Memories were forgotten during the recall, so the blocks may quote a forgotten text.
+    // If memories were forgotten during the recall, the blocks may quote a forgotten text.
     const now = this.#dependencies.ledger.generation();
     if (now !== generation) {
       const { replayed } = await this.#askLedger(open.call, now);
@@ -536,7 +536,10 @@ export class Recaller {
   }
 }
 
-/** Returns the text around a prompt, which shows what a short one is about: the last answer's end and the last prompts. */
+/**
+ * Returns the text around a prompt: the end of the last answer, and the last prompts. It shows what a short prompt is
+ * about.
+ */
 export function aroundPrompt(
   { questionText }: Pick<ProxyDependencies['texts'], 'questionText'>,
   answer: string,
@@ -657,9 +660,9 @@ function silenceOf({ reading, modes }: RecallCall): MemoryState | undefined {
 
 /**
  * Says whether this request carries the blocks of earlier requests again. No request does in shadow mode, or if the
- * provider stores the history. Otherwise every request of a conversation does that is or may be bound (see Bond),
- * because the provider checks the prefix in requests of every kind. In other conversations only side calls do, and
- * requests that may get a new block.
+ * provider stores the history. Otherwise, in a conversation that is or may be bound (see Bond), every request carries
+ * them, because the provider checks the prefix in requests of every kind. In other conversations only side calls do,
+ * and requests that may get a new block.
  */
 function mayRepeat(
   { reading, modes, bond }: RecallCall,

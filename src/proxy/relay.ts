@@ -208,8 +208,8 @@ class Relay implements AnswerSink {
   }
 }
 
-// Bound on the characters of an answer's text that are kept. The longest outputs today are 128,000 tokens, about 512
-// kB. A memory stores less.
+// Bound on the characters of an answer's text that are kept. The longest outputs of models in 2026 have 128,000 tokens,
+// about 512 kB. A memory stores less.
 const TEXT_CHARS_MAX = 1_048_576;
 
 const BAD_REQUEST = 400;
@@ -277,8 +277,8 @@ export class AnswerWatch implements AnswerWatcher {
   }
 
   /**
-   * Says, after the client has closed its connection, whether it has the whole answer. Some clients close it after the
-   * finish reason, without waiting for the end of the stream. Never throws.
+   * Says, after the client has closed its connection, whether the client has the whole answer. Some clients close their
+   * connection after the finish reason, without waiting for the end of the stream. Never throws.
    */
   endsEarly(): boolean {
     try {

@@ -73,8 +73,8 @@ import type { MemoryRecord } from '../ports/memory.ts';
 import { OUTPUT_PLACE } from '../core/memory/reference.ts';
 
 /**
- * Collects the facts for shortening a request: what was left out earlier, what the memory has and proves, and whether the
- * provider's cache is cold. The code that decides is in core/shortening/: removal.ts.
+ * Collects the facts for shortening a request: what was left out earlier, what the memory has and proves, and whether
+ * the provider's cache is cold. The functions in core/shortening/removal.ts decide.
  */
 
 interface ShorteningCall extends RecallCall {
@@ -533,7 +533,10 @@ class OutputKeeper {
     this.#fates.clear();
   }
 
-  /** Returns a function that says whether the memory has once stored an output. Whether it still has it is proven later. */
+  /**
+   * Returns a function that says whether this process has seen the memory store an output. Whether the memory still has
+   * the output is proven later.
+   */
   storedIn(owner: SpaceOwner): (digest: string) => boolean {
     const space = spaceKeyOf(owner);
     return (digest) => this.#fates.get(space + digest) === 'stored';

@@ -46,8 +46,8 @@ export interface CacheMiss {
 /** One request that the provider answered. */
 export interface SentPrefix extends AnsweredPrefix {
   /**
-   * How many items this request and earlier ones had: ascending, the last ENDS_MAX numbers. After so many items an
-   * entry of the provider's cache may end.
+   * The numbers of items of this request and of those before it: ascending, the last ENDS_MAX numbers. An entry of the
+   * provider's cache may end after so many items.
    */
   readonly ends: readonly number[];
 }

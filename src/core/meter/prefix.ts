@@ -10,8 +10,8 @@ import type { Plan } from '../plan/plan.ts';
 
 /**
  * Compares two requests of a conversation as a provider's prompt cache sees them: tools, system prompt, messages, in
- * this order. A sketch holds digests instead of texts, so no second copy of a body is kept. Cache marks and the form of
- * a message's text do not change an item's digest, as in the fingerprint.
+ * this order. A sketch holds digests instead of texts, so no second copy of a body is kept. The digest of an item, like
+ * its fingerprint, does not depend on cache marks or on the form of the message's text.
  */
 export interface PrefixSketch {
   readonly shell: ShellSketch;
@@ -38,7 +38,7 @@ interface Named {
   readonly digest: string;
 }
 
-/** Three digests of a text: of the whole text, of the text without dates, and also without numbers and ids. */
+/** Three digests: of the whole text, of the text without dates, and of the text without dates, numbers and ids. */
 interface TextSketch {
   readonly whole: string;
   readonly dateless: string;
@@ -56,7 +56,10 @@ interface ItemSketch {
   /** True if the item has a cache mark. This and `hasImage` are true only for providers that cache by marks. */
   readonly isMarked: boolean;
   readonly hasImage: boolean;
-  /** A sketch of the text: only for the first TEXT_ITEMS_MAX items, and up to TEXT_BYTES_MAX. */
+  /**
+   * A sketch of the item's text; undefined after the first TEXT_ITEMS_MAX items, and for more than TEXT_BYTES_MAX
+   * bytes.
+   */
   readonly text?: TextSketch | undefined;
 }
 
@@ -91,7 +94,10 @@ const ITEMS = new WeakMap<Item, ItemSketch>();
 const MARK = /,?"cache_control":\{[^}]*\}/g;
 /** Number of first items whose text is sketched: in these, clients describe their environment and the date. */
 const TEXT_ITEMS_MAX = 4;
-/** Longest text, in bytes or characters, that is sketched without its dates. A longer text is probably a file. */
+/**
+ * Most bytes of an item, and most characters of a part of the system prompt, in which svc looks for dates and numbers.
+ * A longer one is probably a file.
+ */
 const TEXT_BYTES_MAX = 1 << 16;
 
 function sketchOfItem({ bytes, dialect }: RequestView, item: Item, index: number): ItemSketch {
@@ -152,7 +158,7 @@ function sketchOfShell(shell: Shell): ShellSketch {
   const sketch = {
     model: asText(value['model']),
     tools: toolsIn(value).map((tool) => ({ name: toolName(tool), digest: digestOf(tool) })),
-    // Claude Code changes this line in each request, and the provider removes it.
+    // Claude Code changes its billing line in each request, and the provider removes that line.
     system: textsOf(system)
       .filter((text) => !text.startsWith('x-anthropic-billing-header:'))
       .map(sketchOfText),
@@ -353,7 +359,7 @@ function imageDifference(
 /** The name by which a change of images is reported, instead of a setting's name. */
 const IMAGES = 'images';
 
-/** Anthropic searches so many blocks backwards from a cache mark for an entry ("Prompt caching", 2026-11). */
+/** Number of blocks that Anthropic searches backwards from a cache mark for an entry ("Prompt caching", 2026-11). */
 const LOOKBACK_BLOCKS = 20;
 
 /** Returns a difference if no cache mark is near enough to the earlier cache entry for the provider to find it. */
@@ -437,7 +443,10 @@ export function droppedThoughts(before: PrefixSketch, after: PrefixSketch): numb
   return dropped;
 }
 
-/** svc's changes to a request: the index of each changed item, with a text that is equal only for equal changes. */
+/**
+ * svc's changes to a request: for each changed item its index, and a text that describes the changes. Equal changes
+ * have equal texts.
+ */
 export type OwnChanges = ReadonlyMap<number, string>;
 
 export type OwnChange = 'block' | 'outputs' | 'exchanges';
@@ -468,7 +477,9 @@ export function ownChangesOf(
   return changes;
 }
 
-/** Returns the first item before `end` that svc sent with other bytes than last time. */
+/**
+ * Returns the index of the first item before `end` that svc changed in another way than last time, and what differs.
+ */
 export function ownDifference(
   before: OwnChanges,
   after: OwnChanges,

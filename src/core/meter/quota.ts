@@ -30,14 +30,17 @@ export interface QuotaWindow {
   readonly isRejected?: true;
 }
 
-/** Bounds on the windows (Claude states two or three, Codex two per limit), on a value, and on the headers. */
+/**
+ * Bounds on the windows (Claude states two or three, Codex two per limit), on the characters of a value, and on the
+ * headers that are read.
+ */
 const WINDOWS_MAX = 12;
 const VALUE_CHARS_MAX = 64;
 const HEADERS_MAX = 200;
 const CLAUDE = /^anthropic-ratelimit-unified-([a-z0-9_]{1,24})-(utilization|reset|status)$/;
 const CLAUDE_WINDOW = /^\d{1,3}[a-z]{1,3}(?:_[a-z0-9_]{1,16})?$/;
 const CODEX = /^x-([a-z0-9-]{1,40})-(primary|secondary)-(used-percent|window-minutes|reset-at)$/;
-/** Window names of Claude's headers, and svc's short names for them. */
+/** The windows by their names in `representative-claim`, with the names that Claude's other headers have for them. */
 const CLAIMS: Readonly<Record<string, string>> = {
   five_hour: '5h',
   seven_day: '7d',
