@@ -22,7 +22,10 @@ export interface HostedMemoryOptions {
    * Deadline of a recall or a proof in milliseconds. It is read for each call, because the configuration may change.
    */
   readonly recallMs: number;
-  /** Stores acknowledgements and captures; undefined for a command that ends soon. */
+  /**
+   * svc's state on this machine, which has the acknowledgements and the captures; undefined for a command that ends
+   * soon.
+   */
   readonly state?: Pick<State, 'outboxFor' | 'file' | 'writer'>;
   readonly mirror?: Mirror;
   readonly trust?: Trust;

@@ -22,7 +22,10 @@ export class CallQueue {
     (this.#isUrgent.has(request.name) ? this.#urgent : this.#others).push(request);
   }
 
-  /** Puts a call that met a lock back, in front of the other calls that are not urgent. Urgent calls meet no lock. */
+  /**
+   * Puts a call that met a lock back, in front of the other calls that are not urgent. Only repeatable writes
+   * (REPEATABLE in store.ts) are put back, and none of them is urgent.
+   */
   putBack(request: StoreRequest): void {
     this.#others.unshift(request);
   }

@@ -161,7 +161,10 @@ export class Database {
     return `${row?.id} ${row?.count} ${this.#writings}`;
   }
 
-  /** Runs `work` in a transaction: all or nothing, on disk when it returns. */
+  /**
+   * Runs `work` in a transaction: all or nothing. When transaction() returns, the changes are on disk, except in
+   * unsyncedTransaction().
+   */
   transaction<Result>(work: () => Result): Result {
     return this.#rows.transaction(work);
   }

@@ -55,9 +55,9 @@ import { namesOf } from '../../core/recall/session-names.ts';
 import { filesFrom } from './provenance.ts';
 
 /**
- * Recalls for an agent. If the prompt has much in common with the memory, it returns lines of the best exchanges. At
- * the start of a session it also returns the earlier sessions that most likely matter. For a second look it returns
- * lines about the action.
+ * Recalls for an agent. If the prompt has much in common with the memory, the answer has lines of the best exchanges.
+ * At the start of a session it also has the earlier sessions that most likely matter. For a second look it has lines
+ * about the action.
  */
 
 /** Bound on the terms of the prompt, and on those of the assistant's last text. */
@@ -240,8 +240,8 @@ export class ExchangeSearch {
     const earlier = asked.earlier.slice(-SIGNALS_MAX);
     // A project without memories has no signals, but it can get global memories.
     if (home !== undefined) this.#signals.add(home.id, question.humanText, signal);
-    // A prompt that mentions an earlier session is answered however weak its signal is, unless it is 0. Test this last,
-    // because V8 needs 10 ms to compile the pattern at its first use.
+    // A prompt that mentions an earlier session is answered however weak its signal is, unless the signal is 0. Test
+    // this last, because V8 needs 10 ms to compile the pattern at its first use.
     return speaks(signal, earlier, question.agent.quietShare) || speaksOfThePast(own);
   }
 
@@ -602,7 +602,10 @@ class SessionSearch {
   }
 }
 
-/** Returns for each conversation the score of its best exchange, relative to the best of all. */
+/**
+ * Returns for each conversation the score of its best exchange, as a share from 0 to 1 of the highest score of all
+ * exchanges.
+ */
 function fitsOf(ranked: readonly RankedExchange<Exchange>[]): ReadonlyMap<number, number> {
   const most = ranked[0]?.score ?? 0;
   const fits = new Map<number, number>();

@@ -145,8 +145,8 @@ export class SpacePostings {
 /** Bound on cached passage numbers, of 4 bytes each. A list that grows reserves up to twice its bytes. */
 const PLACES_MAX = 250_000;
 /**
- * What a cached list counts in addition to its numbers, and what a cached digest and each passage of a record count, in
- * the unit of PLACES_MAX.
+ * Size of a cached list besides its numbers, of a cached digest, and of each cached passage of a record, in the unit of
+ * PLACES_MAX: 4 bytes.
  */
 const LIST_PLACES = 40;
 /** Bound on new passages that are added to cached lists. If there are more, the lists are dropped. */

@@ -3,18 +3,19 @@ import type { Statements } from './driver.ts';
 /** The tables of `memory.db`. A file of another version is converted by `svc memory export` and `import`. */
 
 /**
- * Ids of passages in a space. The id of a passage is the id of its space times this number, plus the passage's number
- * in the space. So a full-text query for one space is a range of ids: FTS5 seeks it, and it cannot include another
- * space.
+ * Number of passage ids that each space has. The id of a passage is the id of its space times this number, plus the
+ * passage's number in the space. So a full-text query for one space is a range of ids: FTS5 seeks it, and it cannot
+ * include another space.
  */
 export const PASSAGES_PER_SPACE = 2 ** 32;
 /** Bound on spaces. With 2^20 spaces of 2^32 passages all ids are below 2^53, so JavaScript's numbers are exact. */
 export const SPACES_MAX = 2 ** 20;
 
 /**
- * Positions of an exchange. A passage has a position in its conversation: the number of the exchange times this number,
- * plus the place in the exchange. The passages of the question are in the first half, those of the answer in the last
- * quarter, and those of an unverified question in the third quarter. No record has more passages than a quarter.
+ * Number of positions that each exchange has. A passage has a position in its conversation: the number of the exchange
+ * times this number, plus the place in the exchange. The passages of the question are in the first half, those of the
+ * answer in the last quarter, and those of an unverified question in the third quarter. No record has more passages
+ * than a quarter.
  */
 export const POSITIONS_PER_EXCHANGE = 2 ** 17;
 /**

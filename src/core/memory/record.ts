@@ -23,7 +23,10 @@ export interface MemoryRecord<Role extends TextRole = TextRole> extends MemoryMa
   readonly role: Role;
   /** The text with secrets masked. An output with a secret is never stored, because masking would change it. */
   readonly text: string;
-  /** The conversation's key: the client's session id, or one derived from its first words. */
+  /**
+   * The conversation's key: an id that the client states, or a hash of the conversation's beginning; see
+   * conversationKey().
+   */
   readonly conversation: string;
   readonly client: string;
   /** Milliseconds since 1970 when it was said. */

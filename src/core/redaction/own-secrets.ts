@@ -1,6 +1,7 @@
 /**
- * Masks the secrets with which svc itself is configured: provider keys, the service key, the local token. They are
- * masked by value, whatever they look like unless they are very short, and also in base64, as a login is sent.
+ * Masks the secrets with which svc itself is configured: provider keys, the service key, the local token. Each is
+ * masked by its value, whatever the value looks like, and also in base64, as a login is sent. A very short value is not
+ * masked.
  * The whole process shares one set of secrets. With another set the same text would be masked in another way and have
  * another digest. The set only grows, up to SECRETS_MAX: a replaced key is still a secret.
  */
@@ -19,7 +20,10 @@ const BASE64_CHARS_MIN = 8;
 const known = new Set<string>();
 let needles: readonly string[] = [];
 
-/** Adds values that are masked in every text from now on. Values that are too short are not added. */
+/**
+ * Adds values that are masked in every text from now on. Values that are too short, and values beyond SECRETS_MAX, are
+ * not added.
+ */
 export function rememberOwnSecrets(secrets: readonly string[]): void {
   const fresh = secrets.filter((secret) => isMaskable(secret) && !known.has(secret));
   if (fresh.length === 0) return;

@@ -1,10 +1,9 @@
 /**
  * Removes secrets and private passages from a text before it is stored, indexed or sent to a memory. A text on its way
- * to the provider is never changed.
+ * to the provider keeps its secrets.
  * The time of each rule is linear in the length of the text. Masking a masked text changes nothing, for two reasons:
  * - rules take no square bracket into a secret, so no secret includes a mask or reaches across one;
- * - a secret is removed to the end of its run of letters and digits, so that no second secret can begin after the
- * mask.
+ * - a secret is removed to the end of its run of letters and digits, so that no second secret can begin after the mask.
  */
 
 import { decodeEscapes, findOwnSecrets } from './own-secrets.ts';
@@ -123,7 +122,7 @@ class Search {
   }
 }
 
-/** The character that replaces each one of a found secret while further rules search the text. */
+/** The character that replaces each character of a found secret while further rules search the text. */
 const COVER = ']';
 
 function render(

@@ -43,7 +43,10 @@ export class BodyHashes implements BodyWatch {
     return (chunk) => void response.update(chunk);
   }
 
-  /** Returns the hashes so far. Call it when the relay has ended. */
+  /**
+   * Returns the hashes so far. The first call after answering() ends the hash of the answer, so make that call after
+   * the relay has ended.
+   */
   known(): KnownHashes {
     this.#count();
     this.#responseHash ??= this.#response?.digest('hex');

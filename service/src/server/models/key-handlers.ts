@@ -31,8 +31,9 @@ import { BodyHashes } from './body-hashes.ts';
 import type { ProviderChoice } from './provider-choice.ts';
 
 /**
- * Makes one handler for each key. A handler caches conversations by their text, and two tenants may send the same text,
- * so two keys never share a handler. All handlers share one budget of bytes and one limit on background work.
+ * Makes one handler for each key. A handler caches conversations by their text. Two keys, also of two tenants, may send
+ * the same text, so they never share a handler. All handlers share one budget of bytes and one limit on background
+ * work.
  */
 
 /**
@@ -72,7 +73,7 @@ export class KeyHandlers {
     return handler;
   }
 
-  /** Finishes the background work of all handlers, for the shutdown. Never rejects. */
+  /** Runs the background work of all handlers for at most `withinMs` milliseconds, at the shutdown. Never rejects. */
   async drain(withinMs: number): Promise<void> {
     await Promise.all(this.#handlers.values().map((handler) => handler.drain(withinMs)));
   }
@@ -249,9 +250,9 @@ export function journalFull(): ServiceFault {
 }
 
 /**
- * Says whether the sender of a request can reach the service's public address. If that is a loopback address, only a
- * client on this machine can. The request of another client comes through a proxy on this machine, and has
- * x-forwarded-for, or the Host by which the client reached that proxy.
+ * Says whether the sender of a request can reach the service's public address. If the public address is a loopback
+ * address, only a client on this machine can. The request of another client comes through a proxy on this machine, and
+ * has x-forwarded-for, or the Host by which the client reached that proxy.
  */
 function reachesObjects({ headers }: ClientRequest, publicUrl: string | undefined): boolean {
   if (publicUrl === undefined) return false;
@@ -262,8 +263,9 @@ function reachesObjects({ headers }: ClientRequest, publicUrl: string | undefine
 }
 
 /**
- * Returns the space that a request uses; undefined if none. If the key may not use the space, a space that svc derived
- * is replaced by the default one, and a space that the caller named is refused. Throws ServiceFault SPACE_DENIED.
+ * Returns the space that a request uses. If the key may not use the given space, a space that svc derived is replaced
+ * by the default one, and a space that the caller named is refused. Undefined if the key may use neither the derived
+ * space nor the default one. Throws ServiceFault SPACE_DENIED.
  */
 function placeIn(key: StoredKey, space: string, isNamed: boolean): string | undefined {
   if (mayUse(key, space)) return space;

@@ -52,8 +52,8 @@ import {
 import { ProviderChoice } from './provider-choice.ts';
 
 /**
- * Serves the model routes: head → key → limits → route → modes → body → handler. The handler is the one of the local
- * proxy. Errors are answered in the dialect of the path.
+ * Serves the model routes: head → key → limits → route → modes → body → handler. The handler is ProxyHandler, which the
+ * local proxy uses too. Errors are answered in the dialect of the path.
  */
 
 /** A request of a model route, with the facts for its row in the log. */
@@ -108,12 +108,12 @@ export class ModelServer {
     this.#bodies = new RequestBodies(parts.models.decode, () => MODEL_BODY_BYTES.decoded);
   }
 
-  /** Only notes, for the receipts, that from now on the service ends open answers; the caller ends them next. */
+  /** Notes for the receipts that the service now ends open answers. The caller ends these answers next. */
   cut(): void {
     this.#shutdown.isCutting = true;
   }
 
-  /** Finishes the background work. Never rejects. */
+  /** Runs the background work for at most `withinMs` milliseconds. Never rejects. */
   drain(withinMs: number): Promise<void> {
     return this.#handlers.drain(withinMs);
   }
