@@ -50,7 +50,10 @@ export function addressOf({ host, port }: Access): string {
   return urlOf({ host, port });
 }
 
-/** `authToken`: use ANTHROPIC_AUTH_TOKEN, because Claude Code asks the user before it uses ANTHROPIC_API_KEY. */
+/**
+ * Returns Claude Code's variables. `authToken`: use ANTHROPIC_AUTH_TOKEN, because Claude Code asks the user before it
+ * uses ANTHROPIC_API_KEY.
+ */
 export function claudeVariables(
   access: Access,
   { environment, authToken }: { readonly environment: Environment; readonly authToken: boolean },

@@ -78,7 +78,7 @@ function linesOf({ top, tables }: TomlBlock): readonly string[] {
   return [...Object.entries(top).map(([key, value]) => `${key} = ${value}`), ...tables.flat()];
 }
 
-/** Returns the file's values after the block is added, whose values replace those of equal keys. */
+/** Returns the file's values with those of the block. If both have a key, the block's value counts. */
 function withBlock(before: Toml, own: Toml): Toml {
   const { model_providers: others } = before;
   const { model_providers: ours, ...top } = own;

@@ -368,8 +368,8 @@ async function planClaude({ context: { environment } }: PlanFacts): Promise<Conn
 
 /**
  * Returns a hook that starts the proxy. With a login Claude Code never asks svc for a token, but it runs SessionStart
- * hooks before its first request, also with -p. It gives what they write to stdout to the model, so this hook writes
- * nothing to stdout.
+ * hooks before its first request, also with -p. Claude Code gives a hook's stdout to the model, so this hook writes
+ * nothing there.
  */
 function startHook(command: readonly string[]): JsonSetting {
   const hook = { type: 'command', command: commandLine(command), timeout: START_HOOK_SECONDS };

@@ -90,7 +90,7 @@ const ZED_KEY =
 export const OTHER_CLIENTS: readonly OtherClient[] = [
   /**
    * opencode reads more settings from OPENCODE_CONFIG_CONTENT. Its built-in providers keep their models and get another
-   * address. opencode has none for Chat Completions, so svc is added as a provider.
+   * address. No built-in provider speaks Chat Completions, so svc is added as a provider for that API.
    */
   {
     name: 'opencode',
@@ -123,8 +123,8 @@ export const OTHER_CLIENTS: readonly OtherClient[] = [
     },
   },
   /**
-   * pi reads providers from its models.json or from an extension. `svc run` gives it svc's extension, so no file
-   * changes. Its built-in providers keep their models and get another address.
+   * pi reads providers from its models.json or from an extension. `svc run` gives pi svc's extension, so no file
+   * changes. pi's built-in providers keep their models and get another address.
    */
   {
     name: 'pi',

@@ -26,7 +26,10 @@ export interface OwnProxy
 }
 
 export interface Proxies {
-  /** Proxies that have proven to be svc with this token. A proxy at the configured port comes first. */
+  /**
+   * Proxies that have proven to have the local token, or the token of their run file. After OwnProxies.find() a proxy
+   * at the configured port comes first.
+   */
   readonly own: readonly OwnProxy[];
   /** Processes with a run file that have not proven to be such a proxy: they hang, or have another configuration. */
   readonly unproven: readonly RunFile[];

@@ -117,7 +117,10 @@ export function nameBound(folder: string, now: number, terminal: Terminal): void
   terminal.note('  To leave svc, finish or compact them first, or begin new sessions.');
 }
 
-/** Lists the same conversations when the mode `shadow` begins, which forwards them without svc's blocks. */
+/**
+ * Lists the conversations whose thinking is bound to svc's blocks, when the mode `shadow` begins: it forwards them
+ * without these blocks.
+ */
 export function nameBoundInShadow(folder: string, now: number, terminal: Terminal): void {
   const bound = boundConversations(folder, now);
   if (bound.length === 0) return;
@@ -128,7 +131,7 @@ export function nameBoundInShadow(folder: string, now: number, terminal: Termina
   nameAll(bound, folder, terminal);
 }
 
-/** Returns the newest request of each conversation whose thinking is bound to a block. A compaction ends that. */
+/** Returns the newest request of each conversation whose thinking is bound to a block. A compaction ends that bond. */
 function boundConversations(folder: string, now: number): readonly RecentRequest[] {
   const newest = newestOfEach(recentRequests(folder, now - DAY_MS));
   return newest.filter(({ isBound, hasBlock }) => isBound === 1 && hasBlock === 1);

@@ -135,7 +135,9 @@ export async function start(
   }
 }
 
-/** Returns the configuration file, and makes it private. If there is none, makes it from keys in the environment. */
+/**
+ * Returns the configuration file, and makes it private. If there is no file, makes one from keys in the environment.
+ */
 export async function prepareConfig({
   environment,
   terminal,

@@ -65,8 +65,9 @@ const OPEN =
 /** Tokens of the opening and the closing line, as the tokenizer o200k_base counts them. */
 const FENCE_TOKENS = 24;
 /**
- * Token limit of the exchanges in a prompt's block: two to four, the first quoted at length. With 200 the first block
- * of a session left no room for a second one, and half of the prompts that needed memory got none.
+ * Token limit of the exchanges in a prompt's block. It has room for two to four exchanges, of which the first is quoted
+ * at length. With a limit of 200 tokens the first block of a session left no room for a second one, and half of the
+ * prompts that needed memory got none.
  */
 const LINES_TOKENS_MAX = 150;
 
@@ -177,8 +178,8 @@ function packed(memories: AgentMemories, limits: AgentLimits, earlier: readonly 
 }
 
 /**
- * Returns ever shorter versions of an exchange: the whole, then without the request unless it is a statement, then with
- * ever fewer lines of the answer.
+ * Returns versions of an exchange, each shorter than the one before. The first is the whole exchange. The others have
+ * the user's statements and ever fewer lines of the answer. Without a statement the second one has the whole answer.
  */
 function shorterOnes(exchange: AgentExchange): readonly AgentExchange[] {
   const { quotes } = exchange;

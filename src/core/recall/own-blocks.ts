@@ -19,8 +19,8 @@ const MARKED = /<svc-memory id="([a-z]{8})"/g;
 /** Bound on the tokens of a mark. */
 export const MARK_TOKENS = 9;
 
-// Bounds for the search: on the characters of one block, and on the marks in one text. A block has at most 32,768 tokens,
-// the largest `recalledTokensMax`, of which one has fewer than eight characters in nearly every text.
+// Bounds for the search: on the characters of one block, and on the marks in one text. A block has at most 32,768
+// tokens, the largest `recalledTokensMax`. In nearly every text a token has fewer than eight characters.
 const BLOCK_CHARS_MAX = 262_144;
 const MARKS_MAX = 64;
 

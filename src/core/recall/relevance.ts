@@ -34,8 +34,8 @@ const HELD_MIN = 0.35;
  */
 const JUDGED_FIRST = 5;
 /**
- * Rarity of a name that the memory does not know: it counts as much as five other unknown words. Of LoCoMo's
- * questions about other conversations, 3 answers 15 % and 5 answers 12 %, with the same loss of evidence.
+ * Rarity of a name that the memory does not know: it counts as much as five other unknown words. Of LoCoMo's questions
+ * about other conversations, recall answers 15 % with the value 3 and 12 % with 5; both values lose the same evidence.
  */
 const UNKNOWN_NAME_RARITY = 5;
 /** Factor on the rarity of words of everyday work: "fix the code" is not a question about all code. */

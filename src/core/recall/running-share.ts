@@ -10,9 +10,9 @@ export const SIGNALS_MAX = 200;
 /** A project with fewer prompts counts as young: a comparison with so few prompts says little. */
 export const YOUNG = 20;
 /**
- * Least signal for which recall answers in a young project. In two measured projects, the share after 20 prompts
- * amounted to a threshold on the signal; this is the higher one of the two. The memory of a young project is small, so
- * answering nothing costs little.
+ * Least signal for which recall answers in a young project. In each of two measured projects, the share after 20
+ * prompts corresponded to a certain signal. This is the higher of the two signals. The memory of a young project is
+ * small, so answering nothing costs little.
  */
 export const YOUNG_SIGNAL_MIN = 4.5;
 
@@ -34,7 +34,7 @@ export function quietShareAt(share: number, earlierPrompts: number): number {
 
 /**
  * Says whether recall answers a prompt. `earlier`: the signals of the project's last prompts, in any order; a prompt
- * without words of the user's own has none. `share`: see quietShareAt(); with 0 every signal above 0 is enough.
+ * without words of the user's own has no signal. `share`: see quietShareAt(); with 0 every signal above 0 is enough.
  */
 export function speaks(signal: number, earlier: readonly number[], share: number): boolean {
   if (signal <= 0) return false;

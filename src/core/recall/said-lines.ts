@@ -27,7 +27,10 @@ export class SaidLines {
   }
 }
 
-/** Says whether two lines have the same words. If one has an ellipsis, one may be the beginning of the other. */
+/**
+ * Says whether two lines have the same words. If a line has an ellipsis, it is enough that one of the lines begins with
+ * the other, which has CUT_CHARS_MIN characters or more.
+ */
 export function isSameLine(one: string, other: string): boolean {
   return isSame(lineOf(one), lineOf(other));
 }

@@ -175,8 +175,8 @@ const ROWS: readonly Row[] = [
 ];
 
 /**
- * The rows whose long requests have another price, by the model data of pi-ai 1.6.0. Models of a matching name whose
- * window is shorter than `above` never get so long a request.
+ * The rows whose long requests have another price, by the model data of pi-ai 1.6.0. A model of a matching name whose
+ * window is shorter than `above` accepts no request of that length.
  */
 const LONG_PRICES: readonly (readonly [names: RegExp, price: LongPrice])[] = [
   [/^claude-haiku-5-5$/, { above: 100_000, input: 5, output: 5 }],
@@ -232,8 +232,9 @@ export function factsOfModel(model: unknown): ModelFacts | undefined {
 }
 
 /**
- * Writes a model's name as ROWS has it: without the maker before a slash, or before a dot as Amazon Bedrock writes it,
- * and without Claude Code's mark for a long window; in lower case, with `-` for `.`.
+ * Writes a model's name as ROWS has it: in lower case, with `-` for `.`, without everything up to the last slash,
+ * without the beginning of Amazon Bedrock's names of Anthropic's models (`us.anthropic.`), and without Claude Code's
+ * mark for a long window.
  */
 function plainName(model: string): string {
   return model

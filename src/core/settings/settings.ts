@@ -66,7 +66,9 @@ export interface ProxySettings {
   readonly upstreamHeadersMs: number;
   /** How long a shutdown waits for open answers, in milliseconds. */
   readonly drainMs: number;
-  /** True: one in ten conversations gets no memory and no shortening, for comparison; see core/meter/hold-out.ts. */
+  /**
+   * True: about one in ten conversations gets no recall and no shortening, for comparison; see core/meter/hold-out.ts.
+   */
   readonly holdOut: boolean;
   /** The number of requests that svc keeps with their bodies, so that the page can show them. They are only in memory. */
   readonly keepRequests: number;

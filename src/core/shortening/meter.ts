@@ -4,9 +4,9 @@ import type { ListPrice, LongPrice } from '../settings/model-facts.ts';
 
 /**
  * Compares the price of a conversation, by the provider's own counts, with its estimated price without svc ("direct").
- * A price is in units of one input token at full price, and includes what the provider adds for a long request, also
- * on its answer. The estimate supposes that the provider's cache works for the
- * direct requests as it did for the real ones, and that no batch breaks it.
+ * A price is in units of one input token at full price, and includes the surcharge of a long request and of its answer.
+ * The estimate supposes that the provider's cache serves the direct requests as it served the real ones, and that no
+ * batch breaks the cache.
  */
 
 export interface MeteredRequest {

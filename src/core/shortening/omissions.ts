@@ -25,8 +25,9 @@ export interface Omission {
   /** All texts of the exchange. The memory must prove that it has each of them. */
   readonly texts: readonly RecordText[];
   /**
-   * Fingerprint of the conversation up to the end of the next exchange. Requests up to there have this exchange in
-   * full, because it is one of the two newest. So a fork that begins before that end must keep it.
+   * Fingerprint of the conversation up to the end of the next exchange. A request that ends there or earlier has this
+   * exchange in full, because the exchange is one of its two newest. So a fork that begins before that end must keep
+   * the exchange.
    */
   readonly fingerprint: string;
   readonly items: number;
