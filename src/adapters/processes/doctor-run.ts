@@ -3,7 +3,9 @@ import { asRecord, parseJson } from '../../core/bytes/json-fields.ts';
 import { members, oneOf, parseShape, text } from '../../core/memory-api/shape.ts';
 import type { HealthCheck } from '../../ports/ui-api.ts';
 
-/** Runs `svc doctor` as a separate process, so that it uses neither the proxy's memory nor its time. */
+/**
+ * What runDoctor() needs to run `svc doctor` as a separate process, which uses neither the proxy's memory nor its time.
+ */
 interface DoctorRun {
   readonly script: string;
   readonly args: readonly string[];

@@ -197,8 +197,9 @@ export class RequestTable {
   }
 
   /**
-   * Deletes old rows of requests, the oldest of more than ROWS_MAX, and the oldest of more than QUOTA_ROWS_MAX readings
-   * of quotas. An age is relative to the newest row and to sureTime(), not to the clock, which may be wrong.
+   * Deletes the rows of requests that are older than AGE_MAX_MS or not among the newest ROWS_MAX, and the readings of
+   * quotas that are not among the newest QUOTA_ROWS_MAX. Ages are counted back from the time of the newest row or from
+   * sureTime(), whichever is earlier. The clock may be wrong.
    */
   prune(): void {
     const newest = this.#rows.get<{ number: number; at: number }>(

@@ -13,7 +13,7 @@ export function thoughtId(signature: string): string {
   return hash('sha256', signature, 'base64url').slice(0, ID_CHARS);
 }
 
-/** Bound on the thoughts of one answer. Long answers of today's models have some twenty. */
+/** Bound on the thoughts of one answer. Long answers of models of 2026 have some twenty. */
 const THOUGHTS_MAX = 1_024;
 
 /** Collects the thoughts of one answer, whose signatures may arrive in pieces. */

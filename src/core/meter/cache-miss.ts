@@ -197,7 +197,7 @@ export interface ResumedPrefix {
  */
 const USUAL_TOKENS = 2_048;
 const USUAL_SHARE = 0.1;
-/** The same share for estimated tokens, because the estimates of two kinds of text have different errors. */
+/** USUAL_SHARE for estimated tokens. It is larger, because the estimates of two kinds of text have different errors. */
 const ESTIMATED_SHARE = 0.2;
 /**
  * Fewest tokens of system prompt and tools that count as one part of the cache. For some models a provider

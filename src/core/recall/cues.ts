@@ -239,7 +239,7 @@ function mentions({ asked, answered }: Spoken, { kind, text }: Cue): boolean {
 const ERROR_WEIGHT = 1.5;
 /** Least sum of the values of a line's cues. */
 const NAMED_MIN = 2;
-/** Like NAMED_MIN, for a line with only one cue. */
+/** Least value of the cue of a line that has only one cue. */
 const ONLY_NAMED_MIN = 3;
 /** Least sum of the values of terms that a line shares with the prompt; less is shared by chance. */
 const SHARED_MIN = 1.5;

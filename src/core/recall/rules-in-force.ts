@@ -14,7 +14,7 @@ export interface Said {
   readonly at: number;
 }
 
-/** A prompt of the user, or an action that an agent is about to take. */
+/** A prompt of the user, or what an agent has done after the prompt (see Action in second-look.ts). */
 export interface Situation {
   /** The prompt, or the words of the action: commands, paths, names of tools. */
   readonly text: string;

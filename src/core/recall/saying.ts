@@ -218,7 +218,7 @@ export function objectPointsBack(sentence: string): boolean {
   return OBJECT_BACK.some((one) => one.test(sentence));
 }
 
-/** Like pointsBack(), for a sentence of a user or a title. */
+/** Says whether the subject of a user's sentence, or of a title, was named before it; see pointsBack(). */
 export function requestPointsBack(sentence: string): boolean {
   return REQUEST_POINTS_BACK.test(sentence) || pointsBack(sentence);
 }

@@ -374,7 +374,7 @@ const IS_WHOLE = /[.!。！]["'”’)\]]*$|^\p{Lu}\p{Ll}+ed\s|\S [–—-] (?:\
 const IS_OPEN = /^\p{Ll}|\b(?:would|could|might|may)\b/u;
 /** Fewest terms of a title that may name a subject. */
 const NAMING_MIN = 3;
-/** The same for a title that shares a term with the prompt, or has a value (see hasValue). */
+/** Fewest such terms of a title that shares a term with the prompt, or has a value (see hasValue). */
 const NAMING_SHARED_MIN = 2;
 /** Stems of words that could be about any subject. */
 const VAGUE = new Set(

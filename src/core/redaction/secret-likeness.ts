@@ -242,7 +242,9 @@ const SCRAMBLED_VOWEL_SHARE_MAX = 0.29;
 
 const CAMEL_CASE = /^(?:[A-Z]?[a-z]{1,2}){0,2}(?:[A-Z]{1,4}[a-z]{2,}){2,}$/;
 
-/** Like looksRandom(), but also true for letters with few vowels or with five consonants in a row. */
+/**
+ * Says whether a value looks random (see looksRandom), or has only letters with few vowels or five consonants in a row.
+ */
 export function looksMade(value: string): boolean {
   if (looksRandom(value)) return true;
   if (value.length < SCRAMBLED_CHARS_MIN || !/^[A-Za-z]+$/.test(value) || isMadeUp(value))
