@@ -67,3 +67,11 @@ test('no entrance takes it: an import, a journal, an answer of a memory service'
     expect(time(text, { path: 'at', problems: [] })).toBeUndefined();
   }
 });
+
+test('a day that its month does not have is no date in a call, though Date.parse() takes it', () => {
+  const isTaken = (text: string): boolean => time(text, { path: 'at', problems: [] }) === text;
+  expect(isTaken('2028-02-29T23:59:59+02:00')).toBe(true);
+  for (const text of ['2026-02-29T00:00:00Z', '2026-04-31T12:00:00Z', '2026-05-01T24:00:00Z']) {
+    expect([text, isTaken(text)]).toEqual([text, false]);
+  }
+});
