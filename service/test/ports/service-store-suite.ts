@@ -268,6 +268,16 @@ export function serviceStoreSuite(name: string, open: OpenStore): void {
       expect(await texts()).toEqual(['left']);
     });
 
+    test('a purge of a session whose name has a NUL takes no other session', async () => {
+      const odd = objectOf('odd', { session: 'a\0b', observedAt: 1 });
+      await keep([odd, objectOf('left', { session: 'a', observedAt: 2 })]);
+      await keep([objectOf('nameless', { session: '', observedAt: 3 })]);
+      expect(await texts({ session: 'a' })).toEqual(['left']);
+      expect(await purge({ session_id: '\0' })).toMatchObject({ counts: { records: 0 } });
+      expect(await purge({ session_id: 'a\0b' })).toMatchObject({ counts: { records: 1 } });
+      expect(await texts()).toEqual(['nameless', 'left']);
+    });
+
     test('a space moves on when a purge begins, and once more with its last record', async () => {
       const { state } = await keep(
         Array.from({ length: PART + 1 }, (_, at) => objectOf(`object ${at}`)),

@@ -154,18 +154,18 @@ export class Statements {
   /** Returns all rows. The caller must name a type that matches the columns of the SELECT. */
   all<Row>(sql: string, ...values: SqlValue[]): Row[] {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-    return this.#statement(sql).all(...values) as Row[];
+    return this.#statement(sql).all(...values.map(storable)) as Row[];
   }
 
   // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
   get<Row>(sql: string, ...values: SqlValue[]): Row | undefined {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-    return this.#statement(sql).get(...values) as Row | undefined;
+    return this.#statement(sql).get(...values.map(storable)) as Row | undefined;
   }
 
   /** Runs a statement. Returns the number of changed rows. */
   run(sql: string, ...values: SqlValue[]): number {
-    return Number(this.#statement(sql).run(...values).changes);
+    return Number(this.#statement(sql).run(...values.map(storable)).changes);
   }
 
   exec(sql: string): void {
@@ -235,6 +235,16 @@ export class Statements {
     this.#statements.set(sql, statement);
     return statement;
   }
+}
+
+/** Returns a value that a driver stores whole: the package ends a text at its first NUL. */
+function storable(value: SqlValue): SqlValue {
+  return typeof value === 'string' ? withoutNul(value) : value;
+}
+
+/** Replaces NUL by U+FFFD. */
+export function withoutNul(text: string): string {
+  return text.replaceAll('\0', '\ufffd');
 }
 
 /** Collects the conditions of a query, which AND joins, and the values for their question marks, in order. */

@@ -1,10 +1,14 @@
+import { withoutNul } from '../../../../src/adapters/store/driver.ts';
 import type { SqlScalar, SqlValue } from '../../ports/rows.ts';
 
 /** Encodes values for a message to PostgreSQL: bytes and the arrays of newArray() in binary, all others as text. */
 
 export type WireValue = string | Buffer | null;
 
-/** Encodes a value. A list becomes PostgreSQL's text form of an array: `{1,"two",NULL}`. */
+/**
+ * Encodes a value. A list becomes PostgreSQL's text form of an array: `{1,"two",NULL}`. PostgreSQL's texts cannot contain
+ * NUL.
+ */
 export function wireValue(value: SqlValue): WireValue {
   if (value === null) return null;
   if (typeof value === 'string') return withoutNul(value);
@@ -23,11 +27,6 @@ function elementText(element: Element): string {
   if (typeof element === 'number') return String(element);
   if (typeof element !== 'string') return `"\\\\x${bufferOf(element).toString('hex')}"`;
   return `"${withoutNul(element).replaceAll(/["\\]/g, '\\$&')}"`;
-}
-
-/** Replaces NUL by U+FFFD, because PostgreSQL's texts cannot contain it. */
-function withoutNul(text: string): string {
-  return text.replaceAll('\0', '�');
 }
 
 /** Returns a list of values for each member of the rows, for a statement with `unnest`. A missing value is null. */

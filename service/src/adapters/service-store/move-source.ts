@@ -122,9 +122,7 @@ function sendable(row: Readonly<Record<string, SqlScalar>>): MovedRow {
 }
 
 function sendableValue(value: SqlScalar): string | number | null {
-  if (value instanceof Uint8Array) return `\\x${Buffer.from(value).toString('hex')}`;
-  // PostgreSQL cannot store NUL in a text.
-  return typeof value === 'string' ? value.replaceAll('\0', '\ufffd') : value;
+  return value instanceof Uint8Array ? `\\x${Buffer.from(value).toString('hex')}` : value;
 }
 
 function spacesOf(database: Database): MovedSpace[] {
