@@ -210,6 +210,10 @@ test('lists are pages: every element once, and the end says so', async () => {
     // oxlint-disable-next-line no-await-in-loop
     expect((await ask(`GET keys?${query}`)).status).toBe(422);
   }
+  for (const after of ['x', '1-2', '9'.repeat(20)]) {
+    // oxlint-disable-next-line no-await-in-loop
+    expect((await ask(`GET audit?after=${after}`)).status).toBe(422);
+  }
 });
 
 test('R29: a secret and a token are in no file, list, audit event or log', async () => {

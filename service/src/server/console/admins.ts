@@ -11,7 +11,7 @@ import { hashKey } from '../../../../src/core/memory-api/keys.ts';
 import { closed, type Infer, oneOf, orNull, time } from '../../../../src/core/memory-api/shape.ts';
 import { isoTime } from '../../../../src/core/memory/times.ts';
 import { VERSION } from '../../../../src/core/version.ts';
-import { ServiceFault } from '../fault.ts';
+import { invalid, ServiceFault } from '../fault.ts';
 import {
   apply,
   command,
@@ -193,6 +193,8 @@ function adminWire(admin: StoredAdmin, now: number): object {
 /** Lists audit events, newest first. The events of no tenant belong to `service`, which only an operator can name. */
 async function listAudit(call: ConsoleCall): Promise<ConsoleReply> {
   const page = pageOf(call.query, 50);
+  // The cursor is the number of an event.
+  if (!/^\d{1,15}$/.test(page.after ?? '1')) throw invalid('after is not a valid cursor.', 'after');
   const events = await storeOf(call).listAudit(page);
   return listReply(events, page, { idOf: ({ number }) => String(number), wireOf: eventWire });
 }
