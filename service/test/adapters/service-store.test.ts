@@ -166,6 +166,35 @@ test('a restore brings back neither a revoked key, a rotated secret nor what was
   expect(readFileSync(join(folder, 'service.db')).includes('to be forgotten')).toBe(false);
 });
 
+test('a restore ends a purge that a crash interrupted, and a tenant that was deleted stays deleted', async () => {
+  const folder = tempFolder();
+  const store = open(folder, { serves: true });
+  await addTenant(store, 'acme');
+  const set = (status: 'suspended' | 'deleted') => {
+    const change = { what: 'tenant.set', tenantId: 'acme', status } as const;
+    return store.apply(change, noteOfTest(`tenant.${status}`));
+  };
+  await set('suspended');
+  await keep(store, 'to be forgotten');
+  const file = join(tempFolder(), 'backup.db');
+  await backUpService(folder, file);
+  await set('deleted');
+  const purgeId = `prg_${'2'.repeat(26)}`;
+  const scope = { session_id: 's_1' };
+  const order = { purgeId, space: SPACE, scope, isDryRun: false, requestedBy: 'k', now: 2000 };
+  await store.of('default').beginPurge(order);
+  await store.close();
+  const facts = await restoreService(folder, file, 3000);
+  expect(facts.carried).toEqual({ revoked: 0, purged: 1 });
+  const again = open(folder, { serves: true });
+  expect(await again.findTenant('acme')).toMatchObject({ status: 'deleted' });
+  expect(await listed(again)).toEqual([]);
+  expect(await again.of('default').findPurge(purgeId, patience())).toMatchObject({
+    state: 'erased',
+    requested_by: 'k',
+  });
+});
+
 test('a restore brings back no provider that was deleted since, and none of its secrets', async () => {
   const folder = tempFolder();
   const store = open(folder, { serves: true });

@@ -7,7 +7,12 @@ import { FILE_MODE, syncFolder } from '../../../../src/adapters/files/private-fo
 import { Descriptors } from '../../../../src/adapters/store/descriptors.ts';
 import { type Connection, type Driver, loadDriver } from '../../../../src/adapters/store/driver.ts';
 import { SchemaTooNewError } from '../../../../src/adapters/store/schema.ts';
-import type { BackupFacts, CarriedOver, RestoreFacts } from '../../ports/service-store.ts';
+import type {
+  BackupFacts,
+  CarriedOver,
+  PurgeOrder,
+  RestoreFacts,
+} from '../../ports/service-store.ts';
 import { lockServiceFolder, openServiceFile, serviceFile } from './database.ts';
 import { newEpoch, ServiceFileError, setMeta } from './schema.ts';
 import { batchesOf, groupBy } from '../../../../src/core/bytes/batches.ts';
@@ -17,6 +22,7 @@ import { Signals } from '../../../../src/adapters/store/signals.ts';
 import type { TenantProvider } from '../../core/providers.ts';
 import { SERVICE_TENANT } from '../../core/tenants.ts';
 import { providerOf } from '../control/facts.ts';
+import { purgeOf, type PurgeRow } from '../memory/row-shapes.ts';
 import { tenantMemory } from '../memory/tenant-memory.ts';
 import { sqliteMemory } from './memory-engine.ts';
 import { SqliteTransactions } from './transactions.ts';
@@ -228,7 +234,8 @@ const STATEMENTS: readonly string[] = [
   `INSERT OR REPLACE INTO secrets SELECT s.* FROM present.secrets s
     JOIN present.signing_keys k ON s.tenant_id = '${SERVICE_TENANT}' AND s.id = k.kid`,
   `UPDATE tenants AS t SET status = p.status FROM present.tenants p
-    WHERE p.tenant_id = t.tenant_id AND p.status <> 'active' AND t.status = 'active'`,
+    WHERE p.tenant_id = t.tenant_id
+      AND (p.status = 'deleted' OR (p.status = 'suspended' AND t.status = 'active'))`,
   'INSERT OR IGNORE INTO receipts SELECT * FROM present.receipts',
   // Heads and sums of usage only grow, so those of the replaced database include the backup's.
   'DELETE FROM receipt_heads',
@@ -330,18 +337,33 @@ async function purgeAgain(to: Database, now: number): Promise<number> {
   const signals = new Signals(to);
   const engine = sqliteMemory({ database: to, transactions, signals, bytesMax: Infinity });
   let purged = 0;
+  const purge = async (tenant: string, order: PurgeOrder): Promise<void> => {
+    const memory = tenantMemory(engine, tenant);
+    purged += (await memory.beginPurge(order)).counts.records;
+    // oxlint-disable-next-line no-await-in-loop -- One transaction after the other.
+    while (!(await memory.continuePurge(order.purgeId, now)));
+  };
   for (const [, digests] of groupBy(rows, ({ tenant, space }) => `${tenant}:${space}`)) {
     const [{ tenant, space } = { tenant: '', space: '' }] = digests;
-    const memory = tenantMemory(engine, tenant);
     for (const some of batchesOf(digests, BATCHES)) {
       const scope = { digests: some.map(({ digest }) => digest) };
       const purgeId = `prg_${randomBytes(13).toString('hex')}`;
       const order = { purgeId, space, scope, isDryRun: false, requestedBy: 'restore', now };
-      // oxlint-disable-next-line no-await-in-loop -- One file is written by one transaction at a time.
-      purged += (await memory.beginPurge(order)).counts.records;
       // oxlint-disable-next-line no-await-in-loop
-      while (!(await memory.continuePurge(purgeId, now)));
+      await purge(tenant, order);
     }
+  }
+  // A purge that a crash interrupted has no digests yet for the records that it did not erase.
+  const unfinished = to.all<PurgeRow & { readonly tenant: string }>(
+    `SELECT p.*, p.tenant_id AS tenant, s.name AS space FROM present.purges p
+     JOIN present.tenant_spaces s ON s.tenant_id = p.tenant_id AND s.id = p.space_id
+     WHERE p.state = 'tombstoned' ORDER BY p.number`,
+  );
+  for (const { tenant, ...row } of unfinished) {
+    const { purge_id: purgeId, space, scope } = purgeOf(row);
+    const order = { purgeId, space, scope, isDryRun: false, requestedBy: row.requested_by, now };
+    // oxlint-disable-next-line no-await-in-loop
+    await purge(tenant, order);
   }
   return purged;
 }
