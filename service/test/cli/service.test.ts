@@ -258,8 +258,14 @@ test(
     writeFileSync(join(folder, 'service.json'), '{"version":1,"host":"0.0.0.0","port":1}');
     const wrong = await runServiceHere(['doctor'], { home });
     expect([wrong.code, wrong.stdout]).toEqual([1, expect.stringContaining('loopback')]);
-    const none = await runServiceHere(['doctor'], { home: tempFolder() });
+    const nowhere = { home: tempFolder() };
+    const none = await runServiceHere(['doctor'], nowhere);
     expect([none.code, none.stdout]).toEqual([1, expect.stringContaining('svc-service init')]);
+    for (const command of [['keys', 'list'], ['receipts', 'recover'], ['audit']]) {
+      // oxlint-disable-next-line no-await-in-loop
+      const { code, stderr } = await runServiceHere(command, nowhere);
+      expect([code, stderr]).toEqual([1, expect.stringContaining('There is no service in')]);
+    }
   },
 );
 

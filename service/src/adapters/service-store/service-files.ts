@@ -48,11 +48,14 @@ export async function prepareServiceFolder(folder: string): Promise<void> {
   await writePrivate(folder, PEPPER_FILE, `${randomBytes(PEPPER_BYTES).toString('base64url')}\n`);
 }
 
-/** Reads the pepper. Throws FileError if the file is missing or invalid. */
+/** Reads the pepper. Throws FileError if there is no service in the folder, or if the file is missing or invalid. */
 export async function readPepper(folder: string): Promise<Buffer> {
   const text = (await readPrivate(folder, PEPPER_FILE)) ?? '';
   const pepper = Buffer.from(text.trim(), 'base64url');
   if (pepper.length === PEPPER_BYTES) return pepper;
+  if ((await readPrivate(folder, SETTINGS_FILE)) === undefined) {
+    throw new FileError(`There is no service in ${folder}.`, 'Create one: svc-service init');
+  }
   const path = join(folder, PEPPER_FILE);
   throw new FileError(
     `${path} is missing or damaged, so the service cannot check keys.`,
