@@ -127,8 +127,14 @@ function readingOf(otherwise: string | number | boolean): Pick<OptionRow, 'as'> 
     return { as: wholeNumber(7, 'See: svc-service settings set --help') };
   }
   if (typeof otherwise === 'string') return {};
-  return { as: { read: (state) => state === 'on', expected: '', hint: '' } };
+  const expected = 'expected on or off.';
+  return { as: { read: (state) => SWITCHED.get(state), expected, hint: 'For example: off' } };
 }
+
+const SWITCHED: ReadonlyMap<unknown, boolean> = new Map([
+  ['on', true],
+  ['off', false],
+]);
 
 function settingsShown({ version: _version, ...settings }: Fields): Shown {
   return { lines: Object.entries(settings).map(([name, value]) => `${name}  ${String(value)}`) };
