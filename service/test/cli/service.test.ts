@@ -292,9 +292,29 @@ test(
   },
 );
 
+test(
+  'a word that is neither on nor off switches no setting, and a day that no month has purges nothing',
+  { timeout: 60_000 },
+  async () => {
+    const home = await tempHomeWithService();
+    for (const command of [
+      ['settings', 'set', '--elision', 'maybe'],
+      ['purge', '--space', 'a', '--before', '2026-02-30', '--yes'],
+    ]) {
+      // oxlint-disable-next-line no-await-in-loop
+      const { code, stderr } = await runServiceHere(command, { home });
+      expect([code, stderr]).toEqual([2, expect.stringContaining('expected')]);
+    }
+    const { stdout } = await runServiceHere(['settings', 'show', '--json'], { home });
+    expect(JSON.parse(stdout)).toMatchObject({ elision_enabled: true, version: 0 });
+    expect((await runServiceHere(['purges', '--json'], { home })).stdout).toBe('[]\n');
+  },
+);
+
 test.each([
   [['--scopes', 'read,admin'], '--scopes'],
   [['--expires', 'yesterday'], '--expires'],
+  [['--expires', '2099-02-30'], '--expires'],
   [['--space', 'A b'], '--space'],
 ])('a key with %j is not made', { timeout: 60_000 }, async (flags, told) => {
   const home = await tempHomeWithService();

@@ -1,5 +1,5 @@
 import { isRecord } from '../bytes/json-fields.ts';
-import { isoDay, isTime } from '../memory/times.ts';
+import { isDay, isTime } from '../memory/times.ts';
 
 /**
  * Validates JSON. A shape of an object returns only the members that it names: members() drops others, closed() refuses
@@ -53,12 +53,10 @@ const TIME = /^(\d{4}-\d\d-\d\d)T(?!24)\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d
 
 /** A date and time of RFC 3339, kept as text. */
 export const time: Shape<string> = (value, place) => {
-  const text = typeof value === 'string' ? value : '';
-  const [, day] = TIME.exec(text) ?? [];
-  const isKnown = day !== undefined && isTime(Date.parse(text));
-  // Date.parse() takes the 30th of February for the 1st or 2nd of March.
-  if (isKnown && isoDay(Date.parse(day)) === day) return text;
-  return wrong(place, 'is not a date and time');
+  const stated = typeof value === 'string' ? value : '';
+  const [, day = ''] = TIME.exec(stated) ?? [];
+  const isKnown = isDay(day) && isTime(Date.parse(stated));
+  return isKnown ? stated : wrong(place, 'is not a date and time');
 };
 
 export function integer(min: number, max: number = Number.MAX_SAFE_INTEGER): Shape<number> {

@@ -11,6 +11,11 @@ export function isTime(value: unknown): value is number {
   return Number.isSafeInteger(value) && Number(value) >= FIRST && Number(value) <= LAST;
 }
 
+/** Says whether `YYYY-MM-DD` is a day: Date.parse() takes the 30th of February for the 1st or 2nd of March. */
+export function isDay(text: string): boolean {
+  return isoDay(Date.parse(text)) === text;
+}
+
 /** Returns the time in ISO 8601. An invalid time becomes the beginning of 1970, so that everything else is newer. */
 export function isoTime(at: number): string {
   return new Date(isTime(at) ? at : 0).toISOString();

@@ -1,6 +1,6 @@
 import type { Fields } from '../../../../src/core/bytes/json-fields.ts';
 import { closed, listOf, type Shape, such, text } from '../../../../src/core/memory-api/shape.ts';
-import { isoTime } from '../../../../src/core/memory/times.ts';
+import { isDay, isoTime } from '../../../../src/core/memory/times.ts';
 import type { AdminRole } from '../../core/admins.ts';
 import type { AuditKind, AuditNote } from '../../core/audit.ts';
 import type { ChangeOutcome, Page, TenantFacts } from '../../ports/control-store.ts';
@@ -268,7 +268,7 @@ export const DAY: Reading = {
 
 function timeOf(stated: string): string | undefined {
   const at = Date.parse(stated);
-  const isTime = /^\d{4}-\d\d-\d\d/.test(stated) && !Number.isNaN(at);
+  const isTime = isDay(stated.slice(0, 'YYYY-MM-DD'.length)) && !Number.isNaN(at);
   return isTime ? new Date(at).toISOString() : undefined;
 }
 
@@ -280,9 +280,8 @@ export const EXPIRES = option('--expires <when>', 'days from now (90d) or a date
     read: (value, now) => {
       const stated = String(value);
       const days = /^(\d{1,5})d$/.exec(stated)?.[1];
-      const at = days === undefined ? Date.parse(stated) : now + Number(days) * DAY_MS;
-      const isDate = days !== undefined || /^\d{4}-\d\d-\d\d/.test(stated);
-      return isDate && at > now ? new Date(at).toISOString() : undefined;
+      const until = days === undefined ? timeOf(stated) : isoTime(now + Number(days) * DAY_MS);
+      return until !== undefined && Date.parse(until) > now ? until : undefined;
     },
     expected: 'expected a number of days or a future date.',
     hint: 'Try --expires 90d',
