@@ -39,16 +39,7 @@ describe.each(['claude', 'codex'] as const)('the provider’s prompt cache under
     if (installed.missing !== undefined) context.skip(installed.missing);
   });
 
-  test('keeps its prefix over 22 rounds that carry a recalled block', async () => {
-    const stage = await openStage();
-    await run(installed, stage, { prompt: FACT });
-    const from = stage.provider.records.length;
-    const session = await run(installed, stage, { prompt: PROMPT });
-    expect(session.stdout, session.stderr).toContain(LAST_STEP);
-    expectStableSession(sessionPairs(stage, from), list);
-  });
-
-  test('keeps its prefix when the proxy is killed half-way and started again', async () => {
+  test('keeps its prefix over 22 rounds that carry a recalled block, with the proxy killed half-way and started again', async () => {
     const stage = await openStage();
     await run(installed, stage, { prompt: FACT });
     const from = stage.provider.records.length;

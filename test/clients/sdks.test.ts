@@ -22,9 +22,12 @@ import {
 import {
   FACT,
   LAST_STEP,
+  OTHER_FACT,
+  OTHER_QUESTION,
   QUESTION,
   ROUNDS,
   SECRET_OF_FACT,
+  SECRET_OF_OTHER_FACT,
   TOOL_SESSION,
 } from './support/story.ts';
 
@@ -44,54 +47,82 @@ const CALLERS: readonly SdkName[] = [
   'ai-openai-chat',
 ];
 const AGENTS = CALLERS.filter((sdk) => sdk.startsWith('ai-'));
+/** Each with a fact and a space of its own: what one form has stated, the other must not bring. */
 const FORMS = [
-  { form: 'streamed', isStreamed: true },
-  { form: 'whole', isStreamed: false },
-];
-
-const LOOPS = `${QUESTION} ${TOOL_SESSION}`;
+  { isStreamed: true, fact: FACT, question: QUESTION, secret: SECRET_OF_FACT, own: 'otter-nine' },
+  {
+    isStreamed: false,
+    fact: OTHER_FACT,
+    question: OTHER_QUESTION,
+    secret: SECRET_OF_OTHER_FACT,
+    own: 'lynx-four',
+  },
+] as const;
 
 describe.each(CALLERS)('the SDK %s', (sdk) => {
-  test.each(FORMS)(
-    'R8: is given in a new conversation what an earlier one said, and nothing with x-svc-memory-mode: off: $form',
-    async ({ isStreamed }) => {
-      const stage = await openStage();
-      const [stated] = await callSdk(stage, [
-        { sdk, isStreamed, prompt: `${FACT} [[final=Noted.]]` },
-      ]);
-      expectSameBodies([stated]);
-      const headers = { 'x-svc-memory-mode': 'off' };
-      const [asked, off, ...loop] = await callSdk(stage, [
-        { sdk, isStreamed, prompt: QUESTION },
-        { sdk, isStreamed, prompt: `${QUESTION} I am called otter-nine.`, headers },
-        ...(AGENTS.includes(sdk) ? [{ sdk, isStreamed, prompt: LOOPS }] : []),
-      ]);
-      expect(insertedText(asked)).toContain(SECRET_OF_FACT);
+  test('R8: is given in a new conversation what an earlier one said, and nothing with x-svc-memory-mode: off, streamed and whole', async () => {
+    const stage = await openStage();
+    const stated = await callSdk(
+      stage,
+      FORMS.map(({ isStreamed, fact }) => {
+        return {
+          sdk,
+          isStreamed,
+          prompt: `${fact} [[final=Noted.]]`,
+          headers: spaceOf(isStreamed),
+        };
+      }),
+    );
+    expect(stated.length).toBe(FORMS.length);
+    expectSameBodies(stated);
+    const isAgent = AGENTS.includes(sdk);
+    const calls = FORMS.map(({ isStreamed, question, own }): readonly SdkStart[] => {
+      const call = { sdk, isStreamed, headers: spaceOf(isStreamed) };
+      const off = { ...call.headers, 'x-svc-memory-mode': 'off' };
+      return [
+        { ...call, prompt: question },
+        { ...call, prompt: `${question} I am called ${own}.`, headers: off },
+        ...(isAgent ? [{ ...call, prompt: `${question} ${TOOL_SESSION}` }] : []),
+      ];
+    });
+    const answered = await callSdk(stage, calls.flat());
+    for (const { isStreamed, secret } of FORMS) {
+      const ofForm = answered.length / FORMS.length;
+      const from = isStreamed ? 0 : ofForm;
+      const [asked, off, ...loop] = answered.slice(from, from + ofForm);
+      if (asked === undefined || off === undefined) throw new Error('a call is missing');
+      expect(insertedText(asked)).toContain(secret);
       expect(evidence(asked, 'x-svc-memory-state')).toBe('recalled');
       // A Responses input that is one string has no list.
       const isText = sdk === 'openai-responses' && !isStreamed;
       if (!isText) expect(changedItem(asked, listOf(asked))).toBe(0);
-      expectSameAnswers([stated, asked]);
-      expectEvidence([stated, asked]);
-      expectKeysInPlace(stage);
-      if (off === undefined) throw new Error('the second call did not reach the provider');
+      expectSameAnswers([...stated, asked]);
+      expectEvidence([...stated, asked]);
       expectSameBodies([off]);
       expect(evidence(off, 'x-svc-memory-state')).toBe('off');
-      if (AGENTS.includes(sdk)) expectLoop(loop);
-      await stage.svc.stop();
-      expect(isKept(stage, SECRET_OF_FACT)).toBe(true);
-      expect(isKept(stage, 'otter-nine')).toBe(false);
-    },
-  );
+      if (isAgent) expectLoop(loop, secret);
+    }
+    expectKeysInPlace(stage);
+    await stage.svc.stop();
+    for (const { secret, own } of FORMS) {
+      expect(isKept(stage, secret)).toBe(true);
+      expect(isKept(stage, own)).toBe(false);
+    }
+  });
 });
 
+/** One form names its space, the other has the one that svc finds. */
+function spaceOf(isStreamed: boolean): Readonly<Record<string, string>> {
+  return isStreamed ? { 'x-svc-memory-space': 'project/streamed' } : {};
+}
+
 /** The agent loop of an SDK: 22 rounds with one memory in one place. */
-function expectLoop(pairs: readonly CallPair[]): void {
+function expectLoop(pairs: readonly CallPair[], secret: string): void {
   const [first] = pairs;
   if (first === undefined) throw new Error('the loop did not reach the provider');
   expect(pairs.length).toBe(ROUNDS + 1);
   const block = insertedText(first);
-  expect(block).toContain(SECRET_OF_FACT);
+  expect(block).toContain(secret);
   for (const pair of pairs) expect(insertedText(pair)).toBe(block);
   expect(expectStablePrefix(pairs, listOf(first)).prefixes).toBe(ROUNDS);
   expectSameAnswers(pairs);
@@ -139,7 +170,7 @@ describe('the SDKs', () => {
   );
 });
 
-/** Calls that must succeed, the last one an agent loop where its prompt says so; what both sides saw of them. */
+/** Calls that must succeed, agent loops to their last step; what both sides saw of them. */
 async function callSdk(
   stage: Stage,
   starts: readonly SdkStart[],
@@ -148,7 +179,9 @@ async function callSdk(
   const run = await runSdks(clients, stage, starts);
   expect(run, run.stderr).toMatchObject({ status: 0 });
   expect(run.texts).not.toContain('');
-  if (starts.at(-1)?.prompt === LOOPS) expect(run.texts.at(-1)).toContain(`ran echo ${LAST_STEP}`);
+  for (const [at, { prompt }] of starts.entries()) {
+    if (prompt.includes(TOOL_SESSION)) expect(run.texts[at]).toContain(`ran echo ${LAST_STEP}`);
+  }
   const [first, ...others] = callPairs(stage).filter(({ record }) => record.n > before);
   if (first === undefined) throw new Error('the call did not reach the provider');
   return [first, ...others];

@@ -8,6 +8,11 @@ export const SECRET_OF_FACT = 'walrus-seven';
 /** Asked in a later session. */
 export const QUESTION = 'On which host and port does the staging database of this project listen?';
 
+export const OTHER_FACT =
+  'Please note: the invoices of the bakery are printed by the plotter heron-eleven on Thursdays.';
+export const SECRET_OF_OTHER_FACT = 'heron-eleven';
+export const OTHER_QUESTION = 'Which plotter prints the invoices of the bakery?';
+
 /** 22 shell calls, one after the other; the bar is 20. */
 export const ROUNDS = 22;
 export const TOOL_SESSION = `Run the steps one after the other. [[plan=bash:echo step {i} of the session*${ROUNDS}]]`;
