@@ -112,8 +112,8 @@ async function openHosted(
 }
 
 /**
- * Returns the settings of the memory; undefined without a configuration. Throws CliError if the configuration cannot be
- * read, because it may name a memory service.
+ * Returns the settings of the memory; undefined without a configuration. Throws CliError or FileError if they cannot be
+ * read, because they may name a memory service.
  */
 async function memorySettings(environment: Environment): Promise<MemorySettings | undefined> {
   const file = await readConfigFile(configFolder(environment));

@@ -191,7 +191,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
   };
 }
 
-/** Opens connections and prepares the store before the first request, so that it is as fast as later ones. */
+/** Opens connections and prepares the store, so that the first request is as fast as later ones. */
 function warmAll(runtime: Runtime, store: EmbeddedStore, terminal: Terminal): void {
   runtime.warm();
   void store.warm();

@@ -121,7 +121,7 @@ export class Connections {
     });
   }
 
-  /** Says whether an answer on this socket has begun, or a request that was received whole still waits for its answer. */
+  /** Says whether an answer on this socket has begun, or a request that was received whole waits for its answer. */
   isAnswering(socket: Socket): boolean {
     const answers = this.#answers.get(socket) ?? [];
     return [...answers].some(({ headersSent, req }) => headersSent || req.complete);

@@ -33,7 +33,7 @@ export class RequestBodies {
     this.#encoded = new ByteBudget({ ...budget, bytesMax: encodedBytes(this.#bytesMax) });
   }
 
-  /** Reads and decodes a body. Returns 'gone' if the client hung up. After a ProxyError part of the body may be unread. */
+  /** Reads and decodes a body. Returns 'gone' if the client hung up. After an error part of the body may be unread. */
   async receive(
     incoming: IncomingMessage,
     expected: ExpectedBody | undefined,
@@ -290,8 +290,8 @@ export function askForBody(outgoing: ServerResponse): void {
  * if the queue is full or the wait takes too long. A waiting body takes nothing from the budget, so two waiting bodies
  * cannot block each other.
  *
- * With several owners, an owner's first body may take the whole budget. Its further bodies must leave part of the budget
- * free. So a caller that announces many bodies and does not send them cannot block all others.
+ * With several owners, an owner's first body may take the whole budget. The owner's further bodies must leave part of
+ * it free. So a caller that announces many bodies and does not send them cannot block all others.
  */
 export class ByteBudget {
   readonly #waitMs: number;

@@ -16,15 +16,15 @@ export interface Ledger {
    */
   generation(): number;
   /**
-   * Records entries. It resolves when the entries would survive a kill of the process, so await it before sending the
-   * bytes that they describe. An entry that is written once (`isWrittenOnce`) keeps its first value. If the entries
-   * cannot be written, this process still remembers them. Never throws.
+   * Records entries. Await it before sending the bytes that they describe: it resolves when the entries would survive a
+   * kill of the process, or when they cannot be written soon. Until they are written, this process remembers them. An
+   * entry that is written once (`isWrittenOnce`) keeps its first value. Never throws.
    */
   record(entries: readonly LedgerEntry[]): Promise<void>;
   /**
-   * Records the changes of a request before it is forwarded. Returns false if a process that may serve this conversation
-   * would not find the entries, or if they quote a text that was forgotten meanwhile. Then the request must be forwarded
-   * without these changes. Never throws.
+   * Records the changes of a request before it is forwarded. Returns false if a process that may serve the conversation
+   * would not find the entries, or if they quote a text that was forgotten meanwhile. Forward the request without these
+   * changes then. Never throws.
    */
   commit(entries: readonly LedgerEntry[]): Promise<boolean>;
   /**

@@ -4,7 +4,7 @@ import type { RequestLog } from './request-log.ts';
 /** A store on this machine, for `svc doctor`, which checks whether it is intact. */
 export interface LocalStore {
   readonly memory: Memory;
-  /** The request log, which has a file of its own. */
+  /** The request log, which is not in the memory's file but in `state.db`. */
   readonly requestLog: Pick<RequestLog, 'list'>;
   health(): Promise<StoreHealth>;
   /** Reads the whole file and returns false if it is inconsistent. */

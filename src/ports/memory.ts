@@ -27,7 +27,7 @@ export interface Memory {
    * contains a secret is rejected.
    */
   capture(records: readonly MemoryRecord[], signal: AbortSignal): Promise<readonly CaptureState[]>;
-  /** Returns the exact stored text by digest or reference; undefined if not stored. */
+  /** Returns the exact stored text by digest or reference; undefined if none is stored, or a short one fits several. */
   retrieve(key: RecordKey, signal: AbortSignal): Promise<StoredRecord | undefined>;
   list(filter: ListFilter, signal: AbortSignal): Promise<readonly SpokenRecord[]>;
   /** Returns the references of records and outputs that begin with `start`, at most REFERENCES_MAX, sorted. */

@@ -35,7 +35,7 @@ export interface RequestList {
   readonly limit: number;
   /** Only requests whose id begins with this text. */
   readonly id?: string;
-  /** Only rows that are not older than this time, in milliseconds since 1970. At most the newest `limit` rows are read. */
+  /** Only rows from this time on, in milliseconds since 1970. At most the newest `limit` rows are read. */
   readonly since?: number;
 }
 
@@ -108,7 +108,7 @@ export interface RequestSum {
   /** The part of the direct price that requests with such calls have. Without svc these requests would not exist. */
   readonly againPrice: number;
   readonly thoughts: ThoughtSums;
-  /** The number of prompts that got a block, and the number of those whose block the model used. */
+  /** Prompts whose block has more than the list of earlier sessions, and those of them whose block the model used. */
   readonly prompts: number;
   readonly promptsUsed: number;
 }
@@ -172,7 +172,7 @@ export interface RequestRow {
   readonly cleared?: Cleared;
   /** Why the provider's cache did not serve the cached prefix; undefined if it did, or if that is unknown. */
   readonly miss?: CacheMiss;
-  /** The number of thinking blocks that the client sent in an earlier request but not in this one; undefined if none. */
+  /** The number of thinking blocks that an earlier request had and that this one lacks; undefined if none. */
   readonly droppedThoughts?: number;
   /** Who first changed the prefix of the lost thinking; only set together with `lostThoughts`, if known. */
   readonly prefixChangedBy?: 'client' | 'svc';
@@ -182,7 +182,7 @@ export interface RequestRow {
   readonly price?: Price;
   /** The number of calls of the newest round that read left-out outputs again; undefined if none. */
   readonly readings?: number;
-  /** True if the provider has bound thinking of the conversation to its prefix, so that nothing already sent may change. */
+  /** True if the provider has bound thinking to the conversation's prefix, so that nothing already sent may change. */
   readonly isBound?: true;
   /** True if no block may be added any more, because the conversation was continued without svc. */
   readonly isForeign?: true;

@@ -23,9 +23,9 @@ export interface ConfigFile {
   readonly path: string;
   /** The parsed JSON, not validated yet. */
   readonly value: unknown;
-  /** Inode number, size and times of the file: it changes whenever the file changes. */
+  /** Inode number, size and times of the file, at least one of which differs after a change of the file. */
   readonly stamp: string;
-  /** The folder or the file, with its permission bits, if other users may read or write it. */
+  /** Those of the folder and the file that are open to other users, with their permission bits. */
   readonly looseModes: readonly LooseMode[];
 }
 
@@ -147,14 +147,14 @@ function placeOf(text: string, position: number): string {
 
 /**
  * Interval of the polls. A change is reported when two polls in a row see the same stamp, so that a file which is being
- * written is not read. So a change is reported within two intervals.
+ * written is not read. On a disk that answers at once, that is within two intervals after the last write.
  */
 const PERIOD_MS = 250;
 
 /**
- * Watches the configuration file, and reports a change within a second. It polls the file's stamp: events of the system
- * get lost when a folder is replaced, on network disks, and when the system has run out of watches. `stamp`: the stamp
- * with which the caller has read the file, so that no change since then is missed. `onChange` must not throw.
+ * Watches the configuration file, and reports its changes and its removal. It polls the file's stamp: system events get
+ * lost when a folder is replaced, on network disks, and when the system has run out of watches. `stamp`: the stamp with
+ * which the caller has read the file, so that no change since then is missed. `onChange` must not throw.
  */
 export function watchConfig(
   file: { readonly path: string; readonly stamp: string },

@@ -102,13 +102,13 @@ async function checkAndSync(path: string): Promise<void> {
   }
 }
 
-/** Finds temporary files of killed writers, which may contain keys. They may also be those of a running writer. */
+/** Finds the temporary folders of killed and of running writers, which may contain keys. */
 export async function findLeftovers(folder: string): Promise<readonly string[]> {
   const names = await readdir(folder).catch((): string[] => []);
   return names.filter((one) => one.startsWith(STAGING)).map((name) => join(folder, name));
 }
 
-/** Waits for a running writer, and removes temporary files of killed ones. Returns the removed paths. */
+/** Waits for a running writer, and removes the temporary folders of killed ones. Returns the removed paths. */
 export async function removeLeftovers(folder: string): Promise<readonly string[]> {
   if ((await findLeftovers(folder)).length === 0) return [];
   try {
@@ -118,7 +118,7 @@ export async function removeLeftovers(folder: string): Promise<readonly string[]
   }
 }
 
-/** Removes temporary files. The caller holds the lock, so no process is writing one. */
+/** Removes temporary folders. The caller holds the lock, so no process is writing into one. */
 async function removeStaged(folder: string): Promise<readonly string[]> {
   const paths = await findLeftovers(folder);
   for (const path of paths) await rm(path, { recursive: true, force: true });

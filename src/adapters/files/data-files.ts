@@ -20,10 +20,10 @@ import { isFolderName, ownNamesIn } from './folder-purpose.ts';
 const DATA_NAMES = ownNamesIn('data');
 /** Matches a damaged database that svc has renamed, but not the `-wal` and `-shm` files that belong to it. */
 const SET_ASIDE = /^(?:memory|state)\.db\.corrupt-[\dTZ.-]+$/;
-/** Bound on the files that are checked. Only many killed processes, which leave files behind, make more. */
+/** Bound on the files that are checked. A folder has more only if many killed processes have left files behind. */
 const FILES_MAX = 1000;
 
-/** Returns the files that other users may read or write. */
+/** Returns svc's own files and folders whose modes are open to other users. Skips links and other users' files. */
 export async function looseDataFiles(folder: string): Promise<readonly LooseMode[]> {
   const loose: LooseMode[] = [];
   for (const path of await ownFiles(folder)) {

@@ -10,7 +10,7 @@ export function stateFile(folder: string): string {
   return join(folder, 'state.db');
 }
 
-/** Returns the paths of the two databases at which there is a folder, a link or a device, which svc does not use. */
+/** Returns those paths of the two databases at which there is no regular file but a folder, a link or a device. */
 export function blockedFiles(folder: string): readonly string[] {
   return [databaseFile(folder), stateFile(folder)].filter(
     (path) => lstatSync(path, { throwIfNoEntry: false })?.isFile() === false,

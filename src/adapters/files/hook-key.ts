@@ -24,7 +24,7 @@ const NAME = 'hook.key';
 const KEY = /^[A-Za-z0-9_-]{43}$/;
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
 
-/** Returns the key, and creates it if there is none. Returns undefined if that fails; then a hook adds no text. */
+/** Returns the key, and creates one if there is none. Undefined without a valid key, and then a hook adds no text. */
 export function hookKey(folder: string): string | undefined {
   const known = readHookKey(folder);
   if (known !== undefined) return known;

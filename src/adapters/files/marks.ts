@@ -19,8 +19,8 @@ export function markForgotten(folder: string): void {
 }
 
 /**
- * Returns a function that reads when records were last purged, in milliseconds since 1970; 0 if never. A call costs
- * 3 us, whether the file exists or not.
+ * Returns a function that reads when records were last purged, in milliseconds since 1970; 0 if never, or if the folder
+ * cannot be read. A call costs 3 us, whether the file exists or not.
  */
 export function forgottenIn(folder: string): () => number {
   const path = join(folder, FORGOTTEN);
@@ -31,7 +31,7 @@ export function markReplaced(folder: string): void {
   mark(folder, REPLACED);
 }
 
-/** Returns when `memory.db` was last deleted or replaced, in milliseconds since 1970; 0 if never. */
+/** Returns when `memory.db` was last deleted or replaced, in milliseconds since 1970; 0 as in forgottenIn(). */
 export function replacedAt(folder: string): number {
   return markedAt(join(folder, REPLACED));
 }

@@ -50,7 +50,7 @@ export async function writeOutputFile(
   await replaceFile(path, bytes, { draft });
 }
 
-/** Reads a file; undefined if it is missing, or if its content does not match its name. */
+/** Reads a file; undefined if it cannot be read, is too long, or has a content that does not match its name. */
 export function readOutputFile(dataFolder: string, ref: string): string | undefined {
   try {
     const folder = outputFolder(dataFolder);

@@ -24,8 +24,8 @@ import {
 
 /**
  * Makes and opens files in the data folder synchronously, for code that cannot wait: the store's thread, and the write
- * before an answer's last byte. Files get their mode on creation. It never follows a symbolic link, and never writes to
- * another user's file.
+ * before an answer's last byte. Files get their mode on creation. Links at the end of a path (except on Windows) and
+ * other users' files are refused.
  */
 
 const { O_APPEND, O_CREAT, O_NOFOLLOW, O_RDWR } = constants;

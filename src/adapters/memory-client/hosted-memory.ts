@@ -190,7 +190,7 @@ export class HostedMemory implements Memory {
 
   async forget(filter: ForgetFilter, signal: AbortSignal): Promise<number> {
     const { mirror, placed } = this.#parts;
-    // Each round forgets at least one reference. After more rounds the service still has what it said it has purged.
+    // Each round forgets at least one reference. More rounds would mean that the service keeps what it says it purged.
     const roundsMax = 'refs' in filter ? Math.max(1, filter.refs.length) : 1;
     let forgotten = 0;
     let rounds = 0;
@@ -237,9 +237,9 @@ export class HostedMemory implements Memory {
   }
 
   /**
-   * Asks for the generation of the spaces whose records are in blocks, or of whose outputs there are copies, at most
-   * LOOK_SPACES_MAX. For a space that no client uses, nothing else shows that something was forgotten there. It does
-   * nothing if the last check was less than an hour ago. Never rejects.
+   * Asks for the generations of at most LOOK_SPACES_MAX spaces: those whose records this machine's blocks quote, and
+   * those whose outputs are copied here. For a space that no client uses, nothing else shows that something was
+   * forgotten there. It does nothing if the last check was less than an hour ago. Never rejects.
    */
   async lookAround(signal: AbortSignal): Promise<void> {
     const { mirror, operations, acknowledgements } = this.#parts;

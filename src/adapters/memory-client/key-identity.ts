@@ -72,7 +72,7 @@ export class KeyIdentity {
     clearTimeout(this.#timer);
   }
 
-  /** Asks the service about the key. Returns false if it does not answer, or says that it is unavailable. */
+  /** Asks the service about the key. Returns false without an answer in the service's form, or if it is unavailable. */
   async #refresh(): Promise<boolean> {
     const { signal } = this.#closing;
     try {

@@ -98,7 +98,7 @@ export interface HostedMemoryWithOutbox extends OpenHostedMemory {
   readonly outbox: StateOutbox;
 }
 
-/** Opens the client for the proxy: captures stay on disk until the service acknowledges them. */
+/** Opens the client for the proxy: captures wait in an outbox until the service has stored or refused them. */
 export function openHostedMemoryWithOutbox(
   options: HostedMemoryOptions & Required<Pick<HostedMemoryOptions, 'state'>>,
 ): HostedMemoryWithOutbox {

@@ -76,7 +76,8 @@ export class ServiceLink {
   }
 
   /**
-   * Sends a call. Rejects with MemoryError, which is a ServiceFault if the answer states an error code or a rate limit.
+   * Sends a call. Rejects with MemoryError, which is a ServiceFault if the answer states an error code or a rate limit,
+   * or that the service is unavailable for a stated time.
    */
   async call<Answer>(call: ServiceCall<Answer>, signal: AbortSignal): Promise<Answer> {
     if (signal.aborted) throw late();

@@ -98,8 +98,8 @@ export async function probeToken(
 }
 
 /**
- * Returns the requests that a proxy is answering; an empty list if it does not answer. Call it only for a listener
- * that has proven to be svc.
+ * Returns the requests that a proxy is answering; an empty list if it does not answer with status 200. Call it only for
+ * a listener that has proven to be svc.
  */
 export async function askOpenRequests(
   address: ProxyAddress,
@@ -137,8 +137,8 @@ export interface LocalAnswer {
 }
 
 /**
- * Sends one POST to the proxy, with the local token. Call it only for a listener that has proven to be svc. Returns
- * undefined if there is no whole answer in time.
+ * Sends one POST to the proxy. The caller puts the local token into `headers`, so the listener must have proven to be
+ * svc. Returns undefined if there is no whole answer in time.
  */
 export async function callProxy(
   { host, port }: ProxyAddress,

@@ -9,7 +9,7 @@ import { isOwn, READ_FLAGS } from '../files/private-folder.ts';
 
 /**
  * Reads a file as text, to which it adds a line end. If the file is longer than `bytesMax`, returns only its beginning,
- * a line end and its end, each of half that length. Returns '' if it is no regular file.
+ * a line end and its end, each of half that length. Returns '' if there is no regular file that can be read.
  */
 export async function readBounded(path: string, bytesMax: number): Promise<string> {
   return (
@@ -22,7 +22,7 @@ export async function readBounded(path: string, bytesMax: number): Promise<strin
   );
 }
 
-/** Runs `use` with a regular file. Returns undefined if there is none, or if `use` rejects. */
+/** Runs `use` with a regular file. Returns undefined if there is none that can be opened, or if `use` rejects. */
 export async function withFile<T>(
   path: string,
   use: (file: FileHandle, stat: Stats) => Promise<T>,

@@ -9,8 +9,9 @@ import type { StateFile } from './state-file.ts';
 import { seldom, type StateWriter } from './state-writer.ts';
 
 /**
- * The outbox: captures that a memory has not stored yet. Each capture is a row of `state.db` until the memory has
- * stored or refused it, so neither a kill of the process nor an unreachable memory loses it. Every process on the
+ * The outbox: captures that a memory has not stored yet. Each capture is a row of `state.db`, or waits in RAM while the
+ * file cannot be written. A row stays until the memory has stored or refused the capture, so neither a kill of the
+ * process nor an unreachable memory loses it. Every process on the
  * folder delivers the rows of all processes, in batches. A capture may be delivered twice, but the memory stores it
  * once, because it knows the digest.
  */
@@ -56,7 +57,7 @@ export interface StateOutboxOptions {
 
 export class StateOutbox implements Outbox {
   readonly #options: StateOutboxOptions;
-  /** Keys of captures that this process has already stored. Each request of an exchange offers the same ones again. */
+  /** Keys of captures that this process has put into the outbox. Each request of an exchange offers the same ones again. */
   readonly #kept = new Recent<string, true>(KEPT_MAX);
   /** The keys in `#kept` whose captures are not written to the file yet. */
   readonly #unwritten = new Set<string>();
@@ -268,7 +269,7 @@ export class StateOutbox implements Outbox {
     return isRemoved;
   }
 
-  /** Counts the waiting bytes once, after a failed delivery, because earlier processes may have left many captures. */
+  /** Counts the waiting bytes after a first failed delivery, because earlier processes may have left many captures. */
   #countBytes(): void {
     if (this.#areBytesCounted) return;
     const { file, name } = this.#options;

@@ -35,9 +35,9 @@ export interface RunTotals {
   readonly requests: number;
   /** The number of prompts that got a block with more than the list of earlier sessions. */
   readonly recalled: number;
-  /** The number of requests without a block because the memory did not answer in time. */
+  /** The number of requests that got no new memories because the memory did not answer in time. */
   readonly late: number;
-  /** The number of requests without a block because the memory failed otherwise. */
+  /** The number of requests that got no new memories because the memory failed otherwise. */
   readonly failed: number;
   readonly paid: number;
   readonly direct: number;

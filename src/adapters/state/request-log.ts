@@ -76,7 +76,7 @@ export class StateRequestLog implements RequestLog {
   readonly conversation: RequestLog['conversation'] = (filter) =>
     this.#call('conversationRequests', filter);
 
-  /** Calls the store's thread after the rows that were added so far are written. */
+  /** Calls the store's thread when the rows that were added so far are written, or after WRITE_MS. */
   readonly #ask: StoreCaller['call'] = async (name, input) => {
     await this.#writer.caughtUp(WRITE_MS);
     return this.#call(name, input);

@@ -292,7 +292,7 @@ export class StateFile {
     }
   }
 
-  /** Renames a damaged file, so that the next call creates a new one. */
+  /** Closes a damaged file. With `creates` also renames it, so that the next call creates a new one. */
   #setAside(): void {
     const opened = this.#opened;
     this.#opened = undefined;

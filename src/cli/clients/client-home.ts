@@ -13,7 +13,7 @@ export function clientHome(environment: Environment): string {
   throw new CliError('There is no home folder.', 'Set HOME to an absolute path.');
 }
 
-/** Returns the folder that the client's environment variable names, or else the usual one in the home folder. */
+/** Returns the absolute folder in the client's environment variable, or else the usual one in the home folder. */
 export function clientFolder(environment: Environment, { variable, name }: ClientFolder): string {
   const own = environment[variable] ?? '';
   return isAbsolute(own) ? own : join(clientHome(environment), name);

@@ -33,7 +33,7 @@ const BODY_BYTES_MAX = 8 * 1024 * 1024;
 
 /**
  * Checks a provider and its key with a call that costs nothing: GET /v1/models, or an empty model request if it has no
- * list. It uses the same pinned connection as other requests, and shows no text of the provider's answer.
+ * list. Its connection is pinned to an address as that of other requests. No text of the answer is shown.
  */
 export async function checkKey(settings: UpstreamSettings, open: OpenUpstream): Promise<KeyCheck> {
   // Only the client has the login, so svc cannot test it.
@@ -75,7 +75,7 @@ export interface Question {
 }
 
 /**
- * Sends a request to the provider with its key, as the proxy does. Returns the body as a text, '' if it was cut, late or
+ * Sends a request to the provider with its key, as the proxy does. In the result, the body is '' if it was cut, late or
  * too long. Throws the errors of Upstream.send().
  */
 export async function exchange({ settings, method, target, body }: Question, open: OpenUpstream) {

@@ -334,7 +334,7 @@ function failure(text: string): ToolAnswer {
   return { texts: [text], isError: true };
 }
 
-/** Bytes kept of each end of a message that is too long. Its id is in them: clients write it first or last. */
+/** Bytes kept of each end of a message that is too long. They have its id if a client writes the id first or last. */
 const ID_BYTES = 256;
 const FIRST_ID = /^\s*\{(?:"jsonrpc":"2\.0",)?"id":(\d{1,15}|"[^"\\]{0,128}")/;
 const LAST_ID = /"id":(\d{1,15}|"[^"\\]{0,128}")\}\s*$/;

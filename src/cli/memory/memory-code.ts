@@ -58,7 +58,7 @@ export class CodeChecker {
     return { held, files, holds: holdsNow(verdicts, root === held.root) };
   }
 
-  /** Returns the folder of the exchange. If it no longer exists, returns the newest existing folder of the project. */
+  /** Returns the folder of the exchange. If that is gone, returns the project's newest existing folder, if it has one. */
   #rootOf({ root, record: { space } }: HeldProvenance): Promise<string> {
     const key = `${space}\0${root}`;
     const found = this.#roots.get(key) ?? this.#findRoot(space, root);
@@ -91,8 +91,8 @@ const NAMED_MAX = 3;
 const PATH_CHARS_MAX = 200;
 
 /**
- * Returns a remark that says which files of a memory have changed since the memory was stored; undefined if none has, or
- * if svc does not know. Never rejects.
+ * Returns a remark that names the files of a memory that have changed since it was stored; undefined if none has, or if
+ * svc does not know. Never rejects.
  */
 export type ChangeReader = (ref: string) => Promise<string | undefined>;
 

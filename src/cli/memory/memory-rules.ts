@@ -20,7 +20,7 @@ interface RulesOptions {
   readonly json?: boolean;
 }
 
-/** Characters of the longest rule that is shown; a rule has at most 280. */
+/** Bound on the characters of a rule in the list. No rule reaches it, because svc stores at most 280. */
 const TEXT_CHARS_MAX = 300;
 
 const STATES: Readonly<Record<DeskRule['state'], string>> = {

@@ -185,7 +185,7 @@ async function placeOf(folder: string, { environment }: CommandContext) {
   return { path, space, file: readSharedFile(text) };
 }
 
-/** Throws CliError if the path is not a folder. A link in a stranger's repository may lead anywhere. */
+/** Throws CliError if there is something else than a folder. A link in a stranger's repository may lead anywhere. */
 async function refuseLink(folder: string): Promise<void> {
   const stat = await lstat(folder).catch(() => undefined);
   if (stat === undefined || stat.isDirectory()) return;

@@ -66,7 +66,7 @@ export function countsText({ stored, duplicate, forgotten, rejected }: Counts): 
   return [`${stored} new`, ...others].join(', ');
 }
 
-/** Returns all records in pages, newest first. A service's pages may lack a record if others are forgotten meanwhile. */
+/** Yields all records in pages, newest first. A service's pages may lack a record if others are forgotten meanwhile. */
 export async function* pagesOf(
   memory: Memory,
   filter: { readonly limit: number; readonly space?: string },

@@ -34,7 +34,7 @@ const SCRIPTS: Readonly<Record<string, Script>> = {
   COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
 }
 complete -o default -F ${id} ${names}`,
-  // The script works in ~/.zshrc, also without compinit, and as a file in fpath, which zsh runs at the first completion.
+  // The script works in ~/.zshrc, also without compinit, and as a file in fpath that zsh runs at the first completion.
   zsh: ({ name, names, id }) => `#compdef ${names}
 ${id}() {
   local proposed="$(${name} completion --after -- "\${(@)words[2,CURRENT-1]}" 2>/dev/null)"

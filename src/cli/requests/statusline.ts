@@ -19,7 +19,7 @@ import type { CommandContext } from '../context.ts';
 const INPUT_BYTES_MAX = 256 * 1024;
 /** Deadline of reading the input. Claude Code writes it at once, but a terminal never does. */
 const INPUT_MS = 1_000;
-/** Matches an id that a session can have. The request log has no other ids. */
+/** Matches the id of a session of Claude Code. For any other text the status line is empty. */
 const SESSION = /^[\w.:-]{1,200}$/;
 
 type StatusContext = Pick<CommandContext, 'environment' | 'terminal'> & {

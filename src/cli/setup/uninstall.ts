@@ -24,8 +24,8 @@ import { stopProxies } from '../proxy/status.ts';
 import { uninstallUnit, unitFileIn } from '../proxy/unit.ts';
 
 /**
- * Runs `svc uninstall`: shows and removes what svc made on this machine, except a service's master keys, and restores
- * the settings of clients. Memories stay with --keep-memory.
+ * Runs `svc uninstall`: shows and removes what svc made on this machine, except the files of a memory service, and
+ * restores the settings of clients. Memories stay with --keep-memory.
  */
 
 interface UninstallOptions {

@@ -117,8 +117,8 @@ interface ValueLimits {
 const NO_OTHER_LIMITS: ValueLimits = {};
 
 /**
- * Returns the offset after the value at `start`. Returns -1 if no value begins there, if it has no end, if it nests deeper
- * than `levels`, or if it has more than `parts` strings and bytes outside strings.
+ * Returns the offset after the value at `start`. Returns -1 if no value begins there, or if the value has no end, nests
+ * deeper than `levels`, or has more than `parts` strings and bytes outside strings.
  */
 export function valueEnd(bytes: Buffer, start: number, limits = NO_OTHER_LIMITS): number {
   const { levels = DEPTH_MAX, parts = VALUE_PARTS_MAX } = limits;
@@ -203,7 +203,7 @@ export function firstElement(bytes: Buffer, open: number): number {
   return bytes[start] === CLOSE_BRACKET ? -1 : start;
 }
 
-/** Returns where a list's next element begins; -1 if no comma follows. `end`: the offset after the element before it. */
+/** Returns where a list's next element begins; -1 if no comma follows. `end`: the offset after the previous element. */
 export function nextElement(bytes: Buffer, end: number): number {
   const comma = skipSpace(bytes, end);
   return bytes[comma] === COMMA ? skipSpace(bytes, comma + 1) : -1;

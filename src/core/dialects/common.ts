@@ -115,7 +115,7 @@ export function openAiPictureTokens(size: PictureSize | undefined, detail: strin
   return BASE_TOKENS + TILE_TOKENS * tiles(size.width) * tiles(size.height);
 }
 
-/** Milliseconds that a prefix stays in the provider's cache if the request states no lifetime: Anthropic, and OpenAI's older models. */
+/** How long Anthropic and OpenAI's older models cache a prefix if the request states no lifetime, in milliseconds. */
 export const CACHE_DEFAULT_MS = 5 * 60_000;
 
 const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 };

@@ -176,7 +176,7 @@ const USAGE_NAME = /^\w{1,64}$/;
 
 /**
  * Returns the numbers of a provider's `usage` under their own names, at most USAGE_NUMBERS_MAX. It leaves strings out,
- * because they could be any text. Undefined if the value is neither an object nor a number.
+ * because they could be any text. Undefined for a value that is neither an object nor a number, or over a bound.
  */
 export function usageNumbers(
   value: unknown,

@@ -201,7 +201,7 @@ export function errorBody(
   );
 }
 
-/** Returns the provider in whose form an error is written. For a path without a dialect most programs expect OpenAI's. */
+/** Returns the provider in whose form an error is written. Without a dialect, most programs expect OpenAI's form. */
 export function errorProviderOf(dialect: Dialect | undefined): DialectApi['provider'] {
   return dialect === undefined ? 'openai' : apiOf(dialect).provider;
 }

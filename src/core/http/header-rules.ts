@@ -4,7 +4,7 @@
  * Values are latin1 text, one character per byte.
  */
 
-/** How a provider gets its credential. 'client': the official client's own login, which svc forwards and never stores. */
+/** How a provider gets its credential. 'client': svc forwards the official client's own login, and never stores it. */
 export type UpstreamAuth = 'x-api-key' | 'bearer' | 'none' | 'client';
 
 interface CredentialRules {
@@ -54,8 +54,8 @@ const OVERRIDES = namesIn(`
 `);
 
 /**
- * Headers that a load balancer or a tracing agent between client and svc adds. They say where the request came from, and
- * a gateway at the provider may trust them. The standard `traceparent` is forwarded.
+ * Headers of a load balancer or a tracing agent between client and svc. They say where the request came from, and a
+ * gateway at the provider may trust them. The standard `traceparent` is forwarded.
  */
 const TRACES = ['b3', 'uber-trace-id', 'x-cloud-trace-context', 'x-request-start'];
 

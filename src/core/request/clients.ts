@@ -27,7 +27,7 @@ const AGENTS: readonly (readonly [pattern: RegExp, client: string])[] = [
   [/(?:^|[\s(])gemini-?cli\b/i, 'gemini'],
 ];
 
-/** Matches the end of a model's name with which Claude Code asks for a window of a million tokens: "claude-opus-5-5[1m]". */
+/** Matches the end of a name with which Claude Code asks for a window of a million tokens: "claude-opus-5-5[1m]". */
 export const LONG_MARK = /\[1m\]$/i;
 
 export interface ClientFacts {

@@ -63,8 +63,8 @@ export function identify(
 }
 
 /**
- * Returns 'count' for a path that only counts tokens, and undefined for any other. The body of such a request is that of
- * a model request.
+ * Returns 'count' for a path that only counts tokens, and undefined for any other. A request to the former has the body
+ * of a model request.
  */
 export function kindOfPath(path: string): RequestKind | undefined {
   const isCount = /^[^?#]*\/(?:count_tokens|input_tokens)\/?(?:[?#]|$)/.test(path);

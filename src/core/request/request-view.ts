@@ -133,7 +133,7 @@ interface Known {
 
 function compareWith({ previous, shared }: Earlier, bytes: Buffer): Known | undefined {
   if (shared <= previous.list.start) return undefined;
-  // An item whose bytes are all shared is the same in both bodies. A scalar may continue after the shared bytes: 12, 123.
+  // An item whose bytes are all shared is the same in both bodies. Only a scalar may continue after them: 12, 123.
   let count = previous.items.length;
   while (count > 0 && !isShared(previous.items[count - 1], bytes, shared)) count -= 1;
   return { previous, items: previous.items.slice(0, count) };
@@ -444,8 +444,8 @@ const HEAD_CHARS = 48;
 const QUOTE = '"';
 
 /**
- * Finds a payload in the bytes from `from` on. Undefined if it is shorter than HEAD_CHARS, or written with other escapes
- * than `\/`.
+ * Finds a payload in the bytes from `from` on. Undefined if the payload is not there, is shorter than HEAD_CHARS, or is
+ * written with other escapes than `\/`.
  */
 function findPayload(
   bytes: Buffer,

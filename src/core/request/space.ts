@@ -25,7 +25,7 @@ const HASH_CHARS = 10;
 
 /**
  * Returns the space of a request's memories: that of the header x-svc-memory-space, else that of the client's project
- * folder. Without both it returns an unplaced space for a client that otherwise states its folder, and 'default' for any
+ * folder. Without both it returns an unplaced space for a client that usually states its folder, and 'default' for any
  * other client. Throws MODE_INVALID for an invalid header.
  */
 export function spaceOf(headers: RawHeaders, client: string, folder: string | undefined): string {

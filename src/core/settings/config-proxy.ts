@@ -36,7 +36,7 @@ interface Field<T> {
   parse(text: string): T | undefined;
 }
 
-/** The settings with a flag; the others can only be set in the file. */
+/** The settings with a flag. The others can be set in the file and by environment variables. */
 export const PROXY_FLAG_NAMES = [
   'host',
   'port',

@@ -151,7 +151,7 @@ async function memoryOf(parts: MemoryCallParts, { query }: ApiCall): Promise<Mem
   return { record, sightings: await parts.sightings(refs), session };
 }
 
-/** Returns the references of all records of an exchange. A block names only one of them when it quotes the exchange. */
+/** Returns the references of an exchange's records, found within EXCHANGE_READ_MAX. A block names only one of them. */
 async function exchangeRefs(
   { desk, memory }: MemoryCallParts,
   { space, conversation, exchange }: DeskRecord,
@@ -164,7 +164,7 @@ async function exchangeRefs(
   return beside.filter((one) => one.exchange === exchange).map(({ ref }) => ref);
 }
 
-/** Returns the record with this reference. If several spaces have it, prefers `space`. */
+/** Returns the memory with this reference; undefined for a tool output. If several spaces have it, prefers `space`. */
 async function recordOf(
   { desk, memory }: MemoryCallParts,
   ref: string,
@@ -361,7 +361,7 @@ class ForgottenRecords {
     return name;
   }
 
-  /** Returns the records, and drops them here. Undefined after KEPT_MS. */
+  /** Returns the records, and drops them here. Undefined if they are not kept any more. */
   take(name: string): readonly DeskRecord[] | undefined {
     const list = this.#lists.get(name);
     this.#lists.delete(name);

@@ -28,8 +28,9 @@ import { isTenantId } from '../../core/tenants.ts';
 
 /**
  * Queues receipts for the store. One line in a file opens a receipt and another line closes it; for a rejected request
- * one line does both. Each line is written synchronously, so a kill loses none. Soon afterwards closed receipts are
- * signed and stored in a batch. A node is one process, and has a file of its own, whose name contains the node's id.
+ * one line does both. Lines are written synchronously, so a kill loses none but those that a full disk refused. Soon
+ * afterwards closed receipts are signed and stored in a batch. A node is one process, and has a file of its own, whose
+ * name contains the node's id.
  */
 
 interface ReceiptJournalOptions extends Storing {

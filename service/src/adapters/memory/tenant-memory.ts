@@ -109,7 +109,7 @@ export interface StartedSearch {
   recall(): Promise<FoundItems>;
 }
 
-/** Answers a recall request. `rows`: an open transaction. `begin`: starts the database's search with a prompt's text. */
+/** Answers a recall request. `rows`: an open transaction. `begin`: starts the search of the database for a text. */
 export async function answerTo(
   rows: Rows,
   { tenant, question }: { readonly tenant: string; readonly question: ServiceQuestion },
