@@ -114,7 +114,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
     outbox,
     accounts: accountsOf(factsOf),
     factsOf,
-    // Answers wait only while another process locks state.db, which takes a millisecond or two.
+    // Answers wait while a write to state.db waits, mostly for another process's lock of a millisecond or two.
     holdBack: {
       ms: HOLD_MS,
       isNeeded: () => store.state.writer.isBehind,

@@ -118,7 +118,7 @@ export interface SessionSum {
   readonly model: string;
   /** 1 if the client's own login paid. */
   readonly isLogin: number;
-  /** The number of prompts that got a block. */
+  /** The number of prompts whose block has more than the list of earlier sessions. */
   readonly prompts: number;
   /** The price of the input with svc, and the estimated price without it, in input tokens at full price. */
   readonly paid: number;

@@ -37,7 +37,7 @@ export interface Texts {
   writeBlock(answer: QuotedAnswer, limits: AgentLimits, told: readonly string[]): WrittenBlock;
   /** Returns the memory's answer with only the passages about the action. */
   aboutAction(answer: RecallAnswer, action: Action, prompt: string): RecallAnswer;
-  /** Says whether the prompt is the first one of a new session that may name a subject. */
+  /** Says whether the newest prompt is the first in its session that may name a subject: earlier ones only answer. */
   isOpening(view: RequestView): boolean;
   filesOfSession(view: RequestView): readonly string[];
   /** Returns the paths of the files that an exchange is about, edited ones first. */

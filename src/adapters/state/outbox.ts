@@ -57,7 +57,7 @@ export interface StateOutboxOptions {
 
 export class StateOutbox implements Outbox {
   readonly #options: StateOutboxOptions;
-  /** Keys of captures that this process has put into the outbox. Each request of an exchange offers the same ones again. */
+  /** Keys of captures that this process has put into the outbox. Each request of an exchange offers the same ones. */
   readonly #kept = new Recent<string, true>(KEPT_MAX);
   /** The keys in `#kept` whose captures are not written to the file yet. */
   readonly #unwritten = new Set<string>();

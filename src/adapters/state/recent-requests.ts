@@ -121,7 +121,7 @@ WHERE row ->> '$.conversation' = ? ORDER BY n DESC LIMIT 1`;
 /** The facts about one session that a status line shows. */
 interface SessionFacts {
   readonly sums: readonly SessionSum[];
-  /** How much of the subscription plan is used, from the newest answer that stated it. */
+  /** How much of the subscription plan is used, from the session's newest answer that stated it. */
   readonly quota: QuotaReading | undefined;
 }
 

@@ -175,7 +175,7 @@ const SMALL_BYTES = 256 * 1024;
 /** A larger input is parsed when no piece has come for this long. */
 const QUIET_MS = 20;
 
-/** Reads the first complete JSON value, without waiting for the end of stdin; undefined if none comes in time. */
+/** Reads the first whole JSON value, without waiting for the end of stdin; undefined if it is late or too long. */
 function readValue(stdin: Readable): Promise<unknown> {
   const pieces: Buffer[] = [];
   let bytes = 0;

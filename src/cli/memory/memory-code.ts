@@ -58,7 +58,7 @@ export class CodeChecker {
     return { held, files, holds: holdsNow(verdicts, root === held.root) };
   }
 
-  /** Returns the folder of the exchange. If that is gone, returns the project's newest existing folder, if it has one. */
+  /** Returns the folder of the exchange. If it is gone, returns the project's newest existing folder, if it has one. */
   #rootOf({ root, record: { space } }: HeldProvenance): Promise<string> {
     const key = `${space}\0${root}`;
     const found = this.#roots.get(key) ?? this.#findRoot(space, root);

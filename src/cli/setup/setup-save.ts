@@ -38,7 +38,7 @@ export interface Changes {
   readonly hooksAlone?: boolean;
 }
 
-/** Validates the changed configuration as a whole, writes the file, and returns its new content. Throws CliError. */
+/** Validates the whole changed configuration, writes it, and returns its content. Throws CliError or FileError. */
 export async function saveConfig(changes: Changes, context: CommandContext): Promise<Draft> {
   const folder = configFolder(context.environment);
   let saved: Draft = {};

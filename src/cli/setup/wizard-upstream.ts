@@ -41,7 +41,7 @@ export interface Provided {
   readonly hooked?: Login;
 }
 
-/** Asks for a provider. Returns undefined if the user went back. */
+/** Asks for a provider. Returns undefined if the user went back, or declined the login, the key or a replacement. */
 export async function askUpstreams(answers: Answers): Promise<Provided | undefined> {
   const name = await answers.prompts.search({
     message: 'Which provider? (type to search)',

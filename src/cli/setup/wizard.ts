@@ -29,7 +29,7 @@ import { Prompts } from './wizard-prompts.ts';
 import type { TranscriptClient } from '../../core/memory/transcript-forms.ts';
 import { count } from '../listing.ts';
 
-/** A note for the user before the first session. It matters when svc is stopped, and then it would come too late. */
+/** A note for the user before the first session, because it would come too late when svc is stopped. */
 const BOUND_NOTE =
   'With the newest models svc adds memory and shortens nothing, and a conversation with such a memory cannot continue without svc. Which models these are: svc help modes';
 

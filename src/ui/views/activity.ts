@@ -22,7 +22,7 @@ export function conversationsOf(
     .toSorted((one, other) => other.at - one.at);
 }
 
-/** Sums up the requests of a conversation. `open`: the number of open ones. `rows`: the finished ones, newest first. */
+/** Sums up the requests of a conversation. The result counts open requests in `open`, and has the others in `rows`. */
 function summed(key: string, rows: readonly RequestRow[]) {
   const finished = rows.filter(({ end }) => end !== 'open').toSorted((a, b) => b.at - a.at);
   const newest = rows.reduce((one, other) => (other.at > one.at ? other : one));
