@@ -95,8 +95,8 @@ export function hookableOf(name: string): HookableClient | undefined {
 }
 
 /**
- * Returns a setting for each event: a group of hooks, as Claude Code and Codex expect it. `matchers`: for an event, the
- * tools for which its hook runs; without one it runs for all tools.
+ * Returns a setting for each event: a group of hooks, as Claude Code and Codex expect it. Returns none for an empty
+ * command. `matchers`: for an event, the tools for which its hook runs; without one it runs for all tools.
  */
 function groups(
   client: 'claude' | 'codex',

@@ -23,8 +23,8 @@ const HOP_BY_HOP = namesIn(`
 const REWRITTEN = ['accept-encoding', 'content-encoding', 'content-length', 'expect', 'host'];
 
 /**
- * Headers in which clients, gateways and browsers send keys. None is forwarded but the Authorization of a login (auth
- * `client`), because the client's credential is otherwise svc's local token, and svc adds the provider's key itself.
+ * Headers in which clients, gateways and browsers send keys. They are not forwarded: the client's credential is svc's
+ * local token, and svc adds the provider's key itself. The exception is the Authorization of a login (auth `client`).
  */
 const CALLER_CREDENTIALS = namesIn(`
   anthropic-api-key api-key apikey authentication authorization cf-access-client-id cf-access-client-secret

@@ -1,8 +1,8 @@
 import type { CompressionMode, Modes } from '../http/modes.ts';
 
 /**
- * Maps the outcome of shortening to the request's state, which the header `x-svc-continuity-state` shows. The code that
- * decides knows only outcomes.
+ * Maps the outcome of shortening to the request's state, which the header `x-svc-continuity-state` shows. The code of
+ * shortening itself knows only outcomes.
  */
 
 export type ContinuityState =

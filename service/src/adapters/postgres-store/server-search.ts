@@ -196,7 +196,7 @@ function endPool(pool: Pool): void {
   pool.end().catch(() => undefined);
 }
 
-/** Parses 64-bit integers as numbers: those that svc reads do not exceed 2^53, as it reads word keys in binary. */
+/** Returns the parser of a type. It makes numbers of 64-bit integers, because svc reads none above 2^53 as text. */
 export function getTypeParser(oid: number): (value: string) => unknown {
   return oid === INT8 ? Number : types.getTypeParser(oid);
 }
