@@ -128,7 +128,7 @@ export async function refuseForServer(place: ServicePlace, hint: string): Promis
   throw new CliError('This service keeps its data in PostgreSQL.', hint);
 }
 
-/** Opens the store for one command, while a service may be running. Throws MemoryError. */
+/** Opens the store for one command, while a service may be running. Throws MemoryError or CliError. */
 export async function openStoreOfService(
   place: ServicePlace,
   { creates = false }: { readonly creates?: boolean } = {},

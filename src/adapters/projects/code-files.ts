@@ -185,7 +185,7 @@ class Folders {
     return statOf(join(this.root, path));
   }
 
-  /** Says whether a folder exists. `folder` is relative to the root, which is ''. */
+  /** Says whether a folder exists; 'unknown' if it cannot be examined. `folder` is relative to the root (''). */
   isFolder(folder: string): Promise<boolean | 'unknown'> {
     const known = this.#folders.get(folder);
     if (known !== undefined) return known;

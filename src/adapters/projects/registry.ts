@@ -59,7 +59,7 @@ export function spaceNow({ forwards }: Pick<Registry, 'forwards'>, space: string
   return Object.hasOwn(forwards, space) ? (forwards[space] ?? space) : space;
 }
 
-/** Says whether memory is off for this space. The user switched it off by the present name or an earlier one. */
+/** Says whether memory is off for this space: by its present name or an earlier one, or because the file is broken. */
 export function isMemoryOff(
   registry: Pick<Registry, 'forwards' | 'isBroken' | 'off'>,
   space: string,

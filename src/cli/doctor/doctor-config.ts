@@ -142,7 +142,7 @@ function mendOf(
   return `Edit ${path}`;
 }
 
-/** Returns the name of the upstream in a path such as 'upstreams[0].baseUrl'. */
+/** Returns the name of the upstream in a path such as 'upstreams[0].baseUrl'; undefined if it has no valid name. */
 function upstreamAt(value: unknown, path: string): string | undefined {
   const index = /^upstreams\[(\d+)\]/.exec(path)?.[1];
   const one = asList(asRecord(value)['upstreams'])[Number(index)];

@@ -77,7 +77,7 @@ interface Cutting {
   readonly store: HookStore;
 }
 
-/** Returns a shell's output without its middle, if `hookCut` is on and the memory holds the whole output. */
+/** Returns a shell's output without its middle; undefined if `hookCut` is off or memory does not hold the output. */
 async function cutOf(
   { client, event, setup, store }: Cutting,
   environment: Environment,

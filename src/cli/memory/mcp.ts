@@ -94,7 +94,7 @@ export async function serveMcp({ options, context }: Call<McpOptions>): Promise<
   await (await store)?.close();
 }
 
-/** Returns the spaces that the model may read: the project's, the global one, and those that the user allowed. */
+/** Returns the spaces that the model may read: the project's, the global one and those the user allowed; or all. */
 async function reachOf(
   { space: typed, allSpaces }: McpOptions,
   context: CommandContext,

@@ -80,7 +80,7 @@ export class UiSessions {
     return session;
   }
 
-  /** Returns the session with these secrets, and notes that it is used now. */
+  /** Returns the open session with these secrets, if there is one, and notes that it is used now. */
   find({ cookie, secret }: UiSession): SessionHandle | undefined {
     const session = this.#sessions.find(
       (one) => isOneOf([cookie], [one.cookie]) && isOneOf([secret], [one.secret]),

@@ -75,7 +75,7 @@ async function statusElsewhere(
   return problems.length === 0 ? 0 : 1;
 }
 
-/** Returns the service that runs on this folder. It must answer, because a killed process leaves its run file. */
+/** Returns the service that runs on this folder; undefined if none answers. A killed process leaves its run file. */
 export async function findService(folder: string): Promise<RunningServiceFacts | undefined> {
   const hint = hintOf((await readPrivate(folder, RUN_FILE)) ?? '');
   if (hint === undefined || !isAlive(hint.pid)) return undefined;

@@ -208,7 +208,7 @@ function scopesIn(list: string): readonly string[] | undefined {
 
 const SECONDS: Readonly<Record<string, number>> = { '': 1, s: 1, m: 60, h: 3600, d: 86_400 };
 
-/** Parses `0`, `90s`, `12h` or `7d` to seconds. */
+/** Parses `0`, `90s`, `12h` or `7d` to seconds; undefined if the text has another form or exceeds the maximum. */
 function secondsIn(given: string): number | undefined {
   const [, digits, unit = ''] = /^(\d{1,6})([smhd]?)$/.exec(given) ?? [];
   const seconds = Number(digits) * (SECONDS[unit] ?? 1);

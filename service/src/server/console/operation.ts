@@ -463,7 +463,7 @@ export function present<Name extends string, Value>(
   };
 }
 
-/** Parses a time of expiry. Throws ServiceFault if it is not in the future. */
+/** Parses a time of expiry; undefined if none is stated. Throws ServiceFault if it is not in the future. */
 export function expiryOf(stated: string | null | undefined, now: number): number | undefined {
   if (stated === null || stated === undefined) return undefined;
   const at = Date.parse(stated);

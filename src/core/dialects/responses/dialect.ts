@@ -230,7 +230,7 @@ function readUser(item: Fields): ItemTraits {
   };
 }
 
-/** Reads a message in which Codex states the kind of each part. Codex does so if it calls OpenAI's own endpoint. */
+/** Reads a message in which Codex states each part's kind, as for OpenAI's own endpoint; undefined for other messages. */
 function readMarked(
   item: Fields,
   texts: readonly string[],
