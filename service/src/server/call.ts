@@ -206,7 +206,7 @@ export function idempotencyKeyOf(headers: RawHeaders): string | undefined {
   throw invalid('Idempotency-Key is not 8 to 128 visible ASCII characters.', 'Idempotency-Key');
 }
 
-/** Returns the version that a change may replace: the number in If-Match, if stated. It was an earlier answer's ETag. */
+/** Returns the version that a change may replace: the number in If-Match (an earlier answer's ETag), if stated. */
 export function ifVersionOf(headers: RawHeaders): number | undefined {
   const stated = headerOf(headers, 'if-match');
   if (stated === undefined) return undefined;

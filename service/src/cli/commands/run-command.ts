@@ -152,7 +152,7 @@ async function findProvider(console: Calls, name: string): Promise<Fields> {
 /** How long the token is valid. The command revokes it at its end, unless it is killed. */
 const TOKEN_MS = 60_000;
 
-/** Runs the work at `url`, else on the running service with a token that is revoked afterwards, else in this process. */
+/** Runs the work at `url`, else on the running service with a token that is revoked at the end, else in the command. */
 async function withRunningConsole<Result>(
   options: ConsoleOptions,
   context: CommandContext,

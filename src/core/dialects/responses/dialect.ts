@@ -230,7 +230,7 @@ function readUser(item: Fields): ItemTraits {
   };
 }
 
-/** Reads a message in which Codex states each part's kind, as for OpenAI's own endpoint; undefined for other messages. */
+/** Reads a message in which Codex states each part's kind, if any. Codex does so for OpenAI's own endpoint. */
 function readMarked(
   item: Fields,
   texts: readonly string[],
