@@ -5,6 +5,7 @@ import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { runHere, tempFolder } from '../support/cli.ts';
 import { validConfig } from '../support/config.ts';
 import { homeWith } from '../support/home.ts';
+import { referenceOf } from '../../src/core/memory/reference.ts';
 import { recordOf } from '../support/records.ts';
 
 /** `svc memory why`, on a real store: it says what recall does, and changes nothing. */
@@ -42,6 +43,13 @@ test.each(CONFIGS)('why says what is told, and why a prompt gets nothing: %j', a
   );
   expect(told.stdout).toContain('It is told.');
   expect(told.stdout).toContain(`- assistant: ${FACT}`);
+  const json = await runHere(
+    ['memory', 'why', 'the walrus parser drops the last chunk', '--space', SPACE, '--json'],
+    { home, env },
+  );
+  const ref = referenceOf(recordOf(FACT, { role: 'assistant' }).digest);
+  expect(JSON.parse(json.stdout)).toMatchObject({ candidates: [{ ref }] });
+  expect(told.stdout).toContain(`\n${ref.slice(0, 10)}  `);
   const reply = await why('yes, commit');
   expect(reply.stdout).toContain('Recall keeps quiet: the prompt names too little to search by');
   expect(reply.stdout).not.toContain('svc-memory');

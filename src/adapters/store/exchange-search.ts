@@ -311,7 +311,7 @@ export class ExchangeSearch {
       const { ref, at, asked, answered } = texts;
       const verdict = isHeard ? (verdicts.get(ref) ?? 'behind') : 'gate';
       const text = (asked === '' ? answered : asked).slice(0, EXPLAINED_CHARS);
-      return [{ ref: shortReference(ref), at, score, text, verdict }];
+      return [{ ref, at, score, text, verdict }];
     });
   }
 }

@@ -6,6 +6,7 @@ import type { ProxySettings } from '../../core/settings/settings.ts';
 import { nameOf, spaceFor } from './named.ts';
 import { readStore } from '../store.ts';
 import { lookQuestion } from '../../core/memory/captures.ts';
+import { shortReference } from '../../core/memory/reference.ts';
 import { writeAgentBlock } from '../../core/recall/agent-block.ts';
 import type { AgentCandidate, AgentLook } from '../../core/recall/agent-facts.ts';
 import { YOUNG, YOUNG_SIGNAL_MIN } from '../../core/recall/running-share.ts';
@@ -72,7 +73,8 @@ function print(
           `As the first prompt of a session it is answered from ${percent(quietShare)} on.`,
   );
   terminal.out(GATES[gate]);
-  for (const { ref, at, score, text, verdict } of candidates) {
+  for (const { ref: whole, at, score, text, verdict } of candidates) {
+    const ref = shortReference(whole);
     const isCut = verdict === 'told' && !block.includes(ref);
     const why = isCut ? 'There is no room for it.' : VERDICTS[verdict];
     terminal.out(`${ref}  ${timeText(at)}  ${score.toFixed(2)}  ${why}`);
