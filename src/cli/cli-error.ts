@@ -45,6 +45,11 @@ export function reportError(error: unknown, terminal: Terminal): 1 | 2 {
   // The message of an unexpected error may quote anything, so print only its kind and the system's code.
   const kind = error instanceof Error ? error.name : 'unknown error';
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (code === 'EMFILE' || code === 'ENFILE') {
+    terminal.error(`The system lets svc open no more files (${code}).`);
+    terminal.note('  Raise the limit, then run it again: ulimit -n 1024');
+    return 1;
+  }
   const cause = /^E[A-Z\d]{2,15}$/.test(code) ? `${kind} ${code}` : kind;
   terminal.error(`An unexpected error stopped this command (${cause}).`);
   terminal.note('  Run svc doctor, and report this with what you did.');

@@ -262,11 +262,20 @@ test('R29: an error that nobody planned is told by its kind and the system’s c
   const { context, err } = screen();
   expect(reportError(new TypeError('CANARY'), context.terminal)).toBe(1);
   expect(reportError('CANARY', context.terminal)).toBe(1);
-  const full = Object.assign(new Error('CANARY'), { code: 'EMFILE' });
+  const full = Object.assign(new Error('CANARY'), { code: 'EIO' });
   expect(reportError(full, context.terminal)).toBe(1);
   expect(err()).toContain('(TypeError)');
-  expect(err()).toContain('(Error EMFILE)');
+  expect(err()).toContain('(Error EIO)');
   expect(err()).not.toContain('CANARY');
+});
+
+test('a process that may open no more files says how to let it', () => {
+  const { context, err } = screen();
+  const none = Object.assign(new Error('CANARY'), { code: 'EMFILE' });
+  expect(reportError(none, context.terminal)).toBe(1);
+  expect(err()).toBe(
+    'svc: The system lets svc open no more files (EMFILE).\n  Raise the limit, then run it again: ulimit -n 1024\n',
+  );
 });
 
 test('nothing that a screen acts on is printed, and joined letters stay joined', () => {
