@@ -211,6 +211,15 @@ test('money leads for keys and tokens for logins, and what doctor asked is nobod
   expect(stdout).toContain('the model used the memories of 1 of 2 prompts that got some');
 });
 
+test.each([100, -100, 0])('less than half a cent is no difference: %i tokens', async (kept) => {
+  const price = { paid: 1000, direct: 1000 + kept };
+  const usage = { input: 1000, cacheRead: 0, cacheWrite: 0, output: 0 };
+  const at = new Date().setHours(12, 0, 0, 0);
+  const row = requestRow({ at, id: 'r1', model: 'claude-opus-4-8', price, usage });
+  const { stdout } = await runOn([row], ['stats']);
+  expect(stdout).toContain('answers included: about as much as without svc\n');
+});
+
 test('dollars are not shown where models without a list price took more than a tenth of the tokens', async () => {
   const at = new Date().setHours(12, 0, 0, 0);
   const price = { paid: 600_000, direct: 1_000_000 };

@@ -91,7 +91,8 @@ function moneyText(money: Total['money'], { all, priced }: Total['keyTokens']): 
   }
   const { paid, direct } = money;
   const less = direct - paid;
-  const what = less < 0 ? `${dollars(-less)} more than` : `${dollars(less)} less than`;
+  const rest = less < 0 ? `${dollars(-less)} more than` : `${dollars(less)} less than`;
+  const what = Math.abs(less) < 0.005 ? 'about as much as' : rest;
   return `${dollars(paid)} to providers for requests with a key, by list prices of ${PRICES_READ_ON}, cache and answers included: ${what} without svc`;
 }
 
