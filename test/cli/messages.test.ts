@@ -84,6 +84,15 @@ test('a configuration without a token names the command that makes one', async (
   }
 });
 
+test('status names the value that prevents a start, not the command that would fail', async () => {
+  const where = place({ ...config, proxy: { port: 0, drainMs: 'soon' } });
+  const { code, stderr } = await runHere(['status'], where);
+  expect(code).toBe(1);
+  expect(stderr).toContain('svc is not running, and cannot be started:\nsvc: proxy.drainMs: ');
+  expect(stderr).toContain('config.json, then check it with: svc doctor\n');
+  expect(stderr).not.toContain('svc start');
+});
+
 test('a broken store is set aside aloud, by whichever command meets it, and doctor remembers', async () => {
   const where = place();
   await runHere(['memory', 'add', 'Tests need Docker.'], where);

@@ -226,6 +226,29 @@ test('stop ends the proxy and nothing else: a file that names another process is
   expect((await runHere(['status'], at)).code).toBe(1);
 });
 
+test('stop says how many answers it has cut', async () => {
+  const provider = createServer((_, answer) => void answer.write('{')).listen(0, '127.0.0.1');
+  await once(provider, 'listening');
+  onTestFinished(() => void provider.close());
+  const { port } = provider.address() as AddressInfo;
+  const here = { baseUrl: `http://127.0.0.1:${port}`, allowPrivate: true };
+  const upstreams = [{ ...upstream(), ...here }];
+  const at = stage({ ...validConfig(), upstreams, proxy: { port: 0, drainMs: 100 } });
+  await runCli(['start', '--detach'], at);
+  const [proxy] = await statusOf(at);
+  const answers = ['one', 'two'].map((content) =>
+    fetch(`${proxy?.url}/v1/messages`, {
+      method: 'POST',
+      headers: { 'x-api-key': LOCAL_TOKEN, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'm', max_tokens: 1, messages: [{ role: 'user', content }] }),
+    }),
+  );
+  const bodies = (await Promise.all(answers)).map((answer) => answer.text().catch(() => 'cut'));
+  const { code, stderr } = await runCli(['stop'], at);
+  expect(await Promise.all(bodies)).toEqual(['cut', 'cut']);
+  expect([code, stderr]).toEqual([0, expect.stringContaining('warning: 2 answers were cut')]);
+});
+
 test('a killed proxy leaves nothing that hinders the next one', async () => {
   const at = stage();
   await runCli(['start', '--detach'], at);

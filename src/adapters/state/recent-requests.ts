@@ -74,6 +74,23 @@ export function recentRequests(folder: string, since: number): readonly RecentRe
   return readState(folder, SQL, since) as RecentRequest[];
 }
 
+const CUT_SQL = `
+SELECT count(*) AS cut FROM requests
+WHERE at >= ? AND row ->> '$.end' = 'client-gone' AND row ->> '$.id' IN (SELECT value FROM json_each(?))`;
+
+/** Counts those of these requests whose answer the client did not get whole; 0 if the log cannot be read. */
+export function countCut(
+  folder: string,
+  requests: readonly Pick<RequestRow, 'id' | 'at'>[],
+): number {
+  if (requests.length === 0) return 0;
+  const since = Math.min(...requests.map(({ at }) => at));
+  const ids = JSON.stringify(requests.map(({ id }) => id));
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The columns of that very query.
+  const [found] = readState(folder, CUT_SQL, since, ids) as { readonly cut: number }[];
+  return found?.cut ?? 0;
+}
+
 /** Runs a query on `state.db`. Returns no rows if the file cannot be read, so that a command can report other facts. */
 export function readState(folder: string, sql: string, ...values: (number | string)[]): unknown[] {
   try {

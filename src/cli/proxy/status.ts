@@ -2,11 +2,14 @@ import { dataFolder } from '../../adapters/files/own-folders.ts';
 import { FileError } from '../../adapters/files/file-error.ts';
 import { parseProxySetting } from '../../core/settings/config-proxy.ts';
 import type { Access } from '../../core/settings/config-schema.ts';
+import { countCut } from '../../adapters/state/recent-requests.ts';
+import type { RequestRow } from '../../ports/request-log.ts';
 import { checkPort } from '../doctor/checks.ts';
-import { urlOf, timeText } from '../listing.ts';
+import { count, urlOf, timeText } from '../listing.ts';
 import { CliError, type ExitCode, reportError } from '../cli-error.ts';
 import type { CommandContext, Call } from '../context.ts';
 import { projectsWithoutMemory } from '../memory/spaces.ts';
+import { requireConfigFile, settingsOf } from '../setup/load-config.ts';
 import {
   fullDisk,
   replacedText,
@@ -43,7 +46,7 @@ export async function status({
     terminal.json(own.map((proxy) => ({ url: urlOf(proxy), ...proxy, tokenDigest: undefined })));
   } else {
     for (const proxy of own) terminal.row(proxyText(proxy), '  ');
-    if (own.length === 0) terminal.note(await stoppedText(context, proxies.access));
+    if (own.length === 0) await reportStopped(context, proxies.access);
   }
   for (const run of unproven) terminal.warn(`${unprovenText(run)}.`);
   for (const proxy of own.filter(isOtherBuild)) {
@@ -82,6 +85,19 @@ export async function status({
   return own.length > 0 ? 0 : 1;
 }
 
+/** Prints that no proxy runs, and how it starts; if a value of the configuration prevents a start, what is wrong. */
+async function reportStopped(context: CommandContext, access: Access): Promise<void> {
+  const { environment, terminal } = context;
+  try {
+    settingsOf(await requireConfigFile(environment), environment, {});
+  } catch (error) {
+    terminal.note('svc is not running, and cannot be started:');
+    reportError(error, terminal);
+    return;
+  }
+  terminal.note(await stoppedText(context, access));
+}
+
 /** Returns a line that says that no proxy runs, and how it starts: by a command, or by clients that start it. */
 async function stoppedText({ environment }: CommandContext, access: Access): Promise<string> {
   // If another program has the port, a start would fail.
@@ -111,7 +127,7 @@ export async function stopProxies(
     throw new CliError('--port: expected a whole number from 0 to 65535.', 'See: svc status', 2);
   }
   const folder = dataFolder(environment);
-  const { own, unproven } = await findToStop(context);
+  const { own, unproven, openRequests } = await findToStop(context);
   const chosen = own.filter(({ port }) => options.port === undefined || options.port === `${port}`);
   if (chosen.length > 0) {
     for (const line of fullDisk(folder)) {
@@ -124,9 +140,15 @@ export async function stopProxies(
     terminal.note(`svc is not running${where}.`);
     return unproven.length === 0 ? 0 : 1;
   }
+  const opened = (await Promise.all(chosen.map(openRequests))).flat();
   const ends = await Promise.all(chosen.map((proxy) => stopProxy(folder, proxy)));
   for (const [index, proxy] of chosen.entries()) {
     if (ends[index] === true) terminal.note(`Stopped: ${urlOf(proxy)}`);
+  }
+  const cut = countCut(folder, opened);
+  if (cut > 0) {
+    const what = count(cut, 'answer was', 'answers were');
+    terminal.warn(`${what} cut: svc waits for an answer only as long as proxy.drainMs says.`);
   }
   const [open] = chosen.filter((_, index) => ends[index] !== true);
   if (open === undefined) return 0;
@@ -136,15 +158,20 @@ export async function stopProxies(
   );
 }
 
-/** Finds the proxies; by their run files if the configuration cannot be read. */
-async function findToStop({ environment, terminal }: CommandContext): Promise<Proxies> {
+interface ToStop extends Proxies {
+  readonly openRequests: (proxy: OwnProxy) => Promise<readonly RequestRow[]>;
+}
+
+/** Finds the proxies; by their run files if the configuration, which has the token to ask them, cannot be read. */
+async function findToStop({ environment, terminal }: CommandContext): Promise<ToStop> {
   try {
-    return await (await OwnProxies.of(environment)).find();
+    const proxies = await OwnProxies.of(environment);
+    return { ...(await proxies.find()), openRequests: (proxy) => proxies.openRequests(proxy) };
   } catch (error) {
     const found = await findByFiles(dataFolder(environment));
     if (found.own.length === 0) throw error;
     reportError(error, terminal);
-    return found;
+    return { ...found, openRequests: async () => [] };
   }
 }
 
