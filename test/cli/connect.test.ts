@@ -762,3 +762,15 @@ describe('svc config token --start', () => {
 function homeFile(home: string, config: object): void {
   writeFileSync(join(home, '.config/svc/config.json'), JSON.stringify(config), { mode: 0o600 });
 }
+
+test.each([
+  ['ANTHROPIC_API_KEY', 'in which these settings empty $ANTHROPIC_API_KEY: without a running'],
+  ['MY_KEY', 'which may lack $MY_KEY. Store'],
+])('connect claude says what becomes of a key in the variable %s', async (variable, said) => {
+  const [upstream] = validConfig()['upstreams'] as object[];
+  const upstreams = [{ ...upstream, providerKey: { env: variable } }];
+  const home = homeWith({ ...validConfig(), upstreams });
+  const env = { SVC_DATA_HOME: join(home, 'data'), [variable]: PROVIDER_KEY };
+  const { code, stderr } = await runHere(['connect', 'claude', '--yes'], { home, env });
+  expect([code, stderr]).toEqual([0, expect.stringContaining(said)]);
+});

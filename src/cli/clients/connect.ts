@@ -294,6 +294,9 @@ export async function connectNow(
   return connection.startsProxy;
 }
 
+/** The variables that svc empties in Claude Code's settings, as keyVariables() writes them; see planClaude(). */
+const EMPTIED: readonly string[] = ['$ANTHROPIC_API_KEY', '$ANTHROPIC_AUTH_TOKEN'];
+
 async function carryOut(
   { name, title }: ConnectableClient,
   { form, baseUrl, startsProxy, command, warnings }: Connection,
@@ -309,8 +312,13 @@ async function carryOut(
   note(`Undo this with: svc disconnect ${name}`);
   const variables = startsProxy ? await keyVariables(environment) : [];
   if (variables.length > 0) {
+    const emptied = variables.filter((one) => name === 'claude' && EMPTIED.includes(one));
+    const lack =
+      emptied.length === 0
+        ? `which may lack ${variables.join(', ')}`
+        : `in which these settings empty ${emptied.join(', ')}: without a running proxy no session would work`;
     terminal.warn(
-      `${title} starts the proxy in its own environment, which may lack ${variables.join(', ')}. Store the key in svc's configuration instead: svc setup --yes --upstream NAME --key-stdin`,
+      `${title} starts the proxy in its own environment, ${lack}. Store the key in svc's configuration instead: svc setup --yes --upstream NAME --key-stdin`,
     );
   }
   // The settings contain this program's path. npm may delete its cache, and then the client can start nothing.
