@@ -250,6 +250,12 @@ export function controlSuite(open: () => ServiceStore | Promise<ServiceStore>): 
         status: 'suspended',
         limits: { keys: 1, records: null },
       });
+      const last = { what: 'tenant.set', tenantId: 'acme', status: 'deleted' } as const;
+      const again = { ...last, status: 'active' } as const;
+      expect(await Promise.all([whole.apply(last, note), whole.apply(again, note)])).toEqual([
+        'done',
+        'changed',
+      ]);
       const ids = (await whole.listTenants(EVERY)).map(({ tenantId }) => tenantId);
       expect(ids).toEqual(['acme', 'default']);
       expect(await whole.listTenants({ limit: 9, after: 'acme' })).toHaveLength(1);

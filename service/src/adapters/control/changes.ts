@@ -211,7 +211,11 @@ async function setTenant(
   change: Extract<ServiceChange, { what: 'tenant.set' }>,
 ): Promise<ChangeOutcome> {
   const { tenantId, name = null, plan = null, status = null } = change;
+  const known = await findTenant(rows, tenantId);
+  if (known === undefined) return 'missing';
   if (plan !== null && !(await hasPlan(rows, plan))) return 'missing';
+  // Another operator may have deleted it a moment ago, and that is final.
+  if (known.status === 'deleted') return 'changed';
   return doneIf(await rows.run(CONTROL.setTenant, tenantId, name, plan, status));
 }
 

@@ -225,7 +225,7 @@ async function updateTenant(
     call,
     store,
     { what: 'tenant.set', tenantId, ...asked },
-    { kind: kindOf(asked), id: tenantId, what: 'plan', details: { ...asked } },
+    { kind: kindOf(asked), id: tenantId, what: 'tenant or plan', details: { ...asked } },
   );
   return { status: 200, body: tenantWire({ ...before, ...asked }) };
 }
