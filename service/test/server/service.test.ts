@@ -173,6 +173,20 @@ test('the same Idempotency-Key at once is answered once, and told to wait meanwh
   expect(await service.store.health()).toMatchObject({ records: 64 });
 });
 
+test('a body that is not JSON or too large is refused, as the contract has it', async () => {
+  const { ask } = await open();
+  for (const path of ['recall', 'capture', 'retrieve', 'purges']) {
+    // oxlint-disable-next-line no-await-in-loop
+    const { status, json } = await ask(`memory/${path}`, { body: '{' });
+    expect([path, status, json.error.code]).toEqual([path, 400, 'INVALID_JSON']);
+  }
+  for (const path of ['retrieve', 'purges']) {
+    // oxlint-disable-next-line no-await-in-loop
+    const { status } = await ask(`memory/${path}`, { body: ' '.repeat(200_000) });
+    expect([path, status]).toEqual([path, 413]);
+  }
+});
+
 test('a space that is full takes no more, and says so', async () => {
   const { capture } = await open({ spaceBytesMax: 100 });
   expect(statesOf(await capture([itemOf('small'), itemOf('x'.repeat(100))]))).toEqual([
