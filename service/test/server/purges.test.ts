@@ -168,3 +168,20 @@ test('captures and purges that race leave no record of a generation that is over
   expect(state.generation).not.toBe(first);
   expect((await service.store.health()).records).toBe(durable.length + 1);
 });
+
+test('a purge that is sent again with its Idempotency-Key takes nothing that was said since', async () => {
+  const { capture, ask, service } = await open();
+  await capture([itemOf('Said before the purge.')]);
+  const headers = { 'idempotency-key': 'purge-0001' };
+  const body = { space: SPACE, scope: { all: true }, confirm: SPACE };
+  const first = await ask('memory/purges', { body, headers });
+  expect(first.json).toMatchObject({ state: 'erased', counts: { records: 1 } });
+  await capture([itemOf('Said after the purge.')]);
+  expect((await ask('memory/purges', { body, headers })).text).toBe(first.text);
+  expect(await service.store.health()).toMatchObject({ records: 1 });
+  const other = { ...body, scope: { session_id: 's_1' } };
+  expect(await ask('memory/purges', { body: other, headers })).toMatchObject({
+    status: 409,
+    json: { error: { code: 'IDEMPOTENCY_CONFLICT' } },
+  });
+});

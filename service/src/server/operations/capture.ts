@@ -53,29 +53,31 @@ const PRIORITY_FALLBACK = 5;
 export const capture: Operation = async (call, parts) => {
   const asked = readBody(call, captureRequest);
   checkSpaces(call.key, [asked.space]);
-  const idempotencyKey = idempotencyKeyOf(call.head.headers);
-  if (idempotencyKey === undefined) return replyJson(await take(call, asked));
-  return once(call, parts, idempotencyKey, () => take(call, asked));
+  return once(call, parts, async () => {
+    const answer = await take(call, asked);
+    // If a record was deferred, a repeated call must still store it.
+    const isWhole = answer.results.every(({ state }) => state !== 'deferred');
+    return { reply: replyJson(answer), isWhole };
+  });
 };
 
 /**
- * Runs `work` for a call with an Idempotency-Key, or repeats the answer to an earlier call with the same key and body.
+ * Runs `work` for a call. If the call has an Idempotency-Key, repeats the answer to an earlier call with the same key
+ * and body, unless that answer was not whole.
  */
-async function once(
-  { key, body, store, signal }: Call,
-  { clock, randomBytes }: OperationParts,
-  idempotencyKey: string,
-  work: () => Promise<CaptureAnswer>,
+export async function once(
+  { key, head, body, store, signal }: Call,
+  { clock, randomBytes }: Pick<OperationParts, 'clock' | 'randomBytes'>,
+  work: () => Promise<{ readonly reply: Reply; readonly isWhole: boolean }>,
 ): Promise<Reply> {
+  const idempotencyKey = idempotencyKeyOf(head.headers);
+  if (idempotencyKey === undefined) return (await work()).reply;
   const requestHash = hash('sha256', body ?? '', 'base64url');
   const holder = newId('call', randomBytes);
   const answerKey = { keyId: key.keyId, idempotencyKey };
   const asked = { store, key: answerKey, requestHash, holder, signal };
   const done = await answeredOnce(asked, async () => {
-    const answer = await work();
-    const reply = replyJson(answer);
-    // If a record was deferred, a repeated call must still store it.
-    const isWhole = answer.results.every(({ state }) => state !== 'deferred');
+    const { reply, isWhole } = await work();
     return { result: reply, kept: isWhole ? { body: reply.body, at: clock.now() } : undefined };
   });
   return 'result' in done ? done.result : { body: done.keptBody };

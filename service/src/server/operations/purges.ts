@@ -16,6 +16,7 @@ import {
 } from '../call.ts';
 import { ServiceFault } from '../fault.ts';
 import { erase } from '../jobs.ts';
+import { once } from './capture.ts';
 
 /** The pause between two attempts to erase. The store cannot erase, for example, while a backup reads its file. */
 const RETRY_MS = 100;
@@ -25,7 +26,8 @@ const ANSWER_MS = 5000;
 export const createPurge: Operation = async (call, parts) => {
   const { space, scope, dry_run: isDryRun = false } = readBody(call, purgeRequest);
   checkSpaces(call.key, [space]);
-  return purge(call, parts, { kind: 'memory.purge_requested', space, scope, isDryRun });
+  const order = { kind: 'memory.purge_requested', space, scope, isDryRun } as const;
+  return once(call, parts, async () => ({ reply: await purge(call, parts, order), isWhole: true }));
 };
 
 export const deleteItem: Operation = async (call, parts) => {
