@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import { itemOf } from '../support/memory-service.ts';
 import { openService as open, SPACE, statesOf } from '../support/open-service.ts';
+import { withTenantsChanged } from '../../src/server/change-watch.ts';
+import { pause } from '../../../test/support/sockets.ts';
 
 test('a purge changes the generation, leaves tombstones, and refuses what was spooled before it', async () => {
   const { capture, recall, purge, ask } = await open();
@@ -184,4 +186,22 @@ test('a purge that is sent again with its Idempotency-Key takes nothing that was
     status: 409,
     json: { error: { code: 'IDEMPOTENCY_CONFLICT' } },
   });
+});
+
+test('a purge that takes longer than the deadline of its call is answered with its receipt', async () => {
+  const { capture, ask } = await open({
+    wrapStore: (store) =>
+      withTenantsChanged(store, (own) => ({
+        continuePurge: async (...given) => {
+          await pause(400);
+          return own.continuePurge(...given);
+        },
+      })),
+  });
+  await capture([itemOf('Said before the purge.')]);
+  const answer = await ask('memory/purges', {
+    body: { space: SPACE, scope: { all: true }, confirm: SPACE },
+    headers: { 'x-svc-deadline-ms': '500' },
+  });
+  expect(answer).toMatchObject({ status: 200, json: { state: 'erased' } });
 });
