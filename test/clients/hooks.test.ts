@@ -15,13 +15,13 @@ import {
 } from './support/hooked-client.ts';
 import { installedClient } from './support/installed-client.ts';
 import type { ProgramEnd } from './support/program.ts';
-import { FACT, LAST_STEP, QUESTION, SECRET_OF_FACT, TOOL_SESSION } from './support/story.ts';
+import { FACT, QUESTION, ROUNDS, SECRET_OF_FACT } from './support/story.ts';
 import { headerIn } from './support/wire-message.ts';
 
 /**
  * Real clients with the hooks of `svc connect NAME --hooks` and no proxy: the client asks a provider that checks every
  * prefix (test/support/strict-provider), and svc stands nowhere between them. SVC_TEST_HOOK_REQUESTS=2000 makes the
- * last test as long.
+ * last test as long, and the loops of the first ones too, from 60 on.
  */
 
 const isAsked = process.env['SVC_TEST_ALL_CLIENTS'] === '1';
@@ -41,6 +41,13 @@ function missingOf(name: HookedName): string | undefined {
   return clients.of(name).missing ?? node24.missing;
 }
 
+/** 27 hold a fork and resumed sessions; SVC_TEST_HOOK_REQUESTS=60 has long loops and five facts. */
+const LONG_REQUESTS = Number(process.env['SVC_TEST_HOOK_REQUESTS'] ?? 27);
+const IS_LONG = LONG_REQUESTS >= 60;
+/** Each round starts svc, so few of them show what all show. */
+const LOOP_ROUNDS = IS_LONG ? ROUNDS : 8;
+const LOOP = `[[plan=bash:echo step {i} of the loop*${LOOP_ROUNDS}]]`;
+
 const here = HOOKED.filter((name) => missingOf(name) === undefined);
 
 describe.each(HOOKED)('hooks of %s', (name) => {
@@ -54,8 +61,8 @@ describe.each(HOOKED)('hooks of %s', (name) => {
     const say = await connected(name, stage);
     await say({ prompt: `${FACT} [[final=Noted.]]` });
     await expectKept(stage, [SECRET_OF_FACT]);
-    const { from, end } = await sayUntilTold(say, stage, { prompt: `${QUESTION} ${TOOL_SESSION}` });
-    expect(end.stdout, end.stderr).toContain(LAST_STEP);
+    const { from, end } = await sayUntilTold(say, stage, { prompt: `${QUESTION} ${LOOP}` });
+    expect(end.stdout, end.stderr).toContain(`step ${LOOP_ROUNDS} of the loop`);
     const session = newestSession(name, stage);
     await say({ session, prompt: `Go on. ${STEPS}` });
     await say({ session, prompt: 'Thanks. [[final=All is said.]]' });
@@ -64,7 +71,9 @@ describe.each(HOOKED)('hooks of %s', (name) => {
     const [first = ''] = bodies.map(blocksIn);
     expect(first).toContain(SECRET_OF_FACT);
     expect(bodies.filter((body) => !blocksIn(body).startsWith(first))).toEqual([]);
-    expect(bodies.at(-1)?.split(/"signature":|"encrypted_content":/).length).toBeGreaterThan(20);
+    expect(bodies.at(-1)?.split(/"signature":|"encrypted_content":/).length).toBeGreaterThan(
+      LOOP_ROUNDS,
+    );
     await expectDirect(name, stage);
   });
 });
@@ -218,14 +227,16 @@ type Play = (session: {
   readonly stage: HookedStage;
 }) => Promise<void>;
 
-const TOLD = { prompt: `${FACT} [[final=Noted.]]` };
 const ENDED = 'Thanks. [[final=All is said.]]';
 
 const COMPACTED =
   /This session is being continued from a previous conversation|Another language model started to solve/;
 
-async function compact(name: HookedName, { say, newest }: Parameters<Play>[0]): Promise<void> {
-  await say(TOLD);
+async function compact(
+  name: HookedName,
+  { say, newest, stage }: Parameters<Play>[0],
+): Promise<void> {
+  await stage.type('memory', 'add', FACT);
   // Codex compacts by itself once the provider counts so many tokens.
   const args = name === 'codex' ? ['-c', 'model_auto_compact_token_limit=15000'] : [];
   const long = '[[plan=bash:seq 100000 104000 && echo <<final=Counted.>>*3]]';
@@ -267,9 +278,9 @@ describe.each([
     const missing = missingOf(name);
     if (missing !== undefined) return context.skip(missing);
     const play: Play = async (session) => {
-      const { say, newest } = session;
+      const { say, newest, stage } = session;
       if (kind === 'compaction') return compact(name, session);
-      await say(TOLD);
+      await stage.type('memory', 'add', FACT);
       await say({ prompt: `${QUESTION} ${STEPS}` });
       const first = newest();
       await say({ prompt: `Paint the mountains. ${STEPS}`, session: first, isForked: true });
@@ -303,9 +314,6 @@ describe.each([
   });
 });
 
-/** 30 hold a fork and resumed sessions; SVC_TEST_HOOK_REQUESTS=60 has long loops and five facts. */
-const LONG_REQUESTS = Number(process.env['SVC_TEST_HOOK_REQUESTS'] ?? 30);
-const IS_LONG = LONG_REQUESTS >= 60;
 const STEPS_MAX = IS_LONG ? 21 : 8;
 const TOLD_FACTS = IS_LONG ? 5 : 3;
 /** A request with its tool and its hook takes a third of a second. */
@@ -321,7 +329,7 @@ describe.each(['claude', 'codex'] as const)('a long use of %s', (name) => {
       const say = await connected(name, stage);
       for (const { fact } of FACTS.slice(0, TOLD_FACTS)) {
         // oxlint-disable-next-line no-await-in-loop -- A person does one thing after the other.
-        await say({ prompt: `${fact} [[final=Noted.]]` });
+        await stage.type('memory', 'add', fact);
       }
       const sessions = new Set<string>();
       let round = 0;
