@@ -54,6 +54,10 @@ interface EmbeddedStoreOptions {
   readonly openClient?: (options: StoreClientOptions) => StoreCaller;
   /** How long the first use of `state.db` waits for a lock, in milliseconds; undefined: a second. */
   readonly openMs?: number;
+  /** The interval of endInterrupted(), in milliseconds; undefined: LOOK_MS. */
+  readonly lookMs?: number;
+  /** The pause between two attempts to erase forgotten texts, in milliseconds; undefined: ERASE_REST_MS. */
+  readonly eraseRestMs?: number;
 }
 
 export interface EmbeddedStore extends LocalStore {
@@ -75,7 +79,7 @@ export interface EmbeddedStore extends LocalStore {
  * Opens the store and returns at once. The files are opened afterwards, `memory.db` by a worker; calls wait for that.
  */
 export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore {
-  const { folder } = options;
+  const { folder, lookMs = LOOK_MS, eraseRestMs = ERASE_REST_MS } = options;
   const report = options.report.bind(options);
   const proofs = new ProofState(folder);
   const { openClient = (parts) => new StoreClient(parts) } = options;
@@ -105,6 +109,7 @@ export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore 
     mirror,
     proofs,
     report,
+    eraseRestMs,
     settle: async () => {
       // Store the waiting captures, also those of ended processes. `beginForget` buries those that still wait after
       // CLOSE_FLUSH_MS.
@@ -118,7 +123,7 @@ export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore 
     state.open();
     memory.begin().catch(() => undefined);
   });
-  const looking = setInterval(() => void memory.endInterrupted().catch(() => undefined), LOOK_MS);
+  const looking = setInterval(() => void memory.endInterrupted().catch(() => undefined), lookMs);
   looking.unref();
   const close = async (): Promise<void> => {
     clearInterval(looking);
@@ -200,6 +205,7 @@ interface EmbeddedMemoryParts {
   /** Stores the captures in the outbox, as far as that is possible now. */
   readonly settle: () => Promise<void>;
   readonly report: (line: string) => void;
+  readonly eraseRestMs: number;
 }
 
 /** Implements the memory port over the store's worker. */
@@ -275,7 +281,7 @@ class EmbeddedMemory implements Memory {
         this.#parts.report(READ_BY_OTHERS);
         break;
       }
-      await sleep(ERASE_REST_MS);
+      await sleep(this.#parts.eraseRestMs);
     }
     if (failure !== undefined) throw failure;
   }
