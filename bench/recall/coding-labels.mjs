@@ -126,7 +126,7 @@ export function sourcesIn(prior) {
     human: bare(exchange.human),
     all: bare(`${exchange.human}\n${answerOf(exchange)}`),
   }));
-  return (entry) => {
+  const find = (entry) => {
     const named = DAYED_NAMES.exec(entry);
     if (named !== null) return exchangesNamed(prior, named);
     const said = bare(entry);
@@ -142,6 +142,12 @@ export function sourcesIn(prior) {
     const found =
       both.length > 0 ? both : texts.filter(({ all }) => all.includes(head) || all.includes(tail));
     return found.map(({ exchange }) => exchange);
+  };
+  // The head of a list stands directly above its first item alone.
+  return (entry) => {
+    const found = find(entry);
+    const item = entry.slice(entry.search(/:\s/) + 1);
+    return found.length > 0 || item === entry ? found : find(item);
   };
 }
 

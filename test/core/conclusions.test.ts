@@ -240,6 +240,21 @@ test('the head of a list within a list is not that of the items beside it', () =
   ]);
 });
 
+test('each item that is no whole statement is quoted with the head of its list', () => {
+  const head = 'The auto strategy of the quay has three steps:';
+  const items = [
+    'the crane of the depot is opened for boats with two masts',
+    'no mooring at night in the harbour of Bergen',
+  ];
+  const whole = 'Moved the lock into `quay.ts`';
+  const list = [head, ...[...items, whole].map((item) => `- ${item}`)].join('\n');
+  expect(conclusionLines(list)).toEqual([...items.map((item) => `${head} ${item}`), whole]);
+  const quotes = quoteExchange({ asked: 'yes', answered: list }, valuesOf('quay mooring crane'), {
+    tokensMax: 90,
+  });
+  expect(quotes.map(({ text }) => text)).toEqual(conclusionLines(list));
+});
+
 test('a predicate whose subject is in the head of its list is not quoted without it', () => {
   const answer = '**Steps:**\n- Splits the text at `---`\n- `parser.ts` splits the text at `---`';
   expect(conclusionLines(answer)).toEqual(['`parser.ts` splits the text at `---`']);
@@ -264,7 +279,7 @@ test('headings, rows, numbers without their item, code and unclosed brackets are
     'Where `└` marks the end of the stream decoder, `·` is a tail of the parser.',
     '```ts\nconst decoder = stream();\nconst parser = decoder.tail;\n```',
   ];
-  const whole = '3. The stream decoder of the parser drops its tail';
+  const whole = '3. The stream decoder of the parser drops its tail.';
   const told = [...pieces, whole].join('\n\n');
   const quotes = quoteExchange(
     { asked: 'yes', answered: told },
@@ -274,7 +289,7 @@ test('headings, rows, numbers without their item, code and unclosed brackets are
     },
   );
   expect(quotes).toEqual([
-    { role: 'assistant', text: 'The stream decoder of the parser drops its tail' },
+    { role: 'assistant', text: 'The stream decoder of the parser drops its tail.' },
   ]);
 });
 

@@ -28,7 +28,7 @@ export const QUOTES = [
   {
     name: 'lines about other things are quoted beside a line about the prompt',
     file: 'src/core/recall/conclusions.ts',
-    from: 'lines.filter((line) => shares(line) || concludes(line.text)) : lines',
+    from: 'lines.filter((line) => shares(line) || concludes(line.item)) : lines',
     to: 'lines : lines',
     test: CONCLUSIONS,
   },

@@ -94,11 +94,8 @@ export function quoteExchange(
 ): readonly Quote[] {
   const told = firstTold(exchange, (part, isTold) =>
     linesIn(part).filter(
-      ({ head, text }) =>
-        isTold(text) &&
-        scoreOf(factsOf(text), values) > 0 &&
-        !said.has(text) &&
-        (head === undefined || !said.has(`${head} ${text}`)),
+      ({ text, item }) =>
+        isTold(item) && scoreOf(factsOf(text), values) > 0 && !said.has(text) && !said.has(item),
     ),
   );
   const lines = linesAbout(told, own);
@@ -117,9 +114,8 @@ export function quoteExchange(
  * things. Returns all lines if none shares a term. `own`: the terms of the prompt.
  */
 function linesAbout(lines: readonly Line[], own: ReadonlySet<string>): readonly Line[] {
-  const shares = ({ text, head = '' }: Line): boolean =>
-    [text, head].some((part) => factsOf(part).telling.some((term) => own.has(term)));
-  return lines.some(shares) ? lines.filter((line) => shares(line) || concludes(line.text)) : lines;
+  const shares = ({ text }: Line): boolean => factsOf(text).telling.some((term) => own.has(term));
+  return lines.some(shares) ? lines.filter((line) => shares(line) || concludes(line.item)) : lines;
 }
 
 /** Says whether the quotes have no line of an answer, and no request that is useful without its answer. */
@@ -147,20 +143,21 @@ const MESSAGE = /^\s*\p{Lu}\p{Ll}+(?![\p{L}-])/u;
 const HEADING_OR_ROW = /^\s*(?:#{1,6}\s|\||\*\*[^*]+\*\*:?\s*$|[-=*_]{3,}\s*$)/;
 
 interface Line {
+  /** The line as it is quoted: a list item that is unclear by itself stands behind the heading of its list. */
   readonly text: string;
-  /** The heading of the list, for a list item that is unclear without it. */
-  readonly head?: string;
+  /** The line without the heading. */
+  readonly item: string;
 }
 
 /** Returns the lines at the end of an answer that make sense by themselves, as they are quoted. */
 export function conclusionLines(answer: string): string[] {
-  return linesIn(answer).map(({ head, text }) => (head === undefined ? text : `${head} ${text}`));
+  return linesIn(answer).map(({ text }) => text);
 }
 
 /** Returns the first sentence of each line, because it is the main one. Leaves out items that need a heading. */
 export function soleSentences(answer: string): string[] {
-  return linesIn(answer).flatMap(({ head, text }) =>
-    head === undefined ? sentencesOf(text).slice(0, 1) : [],
+  return linesIn(answer).flatMap(({ text, item }) =>
+    text === item ? sentencesOf(text).slice(0, 1) : [],
   );
 }
 
@@ -208,12 +205,15 @@ function linesIn(answer: string): Line[] {
     if (text === '' || isHalf) continue;
     if (isFragment(text) || isWeak(text)) continue;
     const isBelow = hasSubjectAbove(text);
-    if (!isBelow && (!isItem || !needsHead(text))) found.set(text, { text });
-    else if (isTellingHead(head)) found.set(text, { text, head });
+    const whole = isTellingHead(head) ? `${head} ${text}` : undefined;
+    if (!isBelow && (!isItem || !needsHead(text))) found.set(text, { text, item: text });
+    else if (whole !== undefined) found.set(whole, { text: whole, item: text });
     else if (isBelow) continue;
-    else if (HAS_LABEL.test(text)) found.set(text, { text });
-    else if (!LACKS_SUBJECT.test(text) && (hasValue(text) || concludes(text)))
-      found.set(text, { text });
+    else if (
+      HAS_LABEL.test(text) ||
+      (!LACKS_SUBJECT.test(text) && (hasValue(text) || concludes(text)))
+    )
+      found.set(text, { text, item: text });
   }
   return [...found.values()].slice(-LINES_MAX);
 }
@@ -226,32 +226,20 @@ const ITEM = /^\s*(?:(?:[-*•]|\d{1,3}[.)])\s|(?![\d#*©®])\p{Extended_Pictogr
 
 /**
  * Says whether a list item is unclear without the list's heading. An item with a label is clear if the label has a
- * value, such as a name of code. Without a label it is clear if it ends like a sentence. Any other item is unclear if
- * it has no subject ("Verifies the message"), begins in the middle ("when the lock is held"), or has only a few words.
+ * value, such as a name of code. Any other item is clear if it is a whole statement.
  */
 function needsHead(item: string): boolean {
   const [label] = HAS_LABEL.exec(item) ?? [];
-  if (label !== undefined) return !hasValue(label);
-  if (/[.!。！]["'”’)\]`]*$/u.test(item)) return false;
-  return (
-    LACKS_SUBJECT.test(item) ||
-    IS_PREDICATE.test(item) ||
-    BEGINS_INSIDE.test(item) ||
-    item.split(/\s+/).length <= ITEM_WORDS
-  );
+  return label === undefined ? !IS_WHOLE.test(item) : !hasValue(label);
 }
 
-/** A list item with at most this many words is unclear without its heading. */
-const ITEM_WORDS = 7;
+/** Matches a list item that is a whole statement: it ends like a sentence, or begins with a past verb. */
+const IS_WHOLE = /[.!。！]["'”’)\]`]*$|^\p{Lu}\p{Ll}+ed\s/u;
 /** Matches an item that begins with its own subject: "`quay.ts`: opens the gate". */
 const HAS_LABEL = /^(?:`[^`]+`|[^\s:]+(?: [^\s:]+){0,2}):\s/;
 /** Matches items that begin with a verb, so that they have no subject: "Verifies the message". */
 const LACKS_SUBJECT =
   /^[A-Z]?[a-z]+(?<!s|thi|it|alway)s (?!(?:already|also|are|can|could|do|has|have|is|must|never|now|was|were)(?:n['’]t)?\b)/;
-/** Matches other items without a subject: "going through the list", "of the first kind". */
-const IS_PREDICATE = /^(?:[A-Za-z]+ing\b|\p{Ll}+\s)/u;
-const BEGINS_INSIDE =
-  /^(?:when|during|while|if|for|in|on|at|to|from|with|without|after|before|because|as|via|only|not|no|and|or|but|used?)\b/i;
 
 /** Says whether the heading of a list is informative; "Changes:" is not. */
 function isTellingHead(head: string): boolean {
@@ -310,33 +298,26 @@ function withoutMarks(line: string): string {
     .trim();
 }
 
-/** Returns the best lines in text order. The list's heading precedes the first quoted item that needs it. */
+/** Returns the best lines in text order. */
 function linesFor(lines: readonly Line[], values: TermValues, tokensMax: number): string[] {
   const ranked = lines
-    .flatMap(({ text: line, head }, at) => {
-      const headTokens = head === undefined ? 0 : tokensOf(head);
-      const text = beginningOf(line, tokensMax - headTokens - MARK_TOKENS);
+    .flatMap(({ text: line }, at) => {
+      const text = beginningOf(line, tokensMax - MARK_TOKENS);
       if (text === '') return [];
       const facts = factsOf(text);
       const score = scoreOf(facts, values) + VALUE.beforeEnd * (lines.length - at);
-      return [{ text, head, headTokens, at, score, tokens: facts.tokens + MARK_TOKENS }];
+      return [{ text, at, score, tokens: facts.tokens + MARK_TOKENS }];
     })
     .toSorted((a, b) => b.score - a.score);
   const kept: typeof ranked = [];
-  const heads = new Set<string>();
   let left = tokensMax;
   for (const line of ranked) {
     if (line.score <= 0) break;
-    const isFirst = line.head !== undefined && !heads.has(line.head);
-    const tokens = line.tokens + (isFirst ? line.headTokens : 0);
-    if (tokens > left) continue;
+    if (line.tokens > left) continue;
     kept.push(line);
-    left -= tokens;
-    if (line.head !== undefined) heads.add(line.head);
+    left -= line.tokens;
   }
-  return kept
-    .toSorted((a, b) => a.at - b.at)
-    .map(({ text, head }) => (head !== undefined && heads.delete(head) ? `${head} ${text}` : text));
+  return kept.toSorted((a, b) => a.at - b.at).map(({ text }) => text);
 }
 
 /** Returns as many sentences from the beginning of a line as fit; '' if none fits. */
