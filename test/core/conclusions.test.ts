@@ -83,6 +83,20 @@ test('beside a line about the prompt, lines about other things are left out, but
   expect(quoted([cause, other])).toEqual([cause, other]);
 });
 
+test('beside a line that shares a rare word with the prompt, lines that share only common ones are left out', () => {
+  const rare = 'The decoder of the parser drops its tail.';
+  const common = 'The session of the harbour opens `quay.ts`.';
+  const values = new Map([
+    ['decod', 4],
+    ['session', 0.8],
+  ]);
+  const limits = { tokensMax: 90, own: new Set(values.keys()) };
+  const exchange = { asked: 'yes', answered: `${common}\n\n${rare}` };
+  expect(quoteExchange(exchange, values, limits)).toEqual([{ role: 'assistant', text: rare }]);
+  const other = { asked: 'yes', answered: `${common}\n\nThe crane is red in Bergen.` };
+  expect(quoteExchange(other, values, limits)).toEqual([{ role: 'assistant', text: common }]);
+});
+
 test('of two lines that fit alike, the one at the end of the answer is quoted', () => {
   const said = 'The stream decoder has two users.';
   const concluded = 'The stream decoder has one user.';

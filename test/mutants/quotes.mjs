@@ -28,8 +28,15 @@ export const QUOTES = [
   {
     name: 'lines about other things are quoted beside a line about the prompt',
     file: 'src/core/recall/conclusions.ts',
-    from: 'lines.filter((line) => shares(line) || concludes(line.item)) : lines',
-    to: 'lines : lines',
+    from: 'lines.filter(({ item }, at) => (shared[at] ?? 0) >= least || concludes(item))',
+    to: 'lines',
+    test: CONCLUSIONS,
+  },
+  {
+    name: 'a common word makes a line be about the prompt, beside a line with a rare one',
+    file: 'src/core/recall/conclusions.ts',
+    from: 'const least = most < SHARED_MIN ? Number.EPSILON : SHARED_MIN;',
+    to: 'const least = Number.EPSILON;',
     test: CONCLUSIONS,
   },
   {

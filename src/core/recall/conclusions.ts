@@ -98,7 +98,7 @@ export function quoteExchange(
         isTold(item) && scoreOf(factsOf(text), values) > 0 && !said.has(text) && !said.has(item),
     ),
   );
-  const lines = linesAbout(told, own);
+  const lines = linesAbout(told, own, values);
   const texts = lines.map(({ text }) => text);
   const request = requestSentence(exchange.asked, { values, said, tokensMax, lines: texts });
   const left = request === undefined ? tokensMax : tokensMax - MARK_TOKENS - tokensOf(request.text);
@@ -110,13 +110,32 @@ export function quoteExchange(
 }
 
 /**
- * Returns the lines that share a term with the prompt, or state a cause or a decision: an answer may be about several
- * things. Returns all lines if none shares a term. `own`: the terms of the prompt.
+ * Returns the lines that share words with the prompt, or state a cause or a decision: an answer may be about several
+ * things. Lines that share only common words count if no line shares a rarer one. Returns all lines if none shares a
+ * word. `own`: the terms of the prompt.
  */
-function linesAbout(lines: readonly Line[], own: ReadonlySet<string>): readonly Line[] {
-  const shares = ({ text }: Line): boolean => factsOf(text).telling.some((term) => own.has(term));
-  return lines.some(shares) ? lines.filter((line) => shares(line) || concludes(line.item)) : lines;
+function linesAbout(
+  lines: readonly Line[],
+  own: ReadonlySet<string>,
+  values: TermValues,
+): readonly Line[] {
+  const shared = lines.map(({ text }) =>
+    sumOf(
+      factsOf(text).telling.filter((term) => own.has(term)),
+      values,
+    ),
+  );
+  const most = Math.max(0, ...shared);
+  if (most === 0) return lines;
+  const least = most < SHARED_MIN ? Number.EPSILON : SHARED_MIN;
+  return lines.filter(({ item }, at) => (shared[at] ?? 0) >= least || concludes(item));
 }
+
+/**
+ * Least value of the words that a line shares with the prompt: that of one word in every seventh passage. Words that
+ * most passages have, such as "session", do not show that a line is about the prompt.
+ */
+const SHARED_MIN = 2;
 
 /** Says whether the quotes have no line of an answer, and no request that is useful without its answer. */
 export function isUnanswered(quotes: readonly Quote[]): boolean {
