@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { expect, onTestFinished, test } from 'vitest';
-import { StoreClient } from '../../src/adapters/store/client.ts';
+import { startThread, StoreClient, THREADS } from '../../src/adapters/store/client.ts';
 import { recordOf } from '../support/records.ts';
 
 /** A worker that answers 'list' and dies of everything else, as a fault in native code would. */
@@ -48,6 +48,23 @@ test('a worker that dies again and again is given up for a while', async () => {
   await expect(client.call('list', { limit: 1 })).rejects.toMatchObject({
     message: 'The memory stopped too often.',
   });
+});
+
+test('a process that ends while it ends the worker does not wait for the worker', async () => {
+  const waiting = process.listenerCount('exit');
+  let whileEnding: number | undefined;
+  THREADS.start = (...given) => {
+    const thread = startThread(...given);
+    const terminate = thread.terminate.bind(thread);
+    thread.terminate = () => {
+      whileEnding = process.listenerCount('exit');
+      return terminate();
+    };
+    return thread;
+  };
+  onTestFinished(() => void (THREADS.start = startThread));
+  await openClient(MUTE).close();
+  expect(whileEnding).toBe(waiting);
 });
 
 test('more waiting calls than the bound are refused at once', async () => {

@@ -132,10 +132,11 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
     if (worker !== undefined) {
       await this.#ask({ worker, name: 'close', input: undefined }).catch(() => undefined);
     }
+    // No call runs any more. The worker may be ended before it has marked itself as free, and nobody would mark it later.
+    process.off('exit', this.#waitForWorker);
     // On Node 20 closing a connection does not release the file while prepared statements exist. Ending the thread
     // frees them, and with them SQLite's locks.
     await worker?.terminate();
-    process.off('exit', this.#waitForWorker);
     this.#leaveDescriptors();
   }
 
