@@ -84,6 +84,17 @@ test('uninstall leaves the home as it was before svc, byte for byte', async () =
   expect(treeOf(person.home)).toEqual(before);
 });
 
+test('each of several uninstalls at once succeeds, whichever of them removes a file', async () => {
+  const person = personsHome();
+  const before = treeOf(person.home);
+  await useSvc(person);
+  const all = await Promise.all(Array.from({ length: 4 }, () => person.run('uninstall', '--yes')));
+  expect(all.map(({ code, stderr }) => [code, stderr])).toEqual(
+    all.map(() => [0, expect.not.stringMatching(/^svc: /m)]),
+  );
+  expect(treeOf(person.home)).toEqual(before);
+});
+
 test('uninstall alone leaves nothing of a store either, though it looks into the store first', async () => {
   const person = personsHome();
   const before = treeOf(person.home);

@@ -43,7 +43,7 @@ export async function contentsOf(asked: OwnFolder): Promise<FolderContents | und
   }
   const isRemoved = (name: string): boolean =>
     (asked.isStandard || asked.ownNames.test(name)) && kept?.test(name) !== true;
-  const names = (await readdir(folder)).toSorted();
+  const names = (await readdir(folder).catch(noneIfGone)).toSorted();
   const pathsOf = (chosen: readonly string[]) => chosen.map((name) => join(folder, name));
   return {
     folder,
@@ -53,10 +53,18 @@ export async function contentsOf(asked: OwnFolder): Promise<FolderContents | und
   };
 }
 
+function noneIfGone(error: unknown): string[] {
+  if (codeOf(error) === 'ENOENT') return [];
+  throw error;
+}
+
+/** Retries, because another process may put a file into a folder, or remove one, while this one empties it. */
+const REMOVED = { recursive: true, force: true, maxRetries: 3 } as const;
+
 /** Removes svc's own entries, and then the folder and `parents` folders above it, as far as they are empty. */
 export async function removeContents({ folder, own, parents }: FolderContents): Promise<void> {
   for (const path of own) {
-    await rm(path, { recursive: true, force: true }).catch((cause: unknown) => {
+    await rm(path, REMOVED).catch((cause: unknown) => {
       const what = `${path} cannot be removed (${codeOf(cause) || 'unknown error'}).`;
       throw new FileError(what, 'Remove it yourself.', { cause });
     });

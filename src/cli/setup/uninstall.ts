@@ -168,7 +168,12 @@ async function remove(
     await removeEmptyFolders(join(folder, 'default.target.wants'), 0);
     await removeEmptyFolders(folder, 1);
   }
-  if (proxies.own.length > 0) await stopProxies({}, context);
+  if (proxies.own.length > 0) {
+    await stopProxies({}, context).catch(async (error: unknown) => {
+      // Without a configuration another `svc uninstall` has stopped them meanwhile.
+      if ((await readConfigFile(configFolder(environment))) !== undefined) throw error;
+    });
+  }
   const failed: string[] = [];
   for (const form of clientFiles) {
     if (!(await restore(form, context))) failed.push(form.path);
@@ -196,6 +201,9 @@ async function restore(form: ClientFileForm, { environment, terminal }: CommandC
     await undoClientFile(form, dataFolder(environment));
     return true;
   } catch (error) {
+    const records = await clientRecords(dataFolder(environment));
+    // Another `svc uninstall` may have restored the file and removed its record meanwhile.
+    if (!records.some(({ named }) => named === form.path)) return true;
     if (!(error instanceof CliError)) throw error;
     reportError(error, terminal);
     return false;
