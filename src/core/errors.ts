@@ -54,7 +54,7 @@ const ERRORS = {
   },
   BODY_TOO_LARGE: {
     status: 413,
-    hint: 'If you need requests of this size, raise proxy.bodyBytesMax.',
+    hint: 'For model requests of this size, raise proxy.bodyBytesMax; for bodies in zstd also proxy.zstdBytesMax.',
   },
   BODY_UNREADABLE: {
     status: 400,

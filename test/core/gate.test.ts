@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { ProxyError } from '../../src/core/errors.ts';
+import { ERROR_ROWS, ProxyError } from '../../src/core/errors.ts';
 import { admit, type GatePolicy } from '../../src/core/http/gate.ts';
 import type { RequestHead } from '../../src/core/http/http-form.ts';
 
@@ -298,6 +298,7 @@ describe('the body, seen from the head', () => {
     expect(sized(101, 'Content-Encoding', 'zstd')).toBe('BODY_TOO_LARGE');
     expect(sized(1_000, 'Content-Encoding', 'br')).toBe('admitted');
     expect(sized(1_001, 'Content-Encoding', 'br')).toBe('BODY_TOO_LARGE');
+    expect(ERROR_ROWS.BODY_TOO_LARGE.hint).toContain('in zstd also proxy.zstdBytesMax');
   });
 
   test('R11: an empty body with an encoding is unreadable', () => {
