@@ -288,7 +288,6 @@ export function serviceStoreSuite(name: string, open: OpenStore): void {
       await store.beginPurge({ ...order, now: 6, purgeId });
       const seen = [state.generation, await generationNow()];
       expect(await store.continuePurge(purgeId, 7)).toBe(false);
-      expect(await texts()).toEqual(['object 256']);
       expect(await generationNow()).toBe(seen[1]);
       // Recalled in between, so it may quote the record that is left.
       const block = `${SPACE}\nm_aaaaaaaaaaaaaaaa ${SPACE}\n<svc-memory note="x">\n- object 256\n</svc-memory>`;
@@ -296,6 +295,59 @@ export function serviceStoreSuite(name: string, open: OpenStore): void {
       while (!(await store.continuePurge(purgeId, 9)));
       expect(new Set([...seen, await generationNow()]).size).toBe(3);
       expect((await store.findLedger(['e:1']))[0]?.block).toBe('');
+    });
+
+    test('nothing is found in a space from the begin of a purge until its last record is erased', async () => {
+      const left = objectOf('The deploy needs port 8443.', { session: 'stays' });
+      const first = objectOf('The deploy waits for port 8443.', { session: 'goes' });
+      const rest = Array.from({ length: PART }, (_, at) => objectOf(`${at}`, { session: 'goes' }));
+      await keep([left, first, ...rest]);
+      const names = [first.digest, left.digest];
+      const found = async () => ({
+        texts: (await texts()).length,
+        words: (await texts({ words: 'port' })).length,
+        sources: (await store.listSources(itemsOf(), patience())).length,
+        objects: await store.retrieve(
+          { spaces: { space: SPACE }, refs: names, bytesMax: 1e6 },
+          patience(),
+        ),
+        recalled: await store.recall(
+          questionTo({ humanText: 'Which port needs the deploy?', candidates: names }),
+          patience(),
+        ),
+      });
+      const scope = { session_id: 'goes' };
+      const order = { space: SPACE, scope, isDryRun: false, requestedBy: 'k', now: 6 };
+      const purgeId = newPurgeId();
+      expect((await found()).recalled.items.length).toBeGreaterThan(0);
+      await store.beginPurge({ ...order, purgeId });
+      for (let at = 0; at < 2; at += 1) {
+        // oxlint-disable-next-line no-await-in-loop -- Each part erases some records.
+        expect(await found()).toMatchObject({
+          texts: 0,
+          words: 0,
+          sources: 0,
+          objects: { objects: [] },
+          recalled: {
+            items: [],
+            coverage: [{ state: 'not_checked' }, { state: 'not_checked' }],
+            isPartial: true,
+          },
+        });
+        // oxlint-disable-next-line no-await-in-loop
+        expect(await store.continuePurge(purgeId, 7)).toBe(false);
+      }
+      expect(await store.findPurge(purgeId, patience())).toMatchObject({ state: 'tombstoned' });
+      expect(await found()).toMatchObject({
+        texts: 1,
+        words: 1,
+        sources: 1,
+        objects: {
+          objects: [{ digest: left.digest }],
+          missing: [{ ref: first.digest, reason: 'purged' }],
+        },
+        recalled: { coverage: [{ state: 'purged' }, { state: 'durable' }], isPartial: false },
+      });
     });
 
     test('an item leads to its record, in its own space', async () => {

@@ -21,7 +21,7 @@ const BATCH = 256;
 interface PlacedPurge {
   readonly purge: PurgeReceipt;
   readonly spaceId: number;
-  /** The number of the last record that the purge may erase; later records stay. */
+  /** The number of the last record that the purge may erase, as later records stay; 0 if no record is left to erase. */
   readonly upto: number;
 }
 

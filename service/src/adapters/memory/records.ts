@@ -125,7 +125,7 @@ export class Records {
   }
 
   async retrieve({ spaces, refs, bytesMax }: RetrieveQuestion): Promise<RetrieveAnswer> {
-    const chosen = await this.#spaces.chosen(spaces);
+    const chosen = await this.#spaces.readable(spaces);
     const objects: StoredObject[] = [];
     const missing: { ref: string; reason: MissingReason }[] = [];
     let bytes = 0;
@@ -157,7 +157,7 @@ export class Records {
   async list(filter: ItemFilter, search: WordSearch): Promise<MemoryItem[]> {
     if (filter.kind === 'tool_output') return this.#outputs(filter);
     const { spaces, role, session, refs, since, until, words, kind, sourceId } = filter;
-    const chosen = await this.#spaces.chosen(spaces);
+    const chosen = await this.#spaces.readable(spaces);
     const terms = listTerms(words ?? '');
     // A search text without a searchable word finds nothing.
     if (words !== undefined && terms.length === 0) return [];
@@ -192,7 +192,7 @@ export class Records {
   }
 
   async sources({ spaces, limit, offset }: PageFilter): Promise<Source[]> {
-    const chosen = await this.#spaces.chosen(spaces);
+    const chosen = await this.#spaces.readable(spaces);
     const values = [this.#tenant, chosen, limit, offset] as const;
     const rows = await this.#rows.all<SourceRow>(MEMORY.listSources, ...values);
     return rows.map(({ id, session, client, first_seen: first, last_seen: last, ...sums }) => ({
@@ -210,7 +210,7 @@ export class Records {
   async #outputs({ spaces, session, words, role, offset, limit }: ItemFilter) {
     const terms = listTerms(words ?? '');
     if (role !== undefined || (words !== undefined && terms.length === 0)) return [];
-    const chosen = await this.#spaces.chosen(spaces);
+    const chosen = await this.#spaces.readable(spaces);
     const found: MemoryItem[] = [];
     let last: OutputRow | undefined;
     while (found.length < offset + limit) {

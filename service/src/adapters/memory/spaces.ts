@@ -60,6 +60,21 @@ export class Spaces {
     const rights = spaces === undefined ? {} : { spaces };
     return all.filter(({ name }) => mayUse(rights, name)).map(({ id }) => id);
   }
+
+  /** Returns the numbers of the chosen spaces without those that `erasing` returns. */
+  async readable(choice: SpaceChoice): Promise<number[]> {
+    const [chosen, erasing] = await Promise.all([this.chosen(choice), this.erasing()]);
+    const hidden = new Set(erasing.map(({ id }) => id));
+    return chosen.filter((id) => !hidden.has(id));
+  }
+
+  /**
+   * Returns the spaces with a purge that has records left to erase. Nothing is read from such a space: a purged record
+   * must not be found after the call that ordered its purge, and erasing 10,000 records takes some seconds.
+   */
+  erasing(): Promise<{ readonly id: number; readonly name: string }[]> {
+    return this.#rows.all(MEMORY.erasingSpaces, this.#tenant);
+  }
 }
 
 export function stateOf(space: string, row: Omit<StateRow, 'id'> | undefined): SpaceState {

@@ -145,7 +145,11 @@ export const MEMORY = {
     WHERE tenant_id = $1 AND space_id = $2 AND id = $3`,
   dropSources: `DELETE FROM sources WHERE tenant_id = $1 AND space_id = $2
     AND id = ANY($3::bigint[]) AND records = 0`,
-  movePurge: `UPDATE purges SET generation_after = $3 WHERE tenant_id = $1 AND id = $2`,
+  /** Notes that no record of a purge is left. An `upto` of 0 is before every record. */
+  movePurge: `UPDATE purges SET generation_after = $3, upto = 0 WHERE tenant_id = $1 AND id = $2`,
+  erasingSpaces: `SELECT s.id, s.name FROM purges p
+    JOIN tenant_spaces s ON s.tenant_id = $1 AND s.id = p.space_id
+    WHERE p.tenant_id = $1 AND p.state = 'tombstoned' AND p.upto > 0`,
   finishPurge: `UPDATE purges SET state = 'erased', erased_at = $3
     WHERE tenant_id = $1 AND id = $2 AND state = 'tombstoned'`,
   /** Counts of all tenants, for the operator. */

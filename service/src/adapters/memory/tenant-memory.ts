@@ -116,12 +116,18 @@ export async function answerTo(
   begin: (asked: AskedText, records: Records) => StartedSearch,
 ): Promise<ServiceAnswer> {
   const spaces = new Spaces(rows, tenant);
-  const { humanText, deadlineAt } = question;
+  const { space, olderSpaces = [], otherSpaces, candidates, humanText, deadlineAt } = question;
   const records = new Records(rows, tenant, spaces);
   const started = humanText === undefined ? undefined : begin({ ...question, humanText }, records);
-  const stating = spaces.state(question.space);
+  const stating = spaces.state(space);
   const proving = records.prove(question, stating);
-  const [state, proven] = await Promise.all([stating, proving, started?.ready]);
+  const hiding = spaces.erasing();
+  const [state, proven, erasing] = await Promise.all([stating, proving, hiding, started?.ready]);
+  const asked = new Set([space, ...olderSpaces, ...otherSpaces]);
+  if (erasing.some(({ name }) => asked.has(name))) {
+    const coverage = candidates.map((digest) => ({ digest, state: 'not_checked' as const }));
+    return { state, coverage, items: [], isTruncated: false, isPartial: true };
+  }
   // A search takes some 20 ms and is not interrupted. It is left out if the deadline has passed before it begins.
   const isLate = started !== undefined && Date.now() > deadlineAt;
   const found =
