@@ -147,6 +147,9 @@ test.each([
   'All files are processed twice, find out why',
   'you should not see an error there',
   `Always use ${'a very long story '.repeat(20)}`,
+  // Pasted fields of an issue, and steps of a description.
+  'problem_statement: Class methods from nested classes cannot be used as Field.default.',
+  'This fails when naming the db as a parameter. Then run any DB migration.',
 ])('no rule: %s', (text) => {
   expect(rulesIn(text)).toEqual([]);
 });

@@ -357,7 +357,7 @@ function isRule(sentence: string, isAnnounced: boolean): boolean {
   const plain = withoutAsides(sentence)
     .replace(/^[-*•\d.)"'“\s]+/, '')
     .replaceAll('’', "'");
-  if (plain === '' || isPasted(withoutAsides(sentence))) return false;
+  if (plain === '' || isPasted(withoutAsides(sentence)) || isStep(plain)) return false;
   const isAsked = /[?？]["')\s]*$/.test(plain);
   if (isAsked && !ASKS_FOR_GOOD.test(plain)) return false;
   if (!isAsked && OTHER_LANGUAGES.some((one) => one.test(plain)) && !IS_EVENT.test(plain))
@@ -464,10 +464,19 @@ function withoutAsides(sentence: string): string {
     .trim();
 }
 
-/** Says whether a sentence has an unpaired backtick or quotation mark, so that it was cut from pasted text. */
+/**
+ * Says whether a sentence was cut from pasted text: it has an unpaired backtick or quotation mark, or begins with the
+ * name of a field ("problem_statement: ").
+ */
 function isPasted(sentence: string): boolean {
   const isOdd = (mark: string): boolean => sentence.split(mark).length % 2 === 0;
-  return isOdd('`') || (isOdd('"') && !/^\W*"|"\W*$/.test(sentence));
+  const isField = /^\w+_\w+: /.test(sentence);
+  return isField || isOdd('`') || (isOdd('"') && !/^\W*"|"\W*$/.test(sentence));
+}
+
+/** Says whether a sentence is a step of a description: "Then run any DB migration." */
+function isStep(plain: string): boolean {
+  return /^then\b/i.test(plain) && !STRONG.test(plain);
 }
 
 const ORDERS_CONVENTION = new RegExp(
