@@ -27,11 +27,11 @@ keepThreads();
 
 const patience = (): AbortSignal => AbortSignal.timeout(30_000);
 
-/** The store looks again soon, where it otherwise waits for seconds; sooner, a look would meet the one before. */
+/** The store looks again soon, where it otherwise waits for seconds; sooner, a look would meet the one before, or the work of the start. */
 const SOON = { lookMs: 500, eraseRestMs: 10 };
 
-function openStore(folder: string): EmbeddedStore {
-  const store = openEmbeddedStore({ folder, report: () => undefined, ...SOON });
+function openStore(folder: string, times: Partial<typeof SOON> = {}): EmbeddedStore {
+  const store = openEmbeddedStore({ folder, report: () => undefined, ...times });
   onTestFinished(() => store.close());
   return store;
 }
@@ -160,7 +160,7 @@ test.each([0, 1])(
 
 test('R26: the process that runs ends what another one was interrupted in', async () => {
   const folder = tempFolder();
-  const running = openStore(folder);
+  const running = openStore(folder, SOON);
   const { entry } = await placedIn(running, 'The passphrase is zebrafishlantern.');
   const later = recordOf('The second passphrase is zebrafishlantern too.');
   await running.ledger.record([entry]);
