@@ -379,20 +379,24 @@ test('R26: a purge is not over while a reader of an earlier moment keeps its wor
   const scope = { digests: [objectOf(`My secret is ${canary}.`).digest] };
   const order = { purgeId, space: SPACE, scope, isDryRun: false, requestedBy: 'k', now: 2 };
   await store.of('default').beginPurge(order);
-  const finish = async (): Promise<void> => {
-    while (!(await store.of('default').continuePurge(purgeId, 3)));
+  // A second purge of the same record finds nothing left, and waits for the reader too.
+  const sameId = `prg_${'2'.repeat(26)}`;
+  await store.of('default').beginPurge({ ...order, purgeId: sameId });
+  const finish = async (id = purgeId): Promise<void> => {
+    while (!(await store.of('default').continuePurge(id, 3)));
   };
   await expect(finish()).rejects.toMatchObject({ reason: 'unavailable' });
   await expect(finish()).rejects.toMatchObject({ reason: 'unavailable' });
+  await expect(finish(sameId)).rejects.toMatchObject({ reason: 'unavailable' });
   expect(await store.of('default').findPurge(purgeId, patience())).toMatchObject({
     state: 'tombstoned',
   });
-  expect(await store.unfinishedPurges()).toHaveLength(1);
+  expect(await store.unfinishedPurges()).toHaveLength(2);
   // The record itself is gone for everybody else.
   expect(await listed(store)).toEqual(['something else']);
   reader.exec('COMMIT');
   reader.close();
-  await finish();
+  await Promise.all([finish(), finish(sameId)]);
   expect(await store.unfinishedPurges()).toEqual([]);
   expect(holdersOf(folder, canary)).toEqual([]);
   expect(holdersOf(folder, 'xylophon')).toEqual([]);
