@@ -21,7 +21,7 @@ export interface Texts {
   captureHuman(humanText: string, heard?: Heard): RecordText | undefined;
   /**
    * Returns the masked record of a whole visible answer; undefined if nothing is left to store. `heard`: the memories
-   * in the request; sentences that only repeat them are left out. `lastText`: the part after the last tool call.
+   * in the request; the record has no sentence that only repeats one. `lastText`: the text after the last tool call.
    */
   captureAssistant(assistantText: string, heard?: Heard, lastText?: string): RecordText | undefined;
   /** Returns the masked question for a recall. A text longer than `charsMax` is cut to its beginning and its end. */

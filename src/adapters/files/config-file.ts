@@ -25,7 +25,7 @@ export interface ConfigFile {
   readonly value: unknown;
   /** Inode number, size and times of the file, at least one of which differs after a change of the file. */
   readonly stamp: string;
-  /** Those of the folder and the file that are open to other users, with their permission bits. */
+  /** The folder and the file, each only if other users have access to it, with its permission bits. */
   readonly looseModes: readonly LooseMode[];
 }
 

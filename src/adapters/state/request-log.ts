@@ -198,8 +198,8 @@ export class RequestTable {
 
   /**
    * Deletes the rows of requests that are older than AGE_MAX_MS or not among the newest ROWS_MAX, and the readings of
-   * quotas that are not among the newest QUOTA_ROWS_MAX. Ages are counted back from the time of the newest row or from
-   * sureTime(), whichever is earlier. The clock may be wrong.
+   * quotas that are not among the newest QUOTA_ROWS_MAX. An age is the time until the newest row or until sureTime(),
+   * whichever is earlier, because the clock may be wrong.
    */
   prune(): void {
     const newest = this.#rows.get<{ number: number; at: number }>(

@@ -653,8 +653,8 @@ function exchangeOf({ position }: Passage): number {
 }
 
 /**
- * Says whether a passage is part of a text that is certainly the user's. Passages of such a text have positions in the
- * first half of their exchange.
+ * Says whether a passage is part of a text that is certainly the user's. The passages of such a text have the positions
+ * in the first half of their exchange (see POSITIONS_PER_EXCHANGE).
  */
 function isUsers({ position }: Passage): boolean {
   return position % POSITIONS_PER_EXCHANGE < POSITIONS_PER_EXCHANGE / 2;

@@ -85,7 +85,7 @@ export async function status({
   return own.length > 0 ? 0 : 1;
 }
 
-/** Prints that no proxy runs, and how it starts; if a value of the configuration prevents a start, what is wrong. */
+/** Prints that no proxy runs, and how to start one, or what in the configuration prevents a start. */
 async function reportStopped(context: CommandContext, access: Access): Promise<void> {
   const { environment, terminal } = context;
   try {
@@ -145,7 +145,10 @@ export async function stopProxies(
   for (const [index, proxy] of chosen.entries()) {
     if (ends[index] === true) terminal.note(`Stopped: ${urlOf(proxy)}`);
   }
-  const cut = countCut(folder, opened);
+  const cut = countCut(
+    folder,
+    opened.map(({ id }) => id),
+  );
   if (cut > 0) {
     const what = count(cut, 'answer was', 'answers were');
     terminal.warn(`${what} cut: svc waits for an answer only as long as proxy.drainMs says.`);

@@ -66,7 +66,7 @@ export interface Evidence {
    * neighbour contains counts less, and a matching date counts like a common word.
    */
   readonly held: number;
-  /** The sum that `held` would be if the candidate contained all terms and the date of the question. */
+  /** The highest possible `held`: that of a candidate with all terms and the date of the question. */
   readonly asked: number;
   /** The score, divided by the sum of all term values; see `#worth` in ranking.ts. */
   readonly strength: number;
