@@ -89,6 +89,7 @@ export default defineConfig({
           name: 'clients',
           include: ['test/clients/**/*.test.ts'],
           testTimeout: 300_000,
+          expect: { poll: { timeout: 60_000 } },
           retry: RETRIES,
           env: { SVC_CATALOG_URL: 'off' },
           hookTimeout: 900_000,

@@ -159,7 +159,7 @@ async function expectKept(stage: HookedStage, secrets: readonly string[]): Promi
 }
 
 /** A hook that is late on a busy machine says nothing, and the client goes on: so often a new session asks again. */
-const TELLS_MAX = 4;
+const TELLS_MAX = 8;
 
 /** Asks in a new session, again only where no hook has said anything. The last one's first request, and its end. */
 async function sayUntilTold(
