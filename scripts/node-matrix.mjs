@@ -90,7 +90,7 @@ function judge(version) {
   const isDemoFine = demo.status === 0 && demo.stderr === '';
   if (!isDemoFine) process.stderr.write(`${demo.stdout}${demo.stderr}`);
   const vitest = join(root, 'node_modules/vitest/vitest.mjs');
-  const command = [vitest, 'run', '--project', 'unit', '--project', 'long', ...tests];
+  const command = [vitest, 'run', ...tests];
   const suite = run(node, command, { env, timeout: TESTS_MS });
   const counts = /^\d+ passed, \d+ failed.*$/m.exec(suite.stdout)?.[0] ?? 'did not end';
   if (suite.status !== 0) process.stderr.write(`${suite.stdout}${suite.stderr}`);

@@ -12,7 +12,7 @@ import { FACT, QUESTION, SECRET_OF_FACT } from './support/story.ts';
 
 /**
  * Records the first minute as a terminal shows it, from setup to uninstall, into docs/first-minute.md. After a change of
- * what is printed: npx vitest run --project clients test/clients/first-minute.test.ts -u
+ * what is printed: npx vitest run test/clients/first-minute.test.ts -u
  */
 
 const claude = await installedClient('claude');

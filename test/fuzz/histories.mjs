@@ -55,20 +55,16 @@ function run({ test, about, numbers }) {
     return 0;
   }
   const given = { ...numbers, ...values };
-  const { status } = spawnSync(
-    'npx',
-    ['vitest', 'run', '--project', 'long', '--retry', '0', test],
-    {
-      stdio: 'inherit',
-      env: {
-        ...process.env,
-        FUZZ_REQUESTS: given.requests,
-        FUZZ_PROMPTS: given.prompts,
-        FUZZ_SEED: given.seed,
-        FUZZ_SHRINK_MS: String(Number(given['shrink-seconds']) * 1_000),
-        ...(given.steps !== undefined && { FUZZ_STEPS: resolve(given.steps) }),
-      },
+  const { status } = spawnSync('npx', ['vitest', 'run', '--retry', '0', test], {
+    stdio: 'inherit',
+    env: {
+      ...process.env,
+      FUZZ_REQUESTS: given.requests,
+      FUZZ_PROMPTS: given.prompts,
+      FUZZ_SEED: given.seed,
+      FUZZ_SHRINK_MS: String(Number(given['shrink-seconds']) * 1_000),
+      ...(given.steps !== undefined && { FUZZ_STEPS: resolve(given.steps) }),
     },
-  );
+  });
   return status ?? 1;
 }

@@ -76,8 +76,7 @@ function isCaught({ name, file, from, to, test, only }) {
 
 // A mutant fails a test twice. A busy machine fails it once, and that says nothing about a mutant.
 function run(test, only, builds = false) {
-  const projects = ['--project', 'unit', '--project', 'long'];
-  const args = ['vitest', 'run', ...projects, test, '--bail', '1', '--retry', '1'];
+  const args = ['vitest', 'run', test, '--bail', '1', '--retry', '1'];
   const result = spawnSync('npx', only === undefined ? args : [...args, '-t', only], {
     cwd: copy,
     // A group of its own: at the timeout only npx gets the signal, and the test would go on.

@@ -50,7 +50,7 @@ ${EXIT_CODES} \`svc run\` exits with the code of its client.
 `;
 }
 
-// After a change of the commands: npx vitest run --project unit test/spec/commands-page.test.ts -u
+// After a change of the commands: npx vitest run test/spec/commands-page.test.ts -u
 test('docs/commands.md has every command with its flags, and the exit codes', async () => {
   await expect(commandsPage()).toMatchFileSnapshot(join(root, 'docs/commands.md'));
 });

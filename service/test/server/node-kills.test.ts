@@ -16,7 +16,7 @@ import { startTwoNodes, type TwoNodes } from '../support/two-nodes.ts';
 
 /**
  * kill -9 of nodes, PostgreSQL, Redis and pgbouncer at random moments under traffic. The long run is
- * `SVC_TEST_NODE_KILLS=100 npx vitest run --project unit service/test/server/node-kills.test.ts`;
+ * `SVC_TEST_NODE_KILLS=100 npx vitest run service/test/server/node-kills.test.ts`;
  * SVC_TEST_KILL_SEED asks for other moments.
  */
 const KILLS = Number(process.env['SVC_TEST_NODE_KILLS'] ?? '5');
