@@ -34,7 +34,7 @@ export interface HookStore {
   ): Promise<string | undefined>;
   /**
    * Returns what identifies svc's blocks in a text: the hook key, and with `areListed` also the blocks of the session.
-   * A client whose transcript svc cannot read needs the list.
+   * Clients whose transcript svc cannot read need the list, and so does Copilot CLI.
    */
   ownBlocks(session: string, areListed: boolean): Promise<OwnBlocks>;
   /** Returns the blocks that the proxy has placed in this session, by the prompt in which each stands. */

@@ -58,7 +58,7 @@ export interface RunningProxy {
   readonly host: string;
   /** The port. If the settings say 0, the system has chosen it. */
   readonly port: number;
-  /** Accepts no more requests, lets open answers finish, and closes everything. */
+  /** Accepts no more requests, lets open answers finish for at most `proxy.drainMs`, and closes everything. */
   stop(): Promise<void>;
   /**
    * Applies the settings of a changed file from the next request on. Host, port and the place of memories change only
@@ -421,7 +421,10 @@ function upstreamsOf(generations: readonly Generation[]): ReadonlySet<Upstream> 
   return new Set(all.map(({ upstream }) => upstream));
 }
 
-/** Opens the upstreams of a configuration. An upstream with unchanged settings keeps its connections. */
+/**
+ * Opens the upstreams of a configuration. An upstream with unchanged settings keeps its connections, unless
+ * `proxy.upstreamHeadersMs` has changed.
+ */
 function openUpstreams(
   { upstreams, proxy }: Settings,
   before: LiveSettings | undefined,

@@ -1,6 +1,6 @@
 import { two } from '../core/meter/figures.ts';
 
-/** Formats numbers and times for the page, each number with its unit. */
+/** Formats numbers, shares, sizes and times for the page. All days and times are local. */
 
 /** Returns a whole number: "71,240". */
 export function whole(value: number): string {
@@ -57,7 +57,7 @@ const MONTHS =
   );
 const WEEKDAYS = 'Sunday Monday Tuesday Wednesday Thursday Friday Saturday'.split(' ');
 
-/** Returns a time: "14:32". All functions of this file return local times. */
+/** Returns a time: "14:32". */
 export function clock(at: number): string {
   const date = new Date(at);
   return `${two(date.getHours())}:${two(date.getMinutes())}`;

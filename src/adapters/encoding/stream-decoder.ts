@@ -47,7 +47,7 @@ export function runDecoder(
 
 /**
  * Up to this size a body is joined from its chunks at the end. A longer one is written into memory that is reserved for
- * the largest body, so that it is never held twice. The system provides pages only as they are written.
+ * the largest body, so that at most this much of it is held twice. The system provides pages only as they are written.
  */
 const JOINED_BYTES_MAX = 4 << 20;
 

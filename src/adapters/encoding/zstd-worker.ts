@@ -4,8 +4,8 @@ import { type ErrorCode, ProxyError } from '../../core/errors.ts';
 import { readZstdFrames, type ZstdFrame } from '../../core/encoding/zstd-frame.ts';
 
 /**
- * Decodes zstd with fzstd, for Node 20, which has no zstd of its own. The main thread terminates this thread if it
- * takes too long. fzstd gets only whole frames whose headers are within the limits. It does not verify checksums.
+ * Decodes zstd with fzstd, for a Node without zstd of its own (before 22.15). The main thread terminates this thread if
+ * it takes too long. fzstd gets only whole frames whose headers are within the limits, and does not verify checksums.
  */
 export interface ZstdJob {
   readonly encoded: ArrayBuffer;

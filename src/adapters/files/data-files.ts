@@ -42,8 +42,8 @@ export async function findSetAside(folder: string): Promise<readonly string[]> {
 }
 
 /**
- * Returns the first path that cannot be written: the data folder, or the nearest existing folder above it, or the
- * database. Undefined if all can be written.
+ * Returns the first path that cannot be written: the folder, or the nearest existing one above it, or the database
+ * `memory.db` in it. Undefined if all can be written.
  */
 export async function findUnwritable(folder: string): Promise<string | undefined> {
   for (const path of [await nearestFolder(folder), databaseFile(folder)]) {

@@ -3,9 +3,9 @@ import { shellQuote } from '../../core/foreign/shell-quote.ts';
 import { FileError } from './file-error.ts';
 
 /**
- * Lists the names of everything that svc makes in its folders. These names decide which modes svc restricts, what
- * `svc uninstall` removes, and whether svc may use an existing folder and restrict its mode. svc must never
- * restrict a folder that other programs use: /tmp, a home folder, a project.
+ * Lists the names of what svc makes in its folders and leaves there. These names decide which modes svc restricts, what
+ * `svc uninstall` removes from a folder at an unusual place, and whether svc may use an existing folder and restrict
+ * its mode. svc must never restrict a folder that other programs use: /tmp, a home folder, a project.
  */
 
 // Each of these constants is the source of a regular expression that matches whole names.

@@ -10,8 +10,8 @@ import { replaceFile } from './replace-file.ts';
 
 /**
  * Writes the tool outputs that svc leaves out of prompts as files, `outputs/<reference>.txt` in the data folder. A
- * shell in a read-only sandbox, Codex's default, cannot open a database, but it can read a file. The name of a file is
- * a hash of its text, so the content can be verified.
+ * shell in a read-only sandbox, Codex's default, cannot open a database, but it can read a file. The reference is made
+ * from a hash of the text, so the content can be verified.
  */
 
 /** How long a file is kept after its last use. If a session continues later, the file is written again. */

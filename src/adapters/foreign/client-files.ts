@@ -5,8 +5,9 @@ import { isRecord, parseJson, recordOrNone } from '../../core/bytes/json-fields.
 import type { Login } from '../../core/http/logins.ts';
 
 /**
- * Reads settings files of coding agents in the user's home, to find out whether they use the proxy. It never writes
- * them. They contain credentials, so no other content than the values that svc looks for leaves this file.
+ * Reads settings files of coding agents in the user's home, to find out whether they use the proxy and how they are
+ * logged in. It never writes them. They contain credentials, so a caller that gets a whole text takes only the values
+ * that it looks for.
  */
 
 /** Largest file that is read. Settings have kilobytes; .claude.json, the state of Claude Code, has some megabytes. */

@@ -8,13 +8,16 @@ import { linesOfFile } from '../files/lines.ts';
 import { type Connection, loadDriver } from '../store/driver.ts';
 
 /**
- * Finds and reads the transcripts that clients store in the user's home. It never writes them, does not follow links,
- * and limits every size.
+ * Finds and reads the transcripts that clients store in the user's home. It never writes them, follows no link in the
+ * folders that it searches, and bounds what it reads.
  */
 
 /** Bound on transcripts, of which the newest are taken: a year of ten sessions a day. */
 const FILES_MAX = 4000;
-/** Largest transcript in bytes. The largest ones seen have 60 MB, mostly tool outputs. */
+/**
+ * Bound on the bytes of a transcript: of a longer one only the beginning is read, or nothing if it is one JSON value.
+ * The largest ones seen have 60 MB, mostly tool outputs.
+ */
 const FILE_BYTES_MAX = 256 * 1024 * 1024;
 /** Longest line that is read. A line contains one message; a longer one is a picture or a pasted file. */
 const LINE_CHARS_MAX = 32 * 1024 * 1024;

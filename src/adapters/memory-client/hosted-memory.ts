@@ -503,7 +503,7 @@ function* requestsOf(texts: readonly (Outgoing | undefined)[]): Generator<Batch>
   }
 }
 
-/** Bounds of a batch: a quarter of the bytes that the service accepts in a request. */
+/** Bounds of a batch: the items, and a quarter of the bytes, that the service accepts in a request. */
 const BATCHES = {
   countMax: CAPTURE_ITEMS_MAX,
   sizeMax: REQUEST_BYTES_MAX.capture / 4,

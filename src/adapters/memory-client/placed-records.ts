@@ -29,7 +29,7 @@ const BYTES_MAX = 1024;
 export interface PlacedBlocks {
   /** Returns the references of all records that the blocks quote, by space. */
   placed(): Promise<ReadonlyMap<string, ReadonlySet<string>>>;
-  /** Empties the blocks that quote one of these records. */
+  /** Empties the blocks that quote one of these records. Returns their number. */
   forgetPlaced(forgotten: ForgottenElsewhere): Promise<number>;
 }
 

@@ -3,8 +3,8 @@ import ipaddr from 'ipaddr.js';
 import { classOfHost } from '../../core/settings/own-machine.ts';
 
 /**
- * Decides which addresses of an upstream svc may connect to. svc sends a key there, so a configured name must never
- * lead it into the machine's own network or to a cloud's metadata service.
+ * Decides which addresses of an upstream svc may connect to. svc sends a key there, so a configured name must not lead
+ * it into the machine's own network unless the user allows that, and never to a cloud's metadata service.
  */
 export interface AddressRule {
   /** True if the user has allowed loopback and private networks for this upstream. */

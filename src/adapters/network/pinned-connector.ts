@@ -6,9 +6,10 @@ import { mayDial, mayResolve, type AddressRule } from './addresses.ts';
 import type { NetworkProxy } from '../../core/settings/network-proxy.ts';
 
 /**
- * Opens sockets to one upstream, and to nothing else. It checks every address to which the name resolves, connects to
- * one of them, and verifies the certificate for the name. Then it checks the remote address of the socket. If a network
- * proxy is configured, it connects through a tunnel (HTTP CONNECT).
+ * Opens sockets to one upstream. It checks every address to which the name resolves, connects to one of them, and
+ * verifies the certificate for the name. Then it checks the remote address of the socket. If a network proxy is
+ * configured, it does all this for the proxy, opens a tunnel (HTTP CONNECT), and verifies the certificate of the
+ * upstream in it. The proxy then looks up the name of the upstream.
  */
 
 /** Thrown for an address that svc must not connect to. Its message names no host, because clients see it. */

@@ -160,7 +160,8 @@ export class IdleCollector {
  */
 export function collectGarbage(setFlag: (flag: string) => void = setFlagsFromString): void {
   setFlag('--expose-gc');
-  // The name alone would throw where it does not exist, and an error of another context is no `Error` of this one.
+  // Without `globalThis.` this would throw where gc() does not exist, and an error of another context is no `Error` of
+  // this one.
   const collect: unknown = runInNewContext('globalThis.gc');
   setFlag('--no-expose-gc');
   if (typeof collect !== 'function') return;

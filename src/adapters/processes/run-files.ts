@@ -39,7 +39,7 @@ export interface RunFile {
 const UPSTREAM = /^[a-z0-9][a-z0-9_-]{0,39}$/;
 
 const NAME = new RegExp(`^proxy-(\\d{1,10})\\.json(${DRAFT})?$`);
-/** Bound on a run file, in characters. A usual one has 450, and up to 40 more for each refused key. */
+/** Bound on a run file, in characters. A usual one has 450, and some 40 more for each refused key. */
 const BYTES_MAX = 8192;
 const BUILD_FORM = /^[\w-]{1,40}$/;
 const DIGEST_FORM = /^[\w-]{43}$/;

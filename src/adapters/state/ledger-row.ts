@@ -59,7 +59,10 @@ function contentOf(entry: LedgerEntry): Content {
   return isBlock(entry) ? blockText(entry) : { block: JSON.stringify(entry, FACTS), form: 'text' };
 }
 
-/** The members of entries that are not part of an address; see `Facts` in core/ledger/entries.ts. */
+/**
+ * The members of entries that are not part of an address, and the members of those; see `Facts` in
+ * core/ledger/entries.ts.
+ */
 const FACTS =
   'leftOut before marks isLong bridged isOver isBound isShortened batches whole behind blocks item block note'.split(
     ' ',

@@ -11,9 +11,8 @@ import { seldom, type StateWriter } from './state-writer.ts';
 /**
  * The outbox: captures that a memory has not stored yet. Each capture is a row of `state.db`, or waits in RAM while the
  * file cannot be written. A row stays until the memory has stored or refused the capture, so neither a kill of the
- * process nor an unreachable memory loses it. Every process on the
- * folder delivers the rows of all processes, in batches. A capture may be delivered twice, but the memory stores it
- * once, because it knows the digest.
+ * process nor an unreachable memory loses it. Every process on the folder delivers the rows of all processes, in
+ * batches. A capture may be delivered twice, but the memory stores it once, because it knows the digest.
  */
 
 /** The name of the outbox for the memory on this machine. Each memory service has an outbox with another name. */

@@ -78,7 +78,10 @@ const CUT_SQL = `
 SELECT count(*) AS cut FROM requests
 WHERE id IN (SELECT value FROM json_each(?)) AND row ->> '$.end' = 'client-gone'`;
 
-/** Counts the requests with these ids whose answer the client did not get whole; 0 if the log cannot be read. */
+/**
+ * Counts the requests with these ids whose connection to the client closed before the end of the answer; 0 if the log
+ * cannot be read.
+ */
 export function countCut(folder: string, ids: readonly string[]): number {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The columns of that very query.
   const [found] = readState(folder, CUT_SQL, JSON.stringify(ids)) as { readonly cut: number }[];

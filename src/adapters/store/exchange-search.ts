@@ -62,10 +62,13 @@ import { filesFrom } from './provenance.ts';
 
 /** Bound on the terms of the prompt, and on those of the assistant's last text. */
 const TERMS_MAX = 48;
-/** Bounds on the exchanges that are read whole and ranked, and on the passages by which the index finds them. */
+/**
+ * Bounds on the exchanges that are read whole and ranked, and on the passages of each space by which the index finds
+ * them.
+ */
 const EXCHANGES_MAX = 40;
 const PASSAGES_MAX = 64;
-/** Bound on passages that are found by the terms that only the assistant's last text has, and not the prompt. */
+/** Bound on the passages of each space that are found by the terms that only the assistant's last text has. */
 const SESSION_PASSAGES_MAX = 24;
 /** Bound on exchanges of a second look, with 10 kB of text each: 6 ms of CPU time with 10,000 memories. */
 const LOOKED_EXCHANGES_MAX = 12;
@@ -95,8 +98,8 @@ export interface Looked {
   readonly spaces: readonly Space[];
   readonly postings: readonly SpacePostings[];
   /**
-   * Returns ids of passages with some of these terms, at most `most`, without passages of `excluded` records. Passages
-   * whose terms have the highest total value come first.
+   * Returns ids of passages with some of these terms, at most `most` of each space, without passages of `excluded`
+   * records. Of each space, the passages whose terms have the highest total value come first.
    */
   passagesWith(terms: readonly ExchangeTerm[], most: number): Steps<readonly number[]>;
   /** Ids of the records that the request already contains. */

@@ -42,7 +42,7 @@ const ASSISTANT_WEIGHT = 0.6;
 const AROUND_WEIGHT = 0.35;
 /** Sum of the rarity of the user's words (see rarityOf) from which the assistant's words are not searched. */
 const HUMAN_RARITY_ENOUGH = 1.5;
-/** Bound on the tokens of rules in a recall: seven to ten short sentences. */
+/** Bound on the tokens of rules in a recall: seven to ten short sentences. Pinned rules count, and may exceed it. */
 const RULES_TOKENS_MAX = 200;
 /** Bound on passages that are found because the user wrote them on a day that the question names. */
 const DATED_MAX = 24;

@@ -22,7 +22,7 @@ import { CliError } from '../cli-error.ts';
 /** One kind of settings file: how svc adds its settings and removes them. */
 export interface ClientFileForm {
   readonly path: string;
-  /** Returns the end of a sentence: what the user must delete to undo the change by hand. */
+  /** Returns what the user must do to undo the change by hand, as words that follow a colon. */
   byHand(changes: readonly ClientChange[]): string;
   /** Returns the text with the settings, and what was changed. Throws CliError if svc cannot edit the text safely. */
   apply(text: string): Applied;

@@ -18,9 +18,9 @@ import { type Applied, type ClientFileForm, isSameValue, type Reverted } from '.
 import { clientFolder } from './client-home.ts';
 
 /**
- * Adds one marked block to Codex's config.toml. Of the other lines only the keys and tables that the block has too
- * change: they become comments. A separate profile file (`svc.config.toml`) would need `codex -p svc` in every call,
- * which the app and the editors cannot do: since Codex 0.134 no key of config.toml names a profile
+ * Adds one marked block to Codex's config.toml. A key or table of the file that the block has too becomes a comment;
+ * all other lines stay. A separate profile file (`svc.config.toml`) would need `codex -p svc` in every call, which the
+ * app and the editors cannot do: since Codex 0.134 no key of config.toml names a profile
  * (developers.openai.com/codex/config-advanced, November 2026).
  */
 

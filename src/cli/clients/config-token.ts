@@ -21,10 +21,10 @@ export async function printToken(options: TokenOptions, context: CommandContext)
 const START_MS = 4_500;
 
 /**
- * Starts the proxy if it does not listen, because the client is about to send it a request. Clients ask for the token
- * often; if the proxy listens, that costs one call on loopback and a look at the run files. Throws CliError if the
- * proxy cannot be started, also because another program has its port: the client would send the token to that program.
- * The reason is already on stderr.
+ * Starts the proxy if none listens or another build of this program does, because the client is about to send it a
+ * request. Clients ask for the token often; if the proxy listens, that costs one call on loopback and a look at the run
+ * files. Throws CliError if the proxy cannot be started, also because another program has its port: the client would
+ * send the token to that program. The reason is already on stderr.
  */
 async function startForClient(
   access: Access,

@@ -39,7 +39,7 @@ import { commandLine, holdsStart, ownCommand, START, TOKEN } from './own-command
 /**
  * Runs `svc connect NAME` and `svc disconnect NAME`. They change the client's own settings file, so that the client
  * finds the proxy however it is started. Wherever the client can ask svc for the token, the file does not contain it.
- * The commands show the change and ask first; without a terminal they need --yes.
+ * Before a change the commands say what they will change and ask; without a terminal they need --yes.
  */
 
 export interface ConnectOptions {

@@ -149,7 +149,7 @@ function placeIn(list: unknown, { value }: JsonChange): number {
   return asList(list).findIndex((item) => isDeepStrictEqual(item, value));
 }
 
-/** Undoes a change. A list that was created for the item is removed with it. */
+/** Undoes a change. A list that was created for the item is removed with it if the list has no other item. */
 function withoutChange(text: string, change: JsonChange): string {
   const { path, before, isItem } = change;
   if (isItem !== true) return withJsonValue(text, path, before);

@@ -89,8 +89,8 @@ const ZED_KEY =
 
 export const OTHER_CLIENTS: readonly OtherClient[] = [
   /**
-   * opencode reads more settings from OPENCODE_CONFIG_CONTENT. Its built-in providers keep their models and get another
-   * address. No built-in provider speaks Chat Completions, so svc is added as a provider for that API.
+   * opencode reads more settings from OPENCODE_CONFIG_CONTENT. Its built-in providers `anthropic` and `openai` keep
+   * their models and get another address. Neither uses Chat Completions, so svc is added as a provider for that API.
    */
   {
     name: 'opencode',
@@ -440,7 +440,7 @@ function providersOf(
   throw needsModel(client, hint);
 }
 
-/** The names of the built-in providers of opencode and pi. */
+/** The names of the built-in providers of opencode, pi and Continue that get the address of svc, by their dialect. */
 const BUILT_IN: ReadonlyMap<Dialect, string> = new Map([
   ['anthropic_messages', 'anthropic'],
   ['openai_responses', 'openai'],

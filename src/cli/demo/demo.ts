@@ -96,7 +96,10 @@ async function stateFact(stage: DemoStage, proxy: ProxyAddress): Promise<void> {
   terminal.out(`  model     ${answer.text}`);
 }
 
-/** Asks in every dialect. Returns the dialects in which the fact was not recalled. */
+/**
+ * Asks in every dialect, streamed and in one piece. Returns where the fact was not recalled, and where the answer had
+ * it without memory.
+ */
 async function askEverywhere(stage: DemoStage, proxy: ProxyAddress): Promise<readonly string[]> {
   const { terminal } = stage;
   const missed: string[] = [];

@@ -14,7 +14,10 @@ import { deadline, WAIT_MS } from '../store.ts';
 import type { Check } from './checks.ts';
 import { MemoryError, type MemoryFailure } from '../../core/errors.ts';
 
-/** Checks a memory service: whether it accepts the key, what the key may do, its delay, and a test record. */
+/**
+ * Checks a memory service: whether it accepts the key, what the key may do, how long a call takes, and, with a key that
+ * may read and write, a test record.
+ */
 
 const SUBJECT = 'Memory service';
 /** The space of test records. A service keeps a mark of each forgotten record, which no project's space should get. */
@@ -85,7 +88,7 @@ function scopeChecks({ key, features }: WhoAmI, memoryMode: MemoryMode): readonl
   return checks;
 }
 
-/** Writes a test record to the service, reads it, asks for its proof, and forgets it. */
+/** Writes a test record to the service, reads it, asks for its proof if the service makes proofs, and forgets it. */
 async function probe(memory: OpenHostedMemory['memory'], identity: WhoAmI): Promise<Check> {
   const text = `svc doctor looks whether memory works: ${randomBytes(16).toString('hex')}`;
   const digest = textDigest('tool', text);

@@ -111,7 +111,7 @@ interface Asked {
   readonly name: string;
   readonly baseUrl: string;
   readonly checks: readonly Check[];
-  /** True if the provider could not be reached. */
+  /** True if the provider could not be reached, or has a private address that the user has not allowed. */
   readonly isUnreachable: boolean;
   readonly clockAheadMs?: number;
 }
@@ -340,9 +340,9 @@ export type Consent = 'yes' | 'no' | 'nobody';
 const SUBJECT = 'Live';
 
 /**
- * Runs the check of `svc doctor --live`, the only one that costs money: sends a small request to a model of each
- * provider with a key, twice, through the running proxy. Shows svc's evidence headers, and how much the provider read
- * from its cache.
+ * Runs the check of `svc doctor --live`, the only one that costs money: if the user agrees, sends a small request to a
+ * model of each reachable provider, twice, through the running proxy. Providers with a client's login are left out.
+ * Shows svc's evidence headers, and how much the provider read from its cache.
  */
 export async function checkModelCalls(options: ModelCallsOptions): Promise<readonly Check[]> {
   const { environment, access, open, agree, unreachable } = options;

@@ -147,7 +147,7 @@ function fileCheck(found: StoreInspection): Check {
   return { level: 'ok', subject, found: text };
 }
 
-/** Longest recall without a warning, in milliseconds: half of `proxy.recallMs` by default. */
+/** Longest recall without a warning, in milliseconds: half of the default of `proxy.recallMs`. */
 const RECALL_MS_MAX = 150;
 
 function useChecks({ probe, recall }: StoreInspection): readonly Check[] {

@@ -33,7 +33,8 @@ const BODY_BYTES_MAX = 8 * 1024 * 1024;
 
 /**
  * Checks a provider and its key with a call that costs nothing: GET /v1/models, or an empty model request if it has no
- * list. Its connection is pinned to an address as that of other requests. No text of the answer is shown.
+ * list. Its connection is pinned to an address as that of other requests. `found` of the result quotes nothing of the
+ * answer.
  */
 export async function checkKey(settings: UpstreamSettings, open: OpenUpstream): Promise<KeyCheck> {
   // Only the client has the login, so svc cannot test it.

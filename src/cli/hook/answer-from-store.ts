@@ -22,7 +22,8 @@ import { beginFork, keepSession } from './keep-session.ts';
 
 /**
  * Runs a hook in this process, without the proxy: answers from the store, or stores the new exchanges of the session.
- * At the start of a session it also starts the proxy, if the client's settings name it.
+ * With `hookCut` it also shortens a shell's output, and at the start of a session it starts the proxy, if the client's
+ * settings name it.
  */
 export async function answerFromStore(
   request: HookRequest,
@@ -77,7 +78,9 @@ interface Cutting {
   readonly store: HookStore;
 }
 
-/** Returns a shell's output without its middle; undefined if `hookCut` is off or memory does not hold the output. */
+/**
+ * Returns a shell's output without its middle; undefined if nothing is to be cut, or memory does not hold the output.
+ */
 async function cutOf(
   { client, event, setup, store }: Cutting,
   environment: Environment,

@@ -172,7 +172,7 @@ const INPUT_BYTES_MAX = 32 * 1024 * 1024;
 const INPUT_MS = 500;
 /** Bytes of the largest input that is parsed after each piece that ends in `}`, which takes a millisecond or two. */
 const SMALL_BYTES = 256 * 1024;
-/** A larger input is parsed when no piece has come for this long. */
+/** A larger input is parsed when nothing has followed a piece that ends in `}` for this time, in milliseconds. */
 const QUIET_MS = 20;
 
 /** Reads the first whole JSON value, without waiting for the end of stdin; undefined if it is late or too long. */

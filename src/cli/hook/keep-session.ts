@@ -27,7 +27,8 @@ const LEDGER_MS = 200;
 /**
  * Stores the exchanges since the last call for this session. Returns `late` while another process holds a lock on the
  * state, so that the caller may try again, and `unavailable` if the state cannot be read. After either of these, the
- * caller must assume that nothing was stored. After `done` too, nothing is stored if the outbox refuses the exchanges.
+ * caller must assume that nothing was stored. `done` does not mean that something was stored: memory may be off for the
+ * project, or the outbox may have refused the exchanges.
  */
 export async function keepSession(
   client: HookClient,

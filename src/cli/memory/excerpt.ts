@@ -6,14 +6,18 @@ import { runInNewContext } from 'node:vm';
 
 /**
  * Returns the requested part of a stored text, because a model pays for each line of it until its session ends. An
- * excerpt consists of the text's own lines; only a search for a pattern puts line numbers in front of them. A line that
- * is too long is cut. If a limit leaves out something, the excerpt says how to get it.
+ * excerpt consists of the text's own lines; only a search for a pattern puts line numbers in front of them, and `--`
+ * between groups of them. A line that is too long is cut. If a limit leaves out something, the excerpt says how to get
+ * it.
  */
 
 /** Lines that are shown before and after a match: the default and the maximum. */
 const CONTEXT_USUAL = 2;
 export const CONTEXT_MAX = 50;
-/** Lines that are shown above a definition, for its comment and decorators. */
+/**
+ * Lines that are shown above a definition, for its comment and decorators, and above a word that no line defines. Below
+ * such a word ten times as many are shown.
+ */
 const LINES_ABOVE = 3;
 /** Characters that a search shows of a line; minified code has lines of 100 kB. */
 const FOUND_LINE_CHARS = 400;

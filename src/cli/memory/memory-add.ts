@@ -42,7 +42,7 @@ export async function addMemory({ args, options, context }: Call<AddOptions>): P
 /**
  * Moves memories to another space. The store on this machine moves a memory, with the user's choices for it, in one
  * transaction. In a memory service, svc stores the memory in the other space and then forgets it in the first one,
- * which does not take it back.
+ * where it cannot be stored again.
  */
 export async function moveMemories(call: Call<MoveOptions>): Promise<void> {
   const { args: refs, options, context } = call;

@@ -96,7 +96,7 @@ const PATH_CHARS_MAX = 200;
  */
 export type ChangeReader = (ref: string) => Promise<string | undefined>;
 
-/** `folder`: svc's data folder. */
+/** Returns a reader that compares the files of this store's memories. `folder`: svc's data folder. */
 export function changeReader({ code }: Pick<CliStore, 'code'>, folder: string): ChangeReader {
   if (code === undefined) return async () => undefined;
   const checker = new CodeChecker(code.reader, folder);

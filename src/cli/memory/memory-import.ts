@@ -29,7 +29,10 @@ interface ImportOptions {
   readonly json?: boolean;
 }
 
-/** Characters of the longest line. A stored text has at most 512 Ki characters, so no line of an export is longer. */
+/**
+ * Characters of the longest line. A stored text has at most 512 Ki characters, and JSON writes at most six for each, so
+ * no line of an export is longer.
+ */
 const LINE_CHARS_MAX = 4 * 1024 * 1024;
 /** Bound on reported problems, because in a wrong file every line is one. */
 const PROBLEMS_MAX = 5;
@@ -128,7 +131,10 @@ interface Found {
   readonly spaces: Map<string, number>;
 }
 
-/** Imports a client's sessions on this machine. Without --yes it only prints the number of records of each space. */
+/**
+ * Imports a client's sessions on this machine. Without --yes, and with --dry-run, it only prints the number of records
+ * of each space.
+ */
 export async function importTranscripts(
   { client, options }: { client: TranscriptClient; options: ImportOptions },
   context: CommandContext,

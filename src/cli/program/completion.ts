@@ -70,7 +70,7 @@ export function printCompletion(
   terminal.out(script({ name, names, id: `_${name.replaceAll('-', '_')}` }));
 }
 
-/** The clients that svc run starts, and those whose settings svc connect can change. */
+/** The clients that `svc run` starts, and those whose settings `svc connect` can change without --hooks. */
 const STARTED = ['claude', 'codex', ...named((client) => 'launch' in client)];
 const CONNECTED = ['claude', 'codex', ...named(({ file }) => typeof file !== 'string')];
 
@@ -114,7 +114,7 @@ export async function printNext(
   let command = program;
   let valued: string | undefined;
   for (const word of typed) {
-    // This word is the value of the option before.
+    // This word is the value of the previous word, an option.
     if (valued !== undefined) valued = undefined;
     else if (word.startsWith('-')) valued = valuedIn(command, word);
     else command = command.commands.find((child) => child.name() === word) ?? command;

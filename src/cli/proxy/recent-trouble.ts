@@ -10,7 +10,10 @@ import { blockedFiles } from '../../adapters/files/database-file.ts';
 import { replacedAt } from '../../adapters/files/marks.ts';
 import type { Settings } from '../../core/settings/settings.ts';
 
-/** Finds what a user should know before the next session: failures in the request log, the disk and the files. */
+/**
+ * Finds what a user should know before the next session: failures of recent requests, a disk that is nearly full, files
+ * that svc cannot use or that were replaced, conversations that cannot continue without svc, and refused keys.
+ */
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;

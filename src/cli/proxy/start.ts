@@ -172,8 +172,8 @@ interface Followed {
 }
 
 /**
- * Applies each change of the configuration file if it is valid as a whole, except for a new address, which needs a
- * restart. Otherwise prints the problems.
+ * Applies each change of the configuration file if it is valid as a whole, except for a new address or a new place of
+ * memories, which need a restart. Otherwise prints the problems.
  */
 function followConfig(
   { file, settings, options, proxy, onApplied }: Followed,

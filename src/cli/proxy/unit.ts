@@ -236,8 +236,9 @@ export function systemdUnit({ node, script, environment }: UnitFacts): string {
     '[Unit]',
     'Description=svc local proxy: memory for coding agents',
     'After=network-online.target',
-    // Give up after five failed starts in a minute, because with a wrong configuration every start fails. The default
-    // window of 10 s would never count five, because RestartSec=2.
+    // Give up after five failed starts in a minute, because with a wrong configuration every start fails. In the
+    // default window of 10 s there are never more than five starts, because each comes more than 2 s after the one
+    // before.
     'StartLimitIntervalSec=60',
     'StartLimitBurst=5',
     '',

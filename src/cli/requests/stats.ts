@@ -241,7 +241,7 @@ function recallRate({ asked, recalled }: Total): number | undefined {
   return asked === 0 ? undefined : recalled / asked;
 }
 
-/** `keptPrice`: tokens at full price that svc saved; negative if it cost more. */
+/** Adds rates to a total. `keptPrice`: tokens at full price that svc saved; negative if it cost more. */
 function withRates(total: Total) {
   return {
     ...total,

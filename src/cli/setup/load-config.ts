@@ -119,7 +119,9 @@ export async function storedUpstream(
   return upstreams.find((one) => one['apiStyle'] === apiStyle);
 }
 
-/** Returns the error for a client whose API no configured provider serves. `login`: its name for `--login`, if any. */
+/**
+ * Returns the error for a client whose API no provider serves. `login`: the client's name for `--login`, if it has one.
+ */
 export function unservedError(title: string, apiStyle: Dialect, login?: string): CliError {
   const subscription =
     login === undefined ? '' : `, or with its subscription: svc setup --yes --login ${login}`;

@@ -35,7 +35,7 @@ export interface UpstreamFlags {
 
 export interface UpstreamSources {
   readonly context: CommandContext;
-  /** Returns the providers of the catalog. It is called only for a name that svc itself does not know. */
+  /** Returns the providers of the catalog. It is called only for a name that neither svc nor the file knows. */
   readonly listProviders: () => Promise<readonly Provider[]>;
 }
 

@@ -249,7 +249,7 @@ const OTHER = {
   description: 'any endpoint with one of the three API styles; you give its URL',
 };
 
-/** Typed words that put the choice OTHER first. Otherwise they would only find models with such names. */
+/** Typed words that put the choice OTHER before the catalog. Otherwise they would only find models with such names. */
 const OTHER_WORDS = ['another', 'other', 'custom', 'own', 'gateway', 'local', 'url', 'self-hosted'];
 /** Fewest typed letters that count as the beginning of such a word. Fewer may begin the name of a provider. */
 const OTHER_CHARS_MIN = 4;

@@ -35,9 +35,9 @@ const BOUND_NOTE =
 
 /**
  * Runs `svc setup` on a terminal. The first time it asks for a provider, the place of memories, which clients will use
- * svc, and whether earlier sessions become memories; later, what to change. Nothing lasting is written before the user
- * confirms at the end, apart from a repair of file modes. A typed key is tested before it is saved, and only its end is
- * shown.
+ * svc, whether earlier sessions become memories, and, where that matters, about the cache and the port; later, what to
+ * change. Nothing lasting is written before the user confirms at the end, apart from a repair of file modes. A typed
+ * key is tested before it is saved, and only its end is shown.
  */
 export async function wizard(
   context: CommandContext,

@@ -13,7 +13,7 @@ export interface Happened {
 
 export const happened = signal<Happened | undefined>(undefined);
 
-/** How long a notice is shown, in milliseconds: enough to read a sentence. */
+/** How long a notice without an undo is shown, in milliseconds: enough to read a sentence. */
 const SHOWN_MS = 12_000;
 
 export function NoticeLine() {

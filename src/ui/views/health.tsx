@@ -18,7 +18,7 @@ import { act } from './memory-acts.ts';
  * store; a live check; and a button that ends the session.
  */
 
-/** The checks without a problem that are shown at first. */
+/** The number of checks of the level `ok` that are shown at first. */
 const OK_SHOWN = 9;
 /** Deadline of the checks, in milliseconds. They ask providers, and read the whole store. */
 const CHECK_MS = 60_000;

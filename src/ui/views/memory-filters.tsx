@@ -14,7 +14,8 @@ import { MEMORY as WORDS } from '../texts/memory.ts';
 import { act, forget } from './memory-acts.ts';
 
 /**
- * The filters of the memory view (project, day, speaker, client, source and kind), and the actions on a whole project.
+ * The filters of the memory view (project, day, session, speaker, client, source and kind), and the actions on a
+ * project.
  */
 
 /** Values of the address that a chosen filter removes: the search and the open memory. */

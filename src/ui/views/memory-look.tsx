@@ -13,7 +13,7 @@ import { Empty, Shown } from '../parts/states.tsx';
 import { Section } from '../parts/section.tsx';
 import { MEMORY as WORDS } from '../texts/memory.ts';
 
-/** What recall finds for a prompt: all candidates, best first, and which of them it would add. */
+/** Loads what recall finds for a prompt: the best candidates, and which of them it would add. */
 
 function useLook(space: string, prompt: string, version: number) {
   return useLoad(
