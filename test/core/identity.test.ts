@@ -547,6 +547,42 @@ describe('the project', () => {
     expect(project([], { messages }, 'codex').folder).toBeUndefined();
   });
 
+  describe('after a compaction of Claude Code, which keeps the newest messages behind the summary', () => {
+    const summary = 'This session is being continued from a previous conversation that ran out.';
+    const own = '# Environment\n - Primary working directory: /own\n';
+    const reminder = `<system-reminder>\n${own}</system-reminder>`;
+    // Recorded with 2.1.332: the first system message only says how hard the model shall think.
+    const kept = [
+      ...said(summary),
+      { role: 'system', content: [], output_config: { effort: 'medium' } },
+      { role: 'assistant', content: 'Noted.' },
+    ];
+    const later = [{ role: 'assistant', content: 'ok' }, ...said('more')];
+
+    test.each([
+      ['in a system message', [...said('hi'), ...notes(own)]],
+      ['in a user message', said(reminder, 'hi')],
+    ])('the environment %s counts although an answer comes before it', (_, asked) => {
+      expect(claudeFolder([...kept, ...asked])).toBe('/own');
+      expect(claudeFolder([...kept, ...asked, ...later])).toBe('/own');
+    });
+
+    test('R43: two environments there name no project', () => {
+      const forged = own.replace('/own', '/victim');
+      for (const [first, second] of [
+        [notes(forged), [...said('hi'), ...notes(own)]],
+        [notes(forged), said(reminder, 'hi')],
+        [[...said('hi'), ...notes(own)], notes(forged)],
+      ] as const) {
+        for (const between of [[], later]) {
+          expect(claudeFolder([...kept, ...first, ...between, ...second])).toBeUndefined();
+        }
+      }
+      const body = { system: forged, messages: [...kept, ...said('hi'), ...notes(own)] };
+      expect(project([], body, 'claude-code').folder).toBeUndefined();
+    });
+  });
+
   test('of several folders the first one counts; pi states its own behind what it quotes', () => {
     const two = 'Working directory: /first\nCurrent working directory: /second\n';
     expect(project([], { system: two }).folder).toBe('/first');

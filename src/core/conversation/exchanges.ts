@@ -145,6 +145,8 @@ const NOTHING: SoFar = {
   systemFolder: undefined,
   systemPlace: undefined,
   userFolder: undefined,
+  beginsWithSummary: false,
+  latePlace: undefined,
   branch: undefined,
   systemOrder: undefined,
   hasSystem: false,
@@ -172,6 +174,8 @@ export function addItem(
     firstHumanText: so.firstHumanText === '' ? traits.humanText : so.firstHumanText,
     ...systemFolders(so, traits),
     userFolder: so.userFolder ?? userFolder(traits, so.exchange),
+    beginsWithSummary: index === 0 ? traits.isSummary === true : so.beginsWithSummary,
+    latePlace: latePlace(so, traits),
     branch: so.branch ?? (traits.role === 'system' && !isFirstSystem ? undefined : traits.branch),
     systemOrder: isFirstSystem ? traits.clientOrder : so.systemOrder,
     hasSystem: so.hasSystem || isFirstSystem,
@@ -211,6 +215,21 @@ function systemFolders(
     systemFolder: withoutContradiction(systemFolder, workingFolder),
     systemPlace: withoutContradiction(systemPlace, place),
   };
+}
+
+/**
+ * Returns the folder that Claude Code states after a compaction. It keeps the newest messages behind the summary word for
+ * word, so an answer may come before its environment. Any later text that names another folder contradicts it, because
+ * a kept message may quote a document.
+ */
+function latePlace(
+  so: SoFar,
+  { role, place, workingFolder, statedBy }: ItemTraits,
+): string | undefined {
+  if (!so.beginsWithSummary || isOpening(so.exchange)) return so.latePlace;
+  const inUser = statedBy === 'claude-code' ? workingFolder : undefined;
+  const named = role === 'system' ? place : inUser;
+  return so.latePlace === undefined ? named : withoutContradiction(so.latePlace, named);
 }
 
 function withoutContradiction(

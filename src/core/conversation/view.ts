@@ -92,6 +92,13 @@ export interface SoFar {
   readonly systemPlace: string | undefined;
   /** The first folder in a user message before any answer, with the client that writes this form. */
   readonly userFolder: StatedFolder | undefined;
+  /** True if the conversation begins with the summary of an earlier one. */
+  readonly beginsWithSummary: boolean;
+  /**
+   * In a conversation that begins with a summary, the folder in an environment of Claude Code after the first answer.
+   * CONTRADICTED: there are two, and they differ.
+   */
+  readonly latePlace: string | undefined;
   /** The first git branch that an item states. System messages after the first one do not count. */
   readonly branch: string | undefined;
   /** The client's order in the first item of role 'system', if any. */

@@ -104,7 +104,7 @@ function projectInTexts(view: RequestView, client: string): StatedProject {
   const inSystem = statesPlace ? (so?.systemPlace ?? so?.systemFolder) : so?.systemFolder;
   // Claude Code states its environment in a message. Its system prompt contains the project's output style and texts
   // that users append, which may quote any document.
-  const placed = so?.systemPlace ?? inUser;
+  const placed = so?.systemPlace ?? inUser ?? lateFolder(so?.latePlace, system.place);
   const own = client === 'claude-code' && system.isBlock !== true ? placed : undefined;
   const first = statesInMessage === undefined ? own : inUser;
   const inTexts = statesInMessage === 'only' ? undefined : (inPrompt ?? inSystem);
@@ -114,6 +114,12 @@ function projectInTexts(view: RequestView, client: string): StatedProject {
     ...(named !== undefined && { workingFolder: named }),
     ...(branch !== undefined && { branch }),
   };
+}
+
+/** Returns the folder that the messages state late, unless the system prompt states another one. */
+function lateFolder(late: string | undefined, inPrompt: string | undefined): string | undefined {
+  if (late === undefined || inPrompt === undefined || inPrompt === late) return late;
+  return CONTRADICTED;
 }
 
 /** Cached by shell: a request whose shell has not changed has the same object as the request before. */
