@@ -20,9 +20,9 @@ export class RequestBodies {
   #bytesMax: number;
 
   /**
-   * `bytesMax`: returns the bound on a body; called for each body. `budget`: the bytes for all decoded bodies
-   * together, which become more if three of the largest bodies need more; and the limits of both queues. SHORT_BYTES
-   * are added.
+   * `bytesMax`: returns the bound on one body; called for each body. `budget`: the bytes for all decoded bodies
+   * together, and the limits of both queues. The bytes are raised to three of the largest bodies if they are fewer, and
+   * SHORT_BYTES are added.
    */
   constructor(decode: BodyDecoder, bytesMax: () => number, budget: BudgetLimits = BODIES) {
     this.#decode = decode;

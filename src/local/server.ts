@@ -99,9 +99,10 @@ const BOUNDS: ListenerBounds = {
 const LOOPBACK = ['127.0.0.1', '::1'];
 
 /**
- * The listener on loopback. It checks access, reads and decodes the body, and gives the request to the handler. It
- * writes every error in the form of the client's API if the answer has not begun, and otherwise breaks the connection:
- * a request's only `.catch` is here. It never logs a header, a body or a key.
+ * The listener on loopback. It checks access, reads and decodes the body, and gives the request to the handler. An
+ * error that is thrown ends in #fail(), except one of the page, which answers its own: #fail() writes it in the form of
+ * the client's API if the answer has not begun, and otherwise breaks the connection. The listener never logs a header,
+ * a body or a key.
  */
 export class LocalServer {
   readonly #options: LocalServerOptions;

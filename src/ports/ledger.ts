@@ -23,8 +23,8 @@ export interface Ledger {
   record(entries: readonly LedgerEntry[]): Promise<void>;
   /**
    * Records the changes of a request before it is forwarded. Returns false if a process that may serve the conversation
-   * would not find the entries, or if they quote a text that was forgotten meanwhile. Forward the request without these
-   * changes then. Never throws.
+   * would not find the entries, or if they quote a text that was forgotten meanwhile. If it returns false, forward the
+   * request without these changes. Never throws.
    */
   commit(entries: readonly LedgerEntry[]): Promise<boolean>;
   /**

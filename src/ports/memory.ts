@@ -22,9 +22,9 @@ export interface Memory {
   /** Returns the best memories first. Searches only the spaces of the question and the space 'global'. */
   recall(question: RecallQuestion, signal: AbortSignal): Promise<RecallAnswer>;
   /**
-   * Stores records. Returns one state for each, in order; stored records are durable then. The same digest in the same
-   * space is stored once. Tool outputs are stored separately: they are neither searched nor listed, and an output that
-   * contains a secret is rejected.
+   * Stores records. Returns one state for each, in order; when it resolves, the stored records are durable. The same
+   * digest in the same space is stored once. Tool outputs are stored separately: they are neither searched nor listed,
+   * and an output that contains a secret is rejected.
    */
   capture(records: readonly MemoryRecord[], signal: AbortSignal): Promise<readonly CaptureState[]>;
   /** Returns the exact stored text by digest or reference; undefined if none is stored, or a short one fits several. */
@@ -140,7 +140,10 @@ export interface RecallQuestion {
 
 export interface RecallAnswer {
   readonly passages: readonly RecalledPassage[];
-  /** For an agent's question: lines of exchanges, best first. `passages` are then the user's rules and pinned texts. */
+  /**
+   * For an agent's question: lines of exchanges, best first. For such a question `passages` has only the user's rules
+   * and pinned texts.
+   */
   readonly exchanges?: readonly LocatedExchange[];
   /**
    * For an agent's question with `briefTokensMax` above 0: the earlier sessions that most likely matter, best first.

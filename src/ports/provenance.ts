@@ -58,12 +58,13 @@ export interface HeldProvenance extends Provenance {
 
 /** Bound on the files that are stored for an exchange. Few exchanges are about more files. */
 export const FILES_MAX = 12;
-/** Longest path in characters. Paths in real projects have at most a third of that. */
+/** Longest path in characters. Paths in real projects hardly ever have more than a third of that. */
 export const PATH_CHARS_MAX = 1024;
 
 /**
  * Reads the present files of a project, within bounds on files, bytes and time. It reads nothing outside the project's
- * root or through a link, and starts no program. No method rejects: what cannot be found out in time is unknown.
+ * root, except the commit in git's own folder, and nothing through a link, and starts no program. No method rejects:
+ * what cannot be found out in time is unknown.
  */
 export interface Code {
   /**

@@ -86,7 +86,10 @@ export interface RequestSum {
   readonly forwardedInputTokens: number;
   readonly recalledTokens: number;
   readonly elidedTokens: number;
-  /** The number of requests that could carry memories, and of those that carried more than the list of sessions. */
+  /**
+   * `asked`: the number of requests that could carry memories. `recalled`: the number of those that carried more than
+   * the list of earlier sessions.
+   */
   readonly asked: number;
   readonly recalled: number;
   /** The number of requests that carried only the list of earlier sessions. */
@@ -105,7 +108,7 @@ export interface RequestSum {
   readonly price: Price;
   /** The number of calls with which a model read left-out outputs again. */
   readonly readings: number;
-  /** The part of the direct price that requests with such calls have. Without svc these requests would not exist. */
+  /** The direct price of the requests that have such calls (`readings`). Without svc they would not exist. */
   readonly againPrice: number;
   readonly thoughts: ThoughtSums;
   /** Prompts whose block has more than the list of earlier sessions, and those of them whose block the model used. */
@@ -150,7 +153,10 @@ export interface RequestRow {
   readonly elidedTokens: number;
   /** References of the newest left-out outputs. */
   readonly elidedRefs?: readonly string[];
-  /** The items that svc changed, with the change of each; undefined if all were sent unchanged. */
+  /**
+   * Notes on the items: one for each changed item, and one for each run of unchanged ones. Undefined if all were sent
+   * unchanged.
+   */
   readonly items?: readonly ItemNote[];
   /** The recall for the newest prompt, and whether the model used it. */
   readonly recall?: RecallUse;

@@ -37,7 +37,10 @@ export interface Texts {
   writeBlock(answer: QuotedAnswer, limits: AgentLimits, told: readonly string[]): WrittenBlock;
   /** Returns the memory's answer with only the passages about the action. */
   aboutAction(answer: RecallAnswer, action: Action, prompt: string): RecallAnswer;
-  /** Says whether the newest prompt is the first in its session that may name a subject: earlier ones only answer. */
+  /**
+   * Says whether the newest prompt is the first in its session that may name a subject: all earlier ones only answer
+   * the agent.
+   */
   isOpening(view: RequestView): boolean;
   filesOfSession(view: RequestView): readonly string[];
   /** Returns the paths of the files that an exchange is about, edited ones first. */

@@ -29,7 +29,10 @@ export interface TodayAnswer {
   /** Milliseconds since 1970. */
   readonly since: number;
   readonly requests: number;
-  /** The number of requests that could carry memories, and of those that carried more than the list of sessions. */
+  /**
+   * `asked`: the number of requests that could carry memories. `recalled`: the number of those that carried more than
+   * the list of earlier sessions.
+   */
   readonly asked: number;
   readonly recalled: number;
   readonly degraded: number;
@@ -94,7 +97,7 @@ export interface BlockText {
   readonly lines: readonly BlockLine[];
 }
 
-/** A request that svc keeps whole: the body that the client sent, and the body that svc forwarded. */
+/** The texts of a kept request: the body that the client sent, and the one that svc forwarded, each cut after 2 MiB. */
 export interface KeptTexts {
   readonly sent: string;
   readonly went: string;

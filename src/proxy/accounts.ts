@@ -75,7 +75,8 @@ export function comparePrefix(
 }
 
 /**
- * Returns why the provider's cache did not serve this request, and keeps an accepted request for the next comparison.
+ * Returns why the provider's cache did not serve this request, and how many thinking blocks the request lacks. Keeps an
+ * accepted request for the next comparison.
  */
 function missed(
   row: RequestRow,

@@ -134,8 +134,9 @@ export class BackgroundQueue {
 }
 
 /**
- * Decides when background work runs: one piece after the other, with a rest after each, so that it takes at most a
- * certain share of the time. In a service each key has its own queue. The queues have one pace, and run in rotation.
+ * Decides when background work runs: one piece after the other, with a rest after each, so that while work waits, it
+ * takes at most a certain share of the time. In a service each key has its own queue. The queues have one pace, and run
+ * in rotation.
  */
 export class BackgroundPace {
   readonly #paceMs: number;

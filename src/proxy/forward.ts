@@ -34,7 +34,7 @@ export interface ForwardCall<Planned extends Form> {
   readonly signal: AbortSignal;
   /**
    * Called if the provider refused the planned form, before the answer is returned. `accepted`: the form that the
-   * provider accepted; undefined if it refused all. Not called if another form got an error that is no refusal.
+   * provider accepted; undefined if it accepted none. Not called if another form got an error that is no refusal.
    */
   readonly onRefused: (accepted: Planned | undefined) => Promise<void>;
 }

@@ -66,7 +66,7 @@ interface Session {
   readonly epoch: number;
   /** When the session was last compacted, in milliseconds since 1970; 0 if never. */
   readonly since: number;
-  /** The number of recalled texts (blocks) that the session has got since then. */
+  /** The number of recalled texts (blocks) that the session has got since it began or was last compacted. */
   readonly blocks: number;
   /** The number of prompts in the whole session. */
   readonly prompts: number;

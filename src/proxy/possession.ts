@@ -8,7 +8,7 @@ import { withinDeadline } from './deadline.ts';
 
 /**
  * Asks the memory to prove, during this request, that it has the texts that svc wants to leave out. If the memory is
- * slow, unreachable or wrong, nothing is left out and the request continues.
+ * slow, unreachable or wrong, none of the texts that it was asked about is left out, and the request continues.
  * A memory on this machine can show that no text was deleted or changed since an earlier proof (`holdVersion`). Then the
  * earlier proof counts, and the memory is asked only about new texts.
  */
@@ -59,7 +59,7 @@ const DISTRUST_MS = 15_000;
 const PROOF_AGE_MAX_MS = 3_600_000;
 /**
  * Bound on the proven digests of a space, of 50 bytes each: some three times the usual number of stored outputs
- * (BYTES_MAX in outputs.ts).
+ * (BYTES_MAX in src/adapters/store/outputs.ts).
  */
 const PROVEN_MAX = 50_000;
 const NOTHING_PROVEN: Possession = { kind: 'proven', digests: new Set() };

@@ -32,8 +32,8 @@ const HELD_BYTES_MAX = 1 << 20;
 
 /**
  * Forwards the provider's bytes to the client unchanged, as they come; only `holdBack` may delay the end. Resolves when
- * the last byte was written to the client's socket, or when one side has closed its connection. If the client does not
- * read, svc does not read from the provider either.
+ * node:http has the last byte, or when one side has closed its connection. If the client does not read, svc does not
+ * read from the provider either.
  */
 export function relay(options: RelayOptions): Promise<RelayEnd> {
   return new Promise((resolve, reject) => {

@@ -140,7 +140,7 @@ export class RequestRecord {
     };
   }
 
-  /** Returns the plan. As long as there is none, returns one that has only the request's size. */
+  /** Returns the plan. Before there is a plan, returns one that has only the request's size. */
   #planSoFar(): Plan {
     const { plan, reading } = this.#noted;
     if (plan !== undefined) return plan;

@@ -141,7 +141,7 @@ interface KnownBatches {
   readonly marks: readonly string[] | undefined;
   /**
    * True if new texts may be left out. For that all batches must be known, and none may be recorded at the newest item.
-   * A batch there shows that this request was sent before.
+   * A batch at the newest item shows that this request was sent before.
    */
   readonly takesNew: boolean;
 }
@@ -375,7 +375,7 @@ export class Shortener {
 
   /**
    * Takes back what a refused request was the first to leave out (its batch). `isAtFault`: the provider accepted the
-   * request without that change. Then nothing more is left out of the conversation for an hour.
+   * request without that change. Then nothing is left out of the conversation for an hour, not even by earlier batches.
    */
   async refused(
     reading: Reading,

@@ -91,7 +91,7 @@ export class AnswerReader {
 
   #keep(chunk: Uint8Array): boolean {
     this.#bodyBytes += chunk.length;
-    // Copies the bytes, because the relay reuses its buffers.
+    // Copies the bytes, because a chunk may be a slice of a larger buffer, which would stay in memory.
     if (this.gaveUp) this.#body = [];
     else this.#body.push(Buffer.from(chunk));
     if (this.gaveUp || this.#endsSeen >= JSON_ENDS_MAX || !endsObject(chunk)) return false;

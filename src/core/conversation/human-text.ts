@@ -33,7 +33,7 @@ const AUTOMATED = '(This is an automated message, so do not respond to it conver
 
 /**
  * Characters of a text in which SUMMARY_ORDER is searched for. In Claude Code's recorded requests the sentence is
- * within the first 900, but not always at their beginning.
+ * within the first 900, but does not always begin the text.
  */
 const ORDER_CHARS_MAX = 900;
 const SUMMARY_ORDER = 'Your task is to create a detailed summary of the conversation so far';
@@ -268,8 +268,8 @@ export function withoutReminders(text: string): string {
   return withoutLeftover(rest.join('\n'));
 }
 
-// Removes the text up to a closing tag that is left over. A reminder may quote a file with such a tag, and then the text
-// before the reminder's own closing tag came from that file.
+// Removes the text up to a closing tag that is left over. If a reminder quotes a file with such a tag, the text up to
+// the reminder's own closing tag came from that file.
 function withoutLeftover(text: string): string {
   const end = text.lastIndexOf(REMINDER_END);
   return end === -1 ? text : text.slice(end + REMINDER_END.length);
@@ -478,7 +478,7 @@ const TYPED_FRAMES: readonly string[] = [
 ];
 
 /**
- * Returns how many characters of an output came from its tool. The client's are whole reminders at the very end, and
+ * Returns how many characters of an output came from its tool. The client wrote whole reminders at the very end, and
  * everything from the first typed frame on. Any other reminder further up is from a file that the tool read, so it
  * counts as output.
  */

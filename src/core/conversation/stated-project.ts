@@ -10,7 +10,7 @@ import { isWrapper } from './human-text.ts';
 export interface StatedProject {
   /** The folder that the texts state first. In pi's texts it is the last one; see isPiPrompt(). */
   readonly workingFolder?: string;
-  /** The folder directly below a heading that ELEMENT matches. CONTRADICTED: there are two, and they differ. */
+  /** The folder directly below a heading that ELEMENT matches. CONTRADICTED: two such folders differ. */
   readonly place?: string;
   /** True if the folder is from a block of the system prompt that SIMPLE matches. */
   readonly isBlock?: true;
@@ -145,8 +145,8 @@ function writerOf(text: string): string | undefined {
   return WRITERS.find(([starts]) => starts.test(head))?.[1];
 }
 
-// Says whether a block has Claude Code's git status, which names the branch. svc reads only the block's beginning,
-// because the text of a project file may follow.
+// Says whether a block has Claude Code's git status, which names the branch. Looks for the heading only at the block's
+// beginning, because the text of a project file may follow.
 function isGitStatus(text: string): boolean {
   return text.slice(0, 400).includes('# gitStatus');
 }

@@ -28,8 +28,8 @@ export interface ItemTraits {
   readonly assistantText: string;
   readonly toolCalls: readonly ToolCall[];
   /**
-   * Ids of the calls that this item answers. A tool that the provider runs may answer its call in the same item. The
-   * call's id is then in `toolCalls` too.
+   * Ids of the calls that this item answers. A tool that the provider runs may answer its call in the same item. In
+   * that case the call's id is in `toolCalls` too.
    */
   readonly toolResultIds: readonly string[];
   /** True if the item has thinking, encrypted reasoning or a provider's compaction: bytes that must not change. */
@@ -84,7 +84,7 @@ export interface SoFar {
   readonly tokens: number;
   /** The longest cache lifetime that a mark states, in milliseconds; 0 if no mark states one. */
   readonly cacheMs: number;
-  /** The user's first text; '' before there is one. */
+  /** The user's first text; '' if the user has typed none yet. */
   readonly firstHumanText: string;
   /** The folder in the first system message. CONTRADICTED: a later one, before the first answer, names another folder. */
   readonly systemFolder: string | undefined;

@@ -115,7 +115,10 @@ export function openAiPictureTokens(size: PictureSize | undefined, detail: strin
   return BASE_TOKENS + TILE_TOKENS * tiles(size.width) * tiles(size.height);
 }
 
-/** How long Anthropic and OpenAI's older models cache a prefix if the request states no lifetime, in milliseconds. */
+/**
+ * How long a prefix is cached by Anthropic if the request states no lifetime, and by OpenAI for models of which
+ * openAiCacheMs() knows nothing else, in milliseconds.
+ */
 export const CACHE_DEFAULT_MS = 5 * 60_000;
 
 const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 };

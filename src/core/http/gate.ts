@@ -144,8 +144,8 @@ interface Access {
 
 /**
  * Checks the local token, which is either the client's key, or in TOKEN_HEADER or the path. A request may have a token
- * in TOKEN_HEADER and one in the path, because `svc run` sets the header and `svc connect` the path; both tokens must
- * be right then. If the upstream takes a login, the request must have that login and no other credential.
+ * in TOKEN_HEADER and one in the path, because `svc run` sets the header and `svc connect` the path; if it has both,
+ * both must be right. If the upstream takes a login, the request must have that login and no other credential.
  */
 function checkAccess({ headers, split, route, login }: Access, policy: GatePolicy): void {
   const inCredentials = isOneOf(credentialsOf(headers), policy.tokenDigests);

@@ -1,7 +1,7 @@
 /**
- * Decides which headers are forwarded, in both directions. A header that neither this file, nor a Connection header,
- * nor the upstream's settings name is forwarded unchanged: order, case, repeats and unknown vendor names are kept.
- * Values are latin1 text, one character per byte.
+ * Decides which headers are forwarded, in both directions. Every header is forwarded unchanged, with its order, case
+ * and repeats, even one with an unknown vendor name, unless this file, a Connection header or the upstream's settings
+ * name it. Values are latin1 text, one character per byte.
  */
 
 /** How a provider gets its credential. 'client': svc forwards the official client's own login, and never stores it. */

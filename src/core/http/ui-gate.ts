@@ -4,8 +4,8 @@ import { checkForm, type HeaderIndex, indexHeaders, type RequestHead } from './h
 import { TOKEN_HEADER } from './local-token.ts';
 
 /**
- * The gate of svc's local page. By their heads alone it admits requests of svc's own page, and refuses those of other
- * pages. It does not check the session: src/local/ui/sessions.ts does that.
+ * The gate of svc's local page. It looks only at a request's head: it admits svc's own page and refuses other pages. It
+ * does not check the session: src/local/ui/sessions.ts does that.
  */
 
 export const UI_PATH = '/svc/ui';
@@ -91,5 +91,5 @@ function checkApi(head: RequestHead, headers: HeaderIndex): void {
   }
 }
 
-/** Bytes of the longest body: an edited memory of 128,000 characters with four bytes each. */
+/** Bytes of the longest body. An edited memory has at most 32,768 characters, which take less than 200 kB as JSON. */
 export const UI_BODY_BYTES_MAX = 512 << 10;

@@ -176,7 +176,10 @@ function cleanAnswer(text: string, own: OwnBlocks = NO_BLOCKS): string {
   return withoutAnnouncements(cleanText(withoutReminders(withoutWrittenThoughts(text)), own));
 }
 
-/** Says whether the first 400 characters of an answer's lasting part have fewer than two terms: "All tests pass." */
+/**
+ * Says whether an answer is empty, is filler, or has fewer than two terms in the first 400 characters of its lasting
+ * part: "All tests pass."
+ */
 function saysLittle(text: string): boolean {
   return text === '' || isFiller(text) || !hasTerms(lastingPart(text).slice(0, 400), 2);
 }
@@ -284,7 +287,7 @@ function withoutShortRemarks(text: string): string {
     .trim();
 }
 
-/** A short remark has fewer terms. */
+/** A short remark has fewer terms than this. */
 const REMARK_TERMS_MIN = 3;
 
 /**

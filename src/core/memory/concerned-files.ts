@@ -25,7 +25,7 @@ const EDITS = /edit|write|replace|patch|create|insert|update/i;
 
 /**
  * Returns the files that the exchange is about: first those that it edited, then those that it read and its texts
- * (`said`) name. If there are none of either, returns all files that it read. Both groups are newest first, and each
+ * (`said`) name. If no file is in either group, returns all files that it read. Both groups are newest first, and each
  * file is returned once. A relative name is relative to the client's folder.
  */
 export function concernedFiles(

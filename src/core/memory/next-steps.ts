@@ -19,7 +19,7 @@ const COURTESY =
 const BETWEEN = /^[^\p{L}\p{N}`]{1,4}(?![^\p{L}\p{N}`])/u;
 /** Matches one connector, such as "so " or "now, ". */
 const CONNECTOR = /^(?:and|so|but|now|next|first|then|also|finally|let me start)\b[,:]? ?/;
-/** Most courtesies, and most connectors after them, that are skipped. */
+/** Most courtesies, most connectors after them, and most words of PACE that are skipped. */
 const LEADS_MAX = 2;
 
 /** Returns the sentence, and what remains of it without its first courtesies and connectors. */

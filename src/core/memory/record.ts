@@ -43,7 +43,10 @@ export interface MemoryRecord<Role extends TextRole = TextRole> extends MemoryMa
   readonly lastFrom?: number;
   /** 'unverified': svc is not certain that the user wrote the text. Such a text ranks lower and is never a rule. */
   readonly source?: 'unverified';
-  /** True if `at` is when the text was said, not when svc read it. Storing the text again then renews its date. */
+  /**
+   * True if `at` is when the text was said, not when svc read it. If true, storing the text again renews the record's
+   * date.
+   */
   readonly isTimed?: true;
   /** True if the user imported it from a file or a transcript, so that svc did not see it live. */
   readonly isImported?: true;

@@ -2,7 +2,9 @@ import type { CacheMiss } from './cache-miss.ts';
 
 /** Writes a cache miss in words. */
 
-/** Writes one sentence: the cause, and how many tokens were charged again. */
+/**
+ * Writes one sentence: the cause, from which message on, after what pause, and how many tokens were charged again.
+ */
 export function missText(miss: CacheMiss): string {
   const { tokens, pausedMs = 0, by } = miss;
   const message = miss.message === undefined ? '' : `, from message ${miss.message} on`;

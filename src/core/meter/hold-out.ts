@@ -26,7 +26,10 @@ export function modesWithout(modes: Modes): Modes {
   return { memory, reads: false, writes: modes.writes, compression: 'passthrough' };
 }
 
-/** Matches the words with which people begin to correct an agent. A match is only a hint, in both groups alike. */
+/**
+ * Matches the words with which people begin to correct an agent. A match is only a hint, but it is equally vague in
+ * both groups, so they can be compared.
+ */
 const CORRECTION =
   /^\W*(?:no\b|nope\b|wrong\b|undo\b|revert\b|stop\b|not (?:what|like) |that(?:'|’)?s (?:not|wrong)|that is (?:not|wrong)|you (?:forgot|missed)|i (?:said|told you)|nein\b|falsch\b)/i;
 

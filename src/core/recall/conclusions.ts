@@ -52,7 +52,10 @@ const LINES_MAX = 80;
  * tokens need not be counted.
  */
 const TOKEN_CHARS_MAX = 12;
-/** Token limit of a quoted request. It mostly says what the answer is about, so it must leave room for the answer. */
+/**
+ * Token limit of a quoted request. It mostly says what the answer is about, so it must leave room for the answer. A
+ * request that answers the question itself may be longer.
+ */
 const REQUEST_TOKENS_MAX = 24;
 /** Tokens of the label and the line end of a quote. */
 const MARK_TOKENS = 4;
@@ -182,8 +185,8 @@ export function soleSentences(answer: string): string[] {
 
 /**
  * Calls `tell` with the text after the answer's last tool call, and returns its result. If that is empty, calls `tell`
- * with the text before. There `isTold` accepts only causes and decisions, because most other lines announce a step, or
- * state what a later call disproved.
+ * with the text before. For that earlier text `isTold` accepts only causes and decisions, because most other lines
+ * announce a step, or state what a later call disproved.
  */
 export function firstTold<Told>(
   { answered, lastFrom = 0 }: Answer,

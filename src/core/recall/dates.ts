@@ -163,7 +163,7 @@ function relativeSpan(which: string | undefined, what = '', today = 0): Span {
   return isLast ? previousOf(what, current) : current;
 }
 
-// Weeks begin on Monday. For users whose week begins on Sunday, each result begins and ends a day late.
+// Weeks begin on Monday, also for users whose week begins on Sunday.
 function currentOf(what: string, today: number): Span {
   const date = new Date(today);
   const passed = what === 'week' ? (date.getUTCDay() + 6) % 7 : date.getUTCDate() - 1;

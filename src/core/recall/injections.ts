@@ -241,8 +241,8 @@ export function unansweredItem(view: RequestView): Item | undefined {
 
 /**
  * How long svc reuses its decision for a conversation's first prompt in another conversation with the same words.
- * Without a conversation id svc cannot distinguish the two. Anthropic caches a prompt for at most one hour: within it
- * equal bytes save money, afterwards a new recall costs nothing extra.
+ * Without a conversation id svc cannot distinguish the two. Anthropic caches a prompt for at most one hour: within that
+ * hour equal bytes save money, afterwards a new recall costs nothing extra.
  */
 const ALIKE_REUSE_MS = 3_600_000;
 
@@ -328,8 +328,8 @@ export interface ReplayFacts {
 
 /**
  * Returns the blocks that the ledger has for this conversation. An answered item without an entry was sent without a
- * block. An entry records that too, because another conversation with the same beginning may get a block there later.
- * In front of bound thinking, only the blocks count that were sent when the thinking was made.
+ * block. svc records that in an entry, because another conversation with the same beginning may get a block there
+ * later. In front of bound thinking, only the blocks count that were sent when the thinking was made.
  */
 export function replayBlocks(
   carriers: readonly BlockItem[],
@@ -486,7 +486,7 @@ function factOf({ block, form, space, quoted, at }: DatedFact): DatedFact {
 
 /** Least share of `recalledTokensMax` for a prompt's block: a smaller block says too little. */
 const PROMPT_SHARE_MIN = 0.2;
-/** Share of `recalledTokensMax` for the blocks of all prompts. The rest is for second looks and rules. */
+/** Share of `recalledTokensMax` for the blocks of all prompts. The rest is for second looks. */
 const PROMPTS_SHARE = 0.75;
 /** Fewest tokens of a second look: fewer have room only for the block's opening and closing line. */
 const LOOK_TOKENS_MIN = 60;

@@ -1,8 +1,9 @@
 import { Buffer } from 'node:buffer';
 
 /**
- * Caches values computed from texts that occur often. A full map becomes the previous one, and the one before that is
- * dropped; so there are up to twice `most` entries. This costs less than tracking the order of use.
+ * Caches values computed from texts that occur often. When the current map is full, it becomes the previous one, and
+ * the earlier previous one is dropped; so there are up to twice `most` entries. This costs less than tracking the order
+ * of use.
  */
 export class Known<Value> {
   readonly #most: number;

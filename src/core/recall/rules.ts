@@ -349,8 +349,8 @@ const WITHDRAWS =
   /\b(?:(?:forget|ignore|drop|disregard|scrap|cancel|lift|never ?mind|remove) (?:about )?(?:the|that|my|our|what i said)\b[^.]{0,40}\b(?:rule|convention|instruction|about|guideline|policy|practice|requirement)\b|(?:no need to|don'?t (?:have|need) to|do not (?:have|need) to|needn'?t|not necessary to|no longer (?:need|have|required?|necessary|want|use))\b[^.]{0,80}(?:any ?more|from now on|going forward)?|you (?:can|may) (?:stop|skip|now|again)\b)/i;
 
 /**
- * Says whether a sentence states a rule. It looks for a demand first, because the patterns of the exceptions take 50 ms
- * to compile, which a process that reads one prompt then mostly saves.
+ * Says whether a sentence states a rule. It looks for a demand first: compiling the patterns of the exceptions takes 50
+ * ms, and a process that reads a single prompt mostly finds no demand and saves that time.
  */
 function isRule(sentence: string, isAnnounced: boolean): boolean {
   if (sentence.length > SENTENCE_CHARS_MAX || sentence.length < 6) return false;

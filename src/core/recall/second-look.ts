@@ -60,8 +60,8 @@ export function actionOf(view: RequestView, prompt: number): Action | undefined 
 }
 
 /**
- * Returns the index of the newest tool result if a block may follow it: the request sends it for the first time, and
- * neither model work nor a human prompt comes after it.
+ * Returns the index of the newest tool result if a block may follow it: neither model work nor a human prompt comes
+ * after it, so the request most likely sends it for the first time.
  */
 export function newestResult(view: RequestView): number | undefined {
   for (let at = view.items.length - 1; at >= 0; at -= 1) {

@@ -97,9 +97,10 @@ export interface Listed<Kind> {
 }
 
 /**
- * Returns a title for each session, within the list's tokens; undefined if none fits. An earlier session may use all
- * tokens but NAMES_TOKENS for each later one. A session whose conclusion does not fit is listed by its names, and gets
- * its conclusion if the other titles leave enough. With the rest, titles get the name of their branch, each branch once.
+ * Returns a title for each session, within the list's tokens; undefined if none fits. A session higher in the list may
+ * use all tokens but NAMES_TOKENS for each session below it. A session whose conclusion does not fit is listed by its
+ * names, and gets its conclusion if the other titles leave enough. With the rest, titles get the name of their branch,
+ * each branch once.
  * `days`: on how many days the sessions were.
  */
 export function shareTitles<Kind>(

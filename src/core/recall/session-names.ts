@@ -114,7 +114,7 @@ function nameOf(code: string): string {
 }
 
 const NAME_CHARS_MAX = 36;
-/** Matches a name, or a command of at most three words. Every session has commands of git. */
+/** Matches a name, or a command of at most three words. It leaves out commands of git, which most sessions have. */
 const IS_NAME =
   /^(?=.*[A-Za-z]{3})(?!git )[-\w$@.][-\w$@./:#]*(?:\(\))?(?: [-\w./:]+){0,2}(?<![/:])$/;
 /** Matches what distinguishes a name from a word of the language: a sign, a digit, an inner capital, or a space. */

@@ -48,7 +48,8 @@ export interface ClientFacts {
    */
   readonly statesInMessage?: 'only' | 'first';
   /**
-   * True if the client's main requests always offer tools. Requests without tools are then side calls; see shapeKind().
+   * True if the client's main requests always offer tools, so that its requests without tools are side calls; see
+   * shapeKind().
    */
   readonly alwaysOffersTools: boolean;
   /** True if the client puts its conversation's id into `prompt_cache_key`; others use that as a label. */

@@ -53,7 +53,7 @@ export const READ_LIMITS = {
   itemBytes: 32 << 20,
   /** Bytes outside the list: instructions and tools. */
   shellBytes: 8 << 20,
-  /** Characters of users and assistants: four times as many as the longest window has. */
+  /** Characters of users and assistants: four times as many as a window of a million tokens has. */
   textChars: 16 << 20,
 } as const;
 

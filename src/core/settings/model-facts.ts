@@ -10,7 +10,7 @@ import { LONG_MARK } from '../request/clients.ts';
 export interface ModelFacts {
   /** Tokens of the request and the answer together. */
   readonly windowTokens: number;
-  /** Tokens that the request alone may have. */
+  /** Tokens that the request may have, without the answer. */
   readonly inputTokensMax: number;
   readonly outputTokensMax: number;
   readonly price?: ListPrice;

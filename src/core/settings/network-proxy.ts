@@ -119,7 +119,10 @@ export function proxySecretsOf(proxy: NetworkProxy | undefined): readonly string
   return [encoded, pair, pair.slice(pair.indexOf(':') + 1)].filter((secret) => secret !== '');
 }
 
-/** Returns a URL without user name and password, for messages and files; '' if it is no URL. */
+/**
+ * Returns the origin of a proxy's URL, which has no user name and password, for messages and files; '' if
+ * parseProxyUrl() does not accept the text.
+ */
 export function withoutCredentials(text: string): string {
   return parseProxyUrl(text)?.origin ?? '';
 }

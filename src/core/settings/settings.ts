@@ -40,8 +40,8 @@ export interface ProxySettings {
   /** True: add a list of earlier sessions to an agent's first prompt. */
   readonly sessionBrief: boolean;
   /**
-   * The percentage of a project's prompts for which recall adds nothing to an agent's request. It holds for the second or
-   * third prompt of a session: quietShareAt() lowers it for the first ones and raises it later.
+   * The percentage of a project's prompts for which recall adds nothing to an agent's request. It holds about for the
+   * second and third prompt of a session: quietShareAt() lowers it before them and raises it later.
    */
   readonly recallQuietPercent: number;
   /** Whether svc takes a second look, once per prompt, when the agent's first calls say more than the prompt did. */
@@ -52,7 +52,7 @@ export interface ProxySettings {
   readonly elisionEnabled: boolean;
   /** The number of newest rounds of tool calls whose outputs always stay. */
   readonly elisionKeepRounds: number;
-  /** Bound on the outputs that svc stores in the memory during one request. */
+  /** Bound on the outputs, and on the earlier exchanges, that svc stores in the memory after one request. */
   readonly elisionCaptureLimit: number;
   readonly cacheTtl: CacheTtl;
   readonly boundShortening: BoundShortening;

@@ -31,9 +31,9 @@ export interface ElisionPlace {
 }
 
 /**
- * Returns the ledger address of the entry that exists if any conversation with this beginning has a batch. Most
- * conversations have none, and then svc need not look for batches at each item. Undefined if the conversation has no
- * item at which a batch can be made.
+ * Returns the ledger address of the entry that exists if any conversation with this beginning has a batch. If it does
+ * not exist, as for most conversations, svc need not look for batches at each item. Undefined if the conversation has
+ * no item at which a batch can be made.
  */
 export function elisionMark({ view, owner, elision }: ElisionPlace) {
   const first = view.items.find(isAnchor);

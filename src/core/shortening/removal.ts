@@ -29,7 +29,7 @@ export interface RequestFacts {
   /** The result of seenOutputsOf() for the view. */
   readonly outputs: readonly ToolOutput[];
   readonly textsOf: (exchange: Exchange) => ExchangeTexts;
-  /** Says whether the memory has reported, at any time, that it has the text with this digest. */
+  /** Says whether the memory has reported at any time, or is assumed, to have the text with this digest. */
   readonly isStored: (digest: string) => boolean;
   /**
    * True if texts may be left out for the first time. Side calls, sub-agents, compactions and token counts only repeat

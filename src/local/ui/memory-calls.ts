@@ -337,7 +337,7 @@ function refsIn(body: unknown): readonly string[] {
 const KEPT_MS = 60_000;
 const LISTS_MAX = 20;
 
-/** Keeps forgotten records for an undo: in this process alone, never on disk. */
+/** Keeps forgotten records for an undo, in the memory of this process and never on disk. */
 class ForgottenRecords {
   readonly #now: () => number;
   readonly #lists = new Map<

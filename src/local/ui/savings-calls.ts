@@ -62,7 +62,10 @@ class DaySums {
   }
 }
 
-/** Returns when the next day begins. Even a query of today ends there: a wrong clock may have left later rows. */
+/**
+ * Returns when the next day begins. A query of today also ends at that time, because a wrong clock may have left rows
+ * with later times.
+ */
 export function dayAfter(begin: number): number {
   const date = new Date(begin);
   return date.setDate(date.getDate() + 1);
