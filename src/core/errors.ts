@@ -6,8 +6,8 @@ interface ErrorRow {
 }
 
 /**
- * Every way in which a request can fail inside svc. A code is part of the interface, so it never changes. A hint tells the
- * user what to do. A service translates this table into its own: service/src/server/fault.ts.
+ * Every way in which a request can fail inside svc. A code is part of the interface, so it never changes. A hint tells
+ * the user what to do. A service translates this table into its own: service/src/server/fault.ts.
  */
 const ERRORS = {
   LOCAL_TOKEN_INVALID: {

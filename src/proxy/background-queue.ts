@@ -10,7 +10,9 @@ import { withinDeadline } from './deadline.ts';
 
 /** Factor in the bounds: most conversations have two kinds of work at once, outputs and history. */
 const KINDS = 2;
-/** Bound on the bodies that queued work keeps in memory, in bytes: for each kind as much as the cache of recent bodies. */
+/**
+ * Bound on the bodies that queued work keeps in memory, in bytes: for each kind as much as the cache of recent bodies.
+ */
 const BYTES_MAX = KINDS * 24 * 1024 * 1024;
 /**
  * Bound on queued work. One user's agents work on a few conversations at once. Without the bound thousands of short

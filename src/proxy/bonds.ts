@@ -94,8 +94,8 @@ export class Bonds {
   }
 
   /**
-   * Records a thinking block of the answer. Call it before the client has the bytes that complete the block. `model`: the
-   * model that the answer names.
+   * Records a thinking block of the answer. Call it before the client has the bytes that complete the block. `model`:
+   * the model that the answer names.
    */
   relayed(thought: string, model: string | undefined, relayed: Relayed): void {
     if (this.#record(thought, model, relayed)) this.#mark(relayed.reading);
@@ -136,8 +136,8 @@ export class Bonds {
   }
 
   /**
-   * Records that the conversation has bound thinking. If the client leaves that thinking out later, only this entry shows
-   * it.
+   * Records that the conversation has bound thinking. If the client leaves that thinking out later, only this entry
+   * shows it.
    */
   #mark(reading: Reading): void {
     const mark = boundAddress(reading);
@@ -209,7 +209,9 @@ function thoughtAddress({ place: { tenant } }: Reading, thought: string): Addres
   return { kind: 'thought', tenant, thought };
 }
 
-/** Finds the answer that the item at `index` belongs to: its `behind` as in ThoughtFact, and the address of its text. */
+/**
+ * Finds the answer that the item at `index` belongs to: its `behind` as in ThoughtFact, and the address of its text.
+ */
 function answerPlace(reading: Reading, index: number) {
   const { items } = reading.view;
   let [start, end] = [index, index + 1];

@@ -9,8 +9,8 @@ import type { Reading } from './conversations.ts';
 import type { RecallCall } from './recall.ts';
 
 /**
- * Finds out how long a conversation has paused, and whether the provider's prompt cache has expired meanwhile. If another
- * process has served the conversation, the ledger shows that.
+ * Finds out how long a conversation has paused, and whether the provider's prompt cache has expired meanwhile. If
+ * another process has served the conversation, the ledger shows that.
  */
 
 interface Pause {
@@ -34,8 +34,8 @@ export class CacheWatch {
   }
 
   /**
-   * Returns the pause before this request, and notes the request, so call it once per request. `withinMs`: the deadline for
-   * the ledger. Never throws.
+   * Returns the pause before this request, and notes the request, so call it once per request. `withinMs`: the deadline
+   * for the ledger. Never throws.
    */
   async pauseOf(reading: Reading, withinMs: number): Promise<Pause> {
     const { state, identity, view } = reading;
@@ -54,7 +54,9 @@ export class CacheWatch {
     return { idleMs, isCold: idleMs > lifetimeMs };
   }
 
-  /** Returns a lower bound of the milliseconds since the last request; 0 if unknown, so that the cache counts as warm. */
+  /**
+   * Returns a lower bound of the milliseconds since the last request; 0 if unknown, so that the cache counts as warm.
+   */
   async #notedMs({ place, state }: Reading, withinMs: number): Promise<number> {
     const { clock, ledger } = this.#dependencies;
     const address = lastRequestOf(place);
@@ -85,8 +87,8 @@ interface LongCacheCall extends Omit<RecallCall, 'bond'> {
 }
 
 /**
- * Asks the provider to cache a conversation's tools and system prompt for an hour; see core/shortening/long-cache.ts. The
- * ledger has the decision, so it survives a restart.
+ * Asks the provider to cache a conversation's tools and system prompt for an hour; see core/shortening/long-cache.ts.
+ * The ledger has the decision, so it survives a restart.
  */
 export class LongCacheWatch {
   readonly #dependencies: Pick<ProxyDependencies, 'ledger' | 'clock'>;

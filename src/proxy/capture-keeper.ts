@@ -145,8 +145,8 @@ export class CaptureKeeper {
   }
 
   /**
-   * Records in the ledger that the answer was cut off, because the client may later send it as history without a sign of
-   * that.
+   * Records in the ledger that the answer was cut off, because the client may later send it as history without a sign
+   * of that.
    */
   noteCut(reading: Reading): void {
     const start = placeOf(reading)?.exchange.start;

@@ -95,8 +95,8 @@ export function heldBytes({ bytes, items }: RequestView): number {
 const PROBE_BYTES = 64;
 
 /**
- * Says whether two bodies may have more than their first `at` bytes in common. It compares a few bytes, because comparing
- * megabytes with every view would take long.
+ * Says whether two bodies may have more than their first `at` bytes in common. It compares a few bytes, because
+ * comparing megabytes with every view would take long.
  */
 function agreeAt(at: number, one: Buffer, other: Buffer): boolean {
   const end = Math.min(at + PROBE_BYTES, one.length, other.length);
@@ -135,23 +135,23 @@ export class ConversationState {
    */
   readonly batches = new Recent<string, readonly LeftOut[]>(OPENINGS_MAX);
   /**
-   * The exchanges that are stored, by the fingerprint of their first item. Without it: every request would make the records
-   * of the whole history again.
+   * The exchanges that are stored, by the fingerprint of their first item. Without it: every request would make the
+   * records of the whole history again.
    */
   readonly keptExchanges = new Recent<string, true>(EXCHANGES_MAX);
   /**
-   * The items up to which everything is stored, by fingerprint. Without it: every request would check all exchanges of its
-   * history, though none is new.
+   * The items up to which everything is stored, by fingerprint. Without it: every request would check all exchanges of
+   * its history, though none is new.
    */
   readonly keptHistories = new Recent<string, true>(HISTORIES_MAX);
   /**
-   * The ledger's generation when `keptExchanges` and `keptHistories` were filled. Without it: after the store was replaced,
-   * texts that it lost would never be stored again.
+   * The ledger's generation when `keptExchanges` and `keptHistories` were filled. Without it: after the store was
+   * replaced, texts that it lost would never be stored again.
    */
   keptIn: number | undefined;
   /**
-   * The newest question and its record. Without it: svc would make the record again in each round, while the client waits
-   * for its last byte.
+   * The newest question and its record. Without it: svc would make the record again in each round, while the client
+   * waits for its last byte.
    */
   question: KnownQuestion | undefined;
   /**
@@ -176,12 +176,13 @@ export class ConversationState {
   lastSeenAt: number | undefined;
   /**
    * A lower bound of the milliseconds between the last request to an earlier process and the first one to this process.
-   * Undefined if no earlier process served the conversation. Without it: a cache miss after a restart would not be seen.
+   * Undefined if no earlier process served the conversation. Without it: a cache miss after a restart would not be
+   * seen.
    */
   resumedAfterMs: number | undefined;
   /**
-   * When the ledger's entry 'last-request' was written, by the monotonic clock. Without it: every request would write one,
-   * though one a minute is enough.
+   * When the ledger's entry 'last-request' was written, by the monotonic clock. Without it: every request would write
+   * one, though one a minute is enough.
    */
   notedAt: number | undefined;
   /**
@@ -190,9 +191,9 @@ export class ConversationState {
    */
   wasRead = false;
   /**
-   * The fingerprint of the first item, if the conversation is known to have bound thinking. A compacted conversation has
-   * another first item. Without it: a conversation whose client has dropped its thinking would seem unbound while the
-   * ledger is late.
+   * The fingerprint of the first item, if the conversation is known to have bound thinking. A compacted conversation
+   * has another first item. Without it: a conversation whose client has dropped its thinking would seem unbound while
+   * the ledger is late.
    */
   boundFrom: string | undefined;
   /**
@@ -228,7 +229,8 @@ const NAME_BYTES = 150;
 /** Bytes of a character in a string that has characters beyond Latin-1. */
 const CHARACTER_BYTES = 2;
 
-// Bound on prompts whose blocks are remembered. Every round of a tool loop has the same prompt, and users seldom go back.
+// Bound on prompts whose blocks are remembered. Every round of a tool loop has the same prompt, and users seldom go
+// back.
 const PROMPTS_MAX = 8;
 // Bound on beginnings with remembered batches. A conversation gets another one by a compaction or a rewind.
 const OPENINGS_MAX = 4;

@@ -22,8 +22,8 @@ export class Deadline {
 }
 
 /**
- * Runs `work` under a deadline. After `ms` milliseconds it aborts the signal, and rejects with MemoryError 'timeout', even
- * if `work` ignores the signal. If `work` rejects earlier, it rejects with the same error.
+ * Runs `work` under a deadline. After `ms` milliseconds it aborts the signal, and rejects with MemoryError 'timeout',
+ * even if `work` ignores the signal. If `work` rejects earlier, it rejects with the same error.
  */
 export async function withinDeadline<Result>(
   ms: number,

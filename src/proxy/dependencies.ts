@@ -56,9 +56,9 @@ export interface ProxyDependencies {
   readonly settings: () => HandlerSettings;
   readonly choose: ChooseUpstream;
   /**
-   * Returns the space in which a request may use memory. `space`: the one that the request states (`isNamed`), or that svc
-   * derived. Returns undefined if the request may use no memory. Throws for a stated space that it may not use. If this
-   * member is undefined, every space is allowed.
+   * Returns the space in which a request may use memory. `space`: the one that the request states (`isNamed`), or that
+   * svc derived. Returns undefined if the request may use no memory. Throws for a stated space that it may not use. If
+   * this member is undefined, every space is allowed.
    */
   readonly placeIn?: (space: string, isNamed: boolean) => string | undefined;
   /** Says whether the caller may read memories of a space. If this member is undefined, it may read all spaces. */
@@ -80,8 +80,8 @@ export interface ProxyDependencies {
   /** The secret with which recalled blocks are marked. */
   readonly blockKey: string;
   /**
-   * Returns the secret with which svc's hooks mark their texts; undefined if no hook has run yet. In a service this member
-   * is undefined.
+   * Returns the secret with which svc's hooks mark their texts; undefined if no hook has run yet. In a service this
+   * member is undefined.
    */
   readonly hookKey?: () => string | undefined;
   /** The folder with the left-out texts as files; undefined if there is none. */

@@ -40,9 +40,9 @@ export interface ForwardCall<Planned extends Form> {
 }
 
 /**
- * Sends the planned form. If the provider refuses the request itself (not only its rate), svc sends the other forms in order,
- * before the client gets anything: no request may fail because of svc's edits. If all are refused, the client gets the
- * first refusal, because clients repair a request by its wording.
+ * Sends the planned form. If the provider refuses the request itself (not only its rate), svc sends the other forms in
+ * order, before the client gets anything: no request may fail because of svc's edits. If all are refused, the client
+ * gets the first refusal, because clients repair a request by its wording.
  */
 export async function forwardPlanned<Planned extends Form>(
   call: ForwardCall<Planned>,
@@ -137,9 +137,9 @@ export function headersForClient(
 const FIRST_ERROR = 400;
 
 /**
- * Statuses with which a provider refuses the request itself: 400, 413 and 422 for its form, 403 and 451 for its content.
- * A 429 without headers about a rate is a refusal too: some providers send it for a request that is too big for the
- * account.
+ * Statuses with which a provider refuses the request itself: 400, 413 and 422 for its form, 403 and 451 for its
+ * content. A 429 without headers about a rate is a refusal too: some providers send it for a request that is too big
+ * for the account.
  */
 const REFUSALS: ReadonlySet<number> = new Set([400, 403, 413, 422, 451]);
 

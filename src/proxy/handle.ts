@@ -41,8 +41,8 @@ import {
 import type { UpstreamAnswer } from '../ports/upstream.ts';
 
 /**
- * Pace of background work: at most a quarter of one core. Storing an exchange takes about 2 ms of this thread, and up to
- * 10 ms of the store's. Most tools run longer than 20 ms, so the work of a request is usually done before the next
+ * Pace of background work: at most a quarter of one core. Storing an exchange takes about 2 ms of this thread, and up
+ * to 10 ms of the store's. Most tools run longer than 20 ms, so the work of a request is usually done before the next
  * request.
  */
 const BACKGROUND = { paceMs: 20, share: 0.25 };
@@ -82,8 +82,8 @@ export class ProxyHandler {
   }
 
   /**
-   * Runs the queued background work, for at most `withinMs` milliseconds. Call it at shutdown, when no request comes any
-   * more. Never rejects.
+   * Runs the queued background work, for at most `withinMs` milliseconds. Call it at shutdown, when no request comes
+   * any more. Never rejects.
    */
   drain(withinMs: number): Promise<void> {
     return this.#background.drain(withinMs);
@@ -585,7 +585,8 @@ function setHeaders(outgoing: ServerResponse, headers: readonly string[]): void 
 }
 
 // Deadline for the head of an answer to a relayed request that is no POST, which is mostly a list of models, in
-// milliseconds. Codex asks for the list at its start, and would wait 10 seconds. Without a list clients continue at once.
+// milliseconds. Codex asks for the list at its start, and would wait 10 seconds. Without a list clients continue at
+// once.
 const LIST_HEADERS_MS = 3_000;
 
 function noList(cause: unknown): ProxyError {

@@ -26,9 +26,9 @@ import type { QuotedAnswer, Texts, WrittenBlock } from '../ports/texts.ts';
 import { aroundPrompt, checkAnswer, marked, RecallGuard } from './recall.ts';
 
 /**
- * Answers a client's hooks with the text that the proxy would place beside a prompt. A running proxy uses it, and so does
- * `svc hook`, which opens the store itself if no proxy runs. The client stores the text in its transcript and sends it
- * with every later request, so the ledger records which blocks a session has. Nothing here throws.
+ * Answers a client's hooks with the text that the proxy would place beside a prompt. A running proxy uses it, and so
+ * does `svc hook`, which opens the store itself if no proxy runs. The client stores the text in its transcript and
+ * sends it with every later request, so the ledger records which blocks a session has. Nothing here throws.
  */
 
 interface HookDependencies extends Pick<
@@ -51,8 +51,8 @@ const FORMS = ['prompt', 'look'] as const;
 /** Deadline for the answer to a hook, in milliseconds. The user waits for it, and for the hook's process as well. */
 const ANSWER_MS = 700;
 /**
- * Most tokens of the list of earlier sessions at a session's start: two sessions, because no prompt shows yet which ones
- * matter. The first prompt may get a longer list.
+ * Most tokens of the list of earlier sessions at a session's start: two sessions, because no prompt shows yet which
+ * ones matter. The first prompt may get a longer list.
  */
 const START_BRIEF_TOKENS = 88;
 /** Attempts to write a block within the byte limit of a hook, each with a quarter fewer tokens. */

@@ -9,8 +9,8 @@ import { withinDeadline } from './deadline.ts';
 /**
  * Asks the memory to prove, during this request, that it has the texts that svc wants to leave out. If the memory is
  * slow, unreachable or wrong, none of the texts that it was asked about is left out, and the request continues.
- * A memory on this machine can show that no text was deleted or changed since an earlier proof (`holdVersion`). Then the
- * earlier proof counts, and the memory is asked only about new texts.
+ * A memory on this machine can show that no text was deleted or changed since an earlier proof (`holdVersion`). Then
+ * the earlier proof counts, and the memory is asked only about new texts.
  */
 
 /** A text of the request that the memory must prove. */
@@ -55,7 +55,9 @@ export function provenUnasked(texts: readonly AskedText[]): Proof {
 // How long a memory is not asked after a wrong answer, in milliseconds. A restart or a failover has ended by then.
 const DISTRUST_MS = 15_000;
 
-/** How old a proof may be, in milliseconds. A new one also makes the memory mark the texts as used, and check its file. */
+/**
+ * How old a proof may be, in milliseconds. A new one also makes the memory mark the texts as used, and check its file.
+ */
 const PROOF_AGE_MAX_MS = 3_600_000;
 /**
  * Bound on the proven digests of a space, of 50 bytes each: some three times the usual number of stored outputs
@@ -87,7 +89,9 @@ export class PossessionCheck {
     this.#clock = clock;
   }
 
-  /** Makes the memory prove that it has the texts; earlier proofs count. Resolves within `deadlineMs`, never rejects. */
+  /**
+   * Makes the memory prove that it has the texts; earlier proofs count. Resolves within `deadlineMs`, never rejects.
+   */
   async check(call: PossessionCall): Promise<Possession> {
     const { texts, space } = call;
     if (texts.length === 0) return NOTHING_PROVEN;

@@ -50,7 +50,9 @@ export function* readSteps(
   return known === undefined ? reading : inProject(reading, where, known);
 }
 
-/** Adds the facts about the project to the reading. Waits only for a place that svc has not examined since its start. */
+/**
+ * Adds the facts about the project to the reading. Waits only for a place that svc has not examined since its start.
+ */
 export async function settleProject(
   read: Reading | Unread,
   projects: Projects | undefined,

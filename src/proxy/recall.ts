@@ -84,7 +84,8 @@ export interface Recalled {
 const AROUND_CHARS = 1_500;
 const PROMPTS_AROUND = 2;
 
-// Deadline for the ledger after the answer, in milliseconds. The ledger has the entries in memory, because they are new.
+// Deadline for the ledger after the answer, in milliseconds. The ledger has the entries in memory, because they are
+// new.
 const PIN_MS = 1_000;
 
 const NOTHING: readonly Placement[] = [];
@@ -137,7 +138,9 @@ interface Open {
   readonly isReopened?: boolean;
 }
 
-/** The facts for a second look: svc asks the memory once more after the model has called tools, at most once per prompt. */
+/**
+ * The facts for a second look: svc asks the memory once more after the model has called tools, at most once per prompt.
+ */
 interface Look extends Open {
   readonly action: Action;
   /** The prompt's text. */
@@ -159,8 +162,8 @@ export class Recaller {
   }
 
   /**
-   * Finds the blocks of earlier requests of this conversation. `leaving`: returns the exchanges that are left out of the
-   * request.
+   * Finds the blocks of earlier requests of this conversation. `leaving`: returns the exchanges that are left out of
+   * the request.
    */
   async replay(call: RecallCall, leaving: () => Promise<Leaving>): Promise<Replayed> {
     const { reading, bond } = call;
@@ -614,8 +617,8 @@ function remember(
 }
 
 /**
- * Returns the remembered blocks at their items; undefined if the client has changed its history in front of one. Then the
- * ledger decides which ones stay.
+ * Returns the remembered blocks at their items; undefined if the client has changed its history in front of one. Then
+ * the ledger decides which ones stay.
  */
 function atItems({ view }: Reading, { blocks }: KnownBlocks): readonly Placement[] | undefined {
   const placements = blocks.flatMap(({ index, fingerprint, ...block }): Placement[] => {

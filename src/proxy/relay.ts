@@ -7,7 +7,9 @@ import { isThoughtRefusal, type LostThoughts } from '../core/conversation/lost-t
 import type { Answer, AnswerParserOptions } from '../core/dialects/dialect-answer.ts';
 import type { AnswerWatcher, ClientRequest, HoldBack } from './dependencies.ts';
 
-/** How a relay ended: the whole answer was sent, the client closed its connection, or the provider's answer broke off. */
+/**
+ * How a relay ended: the whole answer was sent, the client closed its connection, or the provider's answer broke off.
+ */
 export type RelayEnd = 'complete' | 'client-gone' | 'upstream-cut';
 
 export interface RelayOptions {
@@ -111,8 +113,9 @@ class Relay implements AnswerSink {
       return !this.#outgoing.writableNeedDrain;
     }
     if ((mayEnd || this.#bytesLeft === 0) && !this.#isLastSeen) {
-      // Clients act on the answer's last event, or on its last byte if they know its length, without waiting for the end of
-      // the stream. So svc first writes what must survive a kill of this process. Earlier bytes need not wait for that.
+      // Clients act on the answer's last event, or on its last byte if they know its length, without waiting for the
+      // end of the stream. So svc first writes what must survive a kill of this process. Earlier bytes need not wait
+      // for that.
       this.#flush();
       this.#isLastSeen = this.#passLast() || this.#bytesLeft === 0;
       if (this.#isLastSeen && this.#hold([chunk])) return true;

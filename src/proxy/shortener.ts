@@ -256,8 +256,8 @@ export class Shortener {
   }
 
   /**
-   * Reads everything that may be left out, in steps. The outputs of the newest item never leave, because the model has not
-   * seen them yet. They are read after the request was sent.
+   * Reads everything that may be left out, in steps. The outputs of the newest item never leave, because the model has
+   * not seen them yet. They are read after the request was sent.
    */
   *#candidateSteps(view: RequestView, exchanges: readonly Exchange[]): Steps<void> {
     yield* itemToolsSteps(view, view.items.length - 1);
@@ -280,8 +280,8 @@ export class Shortener {
   }
 
   /**
-   * Returns the conversation's batches. If the ledger does not answer, these are the ones that this process knows, so that
-   * their texts do not come back. Returns undefined if it knows none.
+   * Returns the conversation's batches. If the ledger does not answer, these are the ones that this process knows, so
+   * that their texts do not come back. Returns undefined if it knows none.
    */
   async #findBatches(call: ShorteningCall): Promise<KnownBatches | undefined> {
     const { modes, bond } = call;
@@ -312,8 +312,8 @@ export class Shortener {
   }
 
   /**
-   * Returns the edit that asks the provider to clear old outputs; undefined unless the user has chosen that, and the memory
-   * proves that it has every output that may be cleared.
+   * Returns the edit that asks the provider to clear old outputs; undefined unless the user has chosen that, and the
+   * memory proves that it has every output that may be cleared.
    */
   async findClearing(call: ShorteningCall, upstream: UpstreamSettings): Promise<Edit | undefined> {
     const { reading, settings, deadline } = call;

@@ -34,9 +34,9 @@ export function findUpstream(
 }
 
 /**
- * Returns the dialects whose upstream may serve a relayed path, the best one first. The dialects of one provider usually
- * have the same upstream. A path without a dialect, such as the list of models without `anthropic-version`, is most likely
- * for OpenAI.
+ * Returns the dialects whose upstream may serve a relayed path, the best one first. The dialects of one provider
+ * usually have the same upstream. A path without a dialect, such as the list of models without `anthropic-version`, is
+ * most likely for OpenAI.
  */
 function relayChoices(dialect: Dialect | undefined): readonly Dialect[] {
   const provider = dialect === undefined ? 'openai' : apiOf(dialect).provider;

@@ -48,8 +48,8 @@ export class AnswerReader {
   }
 
   /**
-   * Reads the next chunk. Returns true if the answer may end with this chunk; the result of `finish` says whether it does.
-   * Calls the constructor's option `onThought` for each signed thought that the chunk completes.
+   * Reads the next chunk. Returns true if the answer may end with this chunk; the result of `finish` says whether it
+   * does. Calls the constructor's option `onThought` for each signed thought that the chunk completes.
    */
   push(chunk: Uint8Array): boolean {
     if (this.gaveUp) return false;

@@ -54,8 +54,8 @@ const TEXT_INPUT_CLOSE = Buffer.concat([BLOCK_CLOSE, OBJECT_CLOSE]);
 const MARKS = ['cache_control', 'prompt_cache_breakpoint'] as const;
 
 /**
- * Blocks of an Anthropic message that are signed and bound to what precedes them: thinking, and the text between it and a
- * connector's call (@anthropic-ai/sdk 1.14.0, `input_transformations` of a beta message, read 2026-11-30).
+ * Blocks of an Anthropic message that are signed and bound to what precedes them: thinking, and the text between it and
+ * a connector's call (@anthropic-ai/sdk 1.14.0, `input_transformations` of a beta message, read 2026-11-30).
  */
 export const THINKING_TYPES: ReadonlySet<string> = new Set([
   'thinking',

@@ -23,7 +23,7 @@ export interface LostThoughts {
   readonly refused?: 1;
 }
 
-/** Bound on the entries that are counted. A request that fills the largest window of 2026 has fewer items. */
+/** Bound on the entries that are counted. A window of a million tokens has some 10,000 messages and tool results. */
 const ENTRIES_MAX = 10_000;
 
 /** Counts the lost thoughts that a list of `input_transformations` reports. Undefined for an empty list. */

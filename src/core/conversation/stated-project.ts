@@ -21,8 +21,8 @@ export interface StatedProject {
 
 // How clients state their folder. Claude Code: "Primary working directory: /x". opencode: "Working directory: /x".
 // Copilot CLI, and pi before 1.0: "Current working directory: /x". Later versions of pi: "<cwd>", and the folder on the
-// next line. Cline: "Current Working Directory: /x", and in some of its prompts "4. Working Directory: /x" (3.0.65, recorded
-// 2026-11-27). Gemini's family: "I'm currently working in the directory: /x". Codex: "<cwd>/x</cwd>".
+// next line. Cline: "Current Working Directory: /x", and in some of its prompts "4. Working Directory: /x" (3.0.65,
+// recorded 2026-11-27). Gemini's family: "I'm currently working in the directory: /x". Codex: "<cwd>/x</cwd>".
 const LABEL = /^[ \t]*(?:(?:[-*]|\d\.) )?(?:Primary |Current )?[Ww]$/;
 const FOLDER_MARKS: readonly Mark[] = [
   ['orking directory: ', LABEL],
@@ -45,8 +45,8 @@ const VALUE_CHARS_MAX = 4096;
 const MARKS_MAX = 1024;
 
 /**
- * Says whether a system prompt begins as pi's: "operating inside pi" before version 1.0, then "running inside pi". pi states
- * its folder after the project files that it quotes; the other known clients state it before them.
+ * Says whether a system prompt begins as pi's: "operating inside pi" before version 1.0, then "running inside pi". pi
+ * states its folder after the project files that it quotes; the other known clients state it before them.
  */
 export function isPiPrompt(text: string): boolean {
   return text.slice(0, HEAD_CHARS).includes('inside pi, a coding agent harness');

@@ -86,7 +86,9 @@ export interface SoFar {
   readonly cacheMs: number;
   /** The user's first text; '' if the user has typed none yet. */
   readonly firstHumanText: string;
-  /** The folder in the first system message. CONTRADICTED: a later one, before the first answer, names another folder. */
+  /**
+   * The folder in the first system message. CONTRADICTED: a later one, before the first answer, names another folder.
+   */
   readonly systemFolder: string | undefined;
   /** The folder in the first system message's part about the environment. CONTRADICTED: as for `systemFolder`. */
   readonly systemPlace: string | undefined;

@@ -8,9 +8,9 @@ import type { TranscriptClient } from '../memory/transcript-forms.ts';
  */
 
 /**
- * What a hook's event means. `start`: a session begins or is resumed. `prompt`: the user has sent a prompt. `tool`: a tool
- * has run. `compacted`: the client summarises the history, so the texts of earlier hooks are gone. `stop`: an answer has
- * ended. `end`: the session has ended.
+ * What a hook's event means. `start`: a session begins or is resumed. `prompt`: the user has sent a prompt. `tool`: a
+ * tool has run. `compacted`: the client summarises the history, so the texts of earlier hooks are gone. `stop`: an
+ * answer has ended. `end`: the session has ended.
  */
 export type HookKind = 'start' | 'prompt' | 'tool' | 'compacted' | 'stop' | 'end';
 
@@ -19,7 +19,9 @@ export interface HookClient {
   readonly client: string;
   /** The kind of each of the client's events. */
   readonly events: Readonly<Record<string, HookKind>>;
-  /** The forms of the client's transcript and of the messages in it; undefined if its events have all that svc needs. */
+  /**
+   * The forms of the client's transcript and of the messages in it; undefined if its events have all that svc needs.
+   */
   readonly transcript?: { readonly client: TranscriptClient; readonly dialect: Dialect };
   /** The form of the answer; see hookAnswer. */
   readonly form: 'claude' | 'codex' | 'copilot' | 'plugin';
@@ -50,8 +52,9 @@ export const HOOK_CLIENTS = {
     transcript: { client: 'codex', dialect: 'openai_responses' },
     form: 'codex',
   },
-  // docs.github.com/en/copilot/reference/hooks-reference (2026-11). sessionStart is no event of svc, because Copilot does
-  // not keep its text for a resumed session (1.0.102, seen 2026-11-30). The first prompt gets the list of sessions instead.
+  // docs.github.com/en/copilot/reference/hooks-reference (2026-11). sessionStart is no event of svc, because Copilot
+  // does not keep its text for a resumed session (1.0.102, seen 2026-11-30). The first prompt gets the list of sessions
+  // instead.
   copilot: {
     client: 'copilot',
     events: {

@@ -108,8 +108,8 @@ function isHookPlace(client: string, { role }: Item, text: string): boolean {
 }
 
 /**
- * Returns the ledger address at which a session's hooks find the proxy's block for a prompt, or for the second look after
- * it. The address has a digest of the prompt's words, because hooks do not know a request's fingerprints.
+ * Returns the ledger address at which a session's hooks find the proxy's block for a prompt, or for the second look
+ * after it. The address has a digest of the prompt's words, because hooks do not know a request's fingerprints.
  */
 export function proxyBlockAddress(
   { tenant, conversation }: ConversationOwner,

@@ -18,8 +18,8 @@ export interface ShellOutput {
 }
 
 /**
- * Returns the output of a shell. Undefined for other tools, for a command that prints a file, and for an output that the
- * client has cut itself.
+ * Returns the output of a shell. Undefined for other tools, for a command that prints a file, and for an output that
+ * the client has cut itself.
  */
 export function shellOutputOf(
   { form }: Pick<HookClient, 'form'>,
@@ -49,7 +49,9 @@ export function shellOutputOf(
 
 /** Tokens above which an output is cut. Cutting a shorter one saves less than reading the output again costs. */
 export const CUT_TOKENS_MIN = 4_000;
-/** Tokens that stay at the beginning and at the end. The end has more, because it states the result of a build or test. */
+/**
+ * Tokens that stay at the beginning and at the end. The end has more, because it states the result of a build or test.
+ */
 const HEAD_TOKENS = 300;
 const TAIL_TOKENS = 700;
 /** Bound on the error lines that stay: a thousand lines may report one reason. */

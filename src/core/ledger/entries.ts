@@ -48,8 +48,8 @@ interface AtOwnItem extends ConversationOwner {
 /** An item with human text, and its answer, which other conversations with the same beginning hardly ever have. */
 interface AtAnswer extends AtItem {
   /**
-   * Fingerprint of the conversation up to the first item of the answer. Before a request has that item, it is the result
-   * of spokenAnswer() of recall/injections.ts.
+   * Fingerprint of the conversation up to the first item of the answer. Before a request has that item, it is the
+   * result of spokenAnswer() of recall/injections.ts.
    */
   readonly answer: string;
 }
@@ -93,9 +93,9 @@ export interface ThoughtFact {
   /** True if texts were left out of the request whose answer had the thinking. */
   readonly isShortened: boolean;
   /**
-   * The batches (see LeftOut) that were left out of that request: for each the mark of the item at which it is recorded.
-   * Only these apply in front of the thinking, because a fork may add batches at other items later. Undefined if they are
-   * not known.
+   * The batches (see LeftOut) that were left out of that request: for each the mark of the item at which it is
+   * recorded. Only these apply in front of the thinking, because a fork may add batches at other items later. Undefined
+   * if they are not known.
    */
   readonly batches?: readonly string[] | undefined;
   /** The names of texts of these batches that the request nevertheless had whole; see backMark. */
@@ -163,7 +163,9 @@ interface Addresses {
   readonly 'batch-mark': AtItem & OfElision;
   /** Whether the conversation's tools and system prompt are cached for an hour. */
   readonly 'long-cache': ConversationOwner;
-  /** When the last request of the conversation came, to this process or another. It is written at most once a minute. */
+  /**
+   * When the last request of the conversation came, to this process or another. It is written at most once a minute.
+   */
   readonly 'last-request': ConversationOwner;
   /** A thinking block that svc relayed, by its thoughtId. */
   readonly thought: Owner & { readonly thought: string };
@@ -385,8 +387,8 @@ export interface RefusalPlace extends ConversationOwner, ScopeOwner {
 type RefusalAddress = AddressOf<'refusal' | 'refusal-at'>;
 
 /**
- * Returns the addresses of refusals that count for this request. In a conversation without a stated id a refusal belongs
- * to a prompt, so that another conversation with the same beginning is not concerned.
+ * Returns the addresses of refusals that count for this request. In a conversation without a stated id a refusal
+ * belongs to a prompt, so that another conversation with the same beginning is not concerned.
  */
 export function refusalAddresses(
   view: RequestView,

@@ -25,7 +25,9 @@ export function canonicalJson(value: unknown): string | undefined {
   return joined(parts, '{', '}');
 }
 
-/** Says whether every character of a text has UTF-8 bytes. Half a surrogate pair has none, so no memory can prove it. */
+/**
+ * Says whether every character of a text has UTF-8 bytes. Half a surrogate pair has none, so no memory can prove it.
+ */
 export function isWellFormed(value: string): boolean {
   return !/\p{Surrogate}/u.test(value);
 }

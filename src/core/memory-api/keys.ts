@@ -62,8 +62,8 @@ export function rotateKey(key: StoredKey, { hash, at, graceMs }: Rotation): Stor
 }
 
 /**
- * Returns the base64url HMAC-SHA256 of the whole key. The key has 256 random bits, so no slow hash is needed. `pepper`: a
- * secret outside the database, without which nobody can try keys against a copy of the database.
+ * Returns the base64url HMAC-SHA256 of the whole key. The key has 256 random bits, so no slow hash is needed. `pepper`:
+ * a secret outside the database, without which nobody can try keys against a copy of the database.
  */
 export function hashKey(pepper: Uint8Array, key: string): string {
   return createHmac('sha256', pepper).update(key).digest('base64url');

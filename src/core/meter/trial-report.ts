@@ -108,7 +108,9 @@ function momentsOf(values: readonly number[]): Moments {
   return { count: values.length, sum, squares };
 }
 
-/** Returns the logarithm of the quotient of two means with its standard error. Undefined if a mean or the error is 0. */
+/**
+ * Returns the logarithm of the quotient of two means with its standard error. Undefined if a mean or the error is 0.
+ */
 function quotientOf(
   one: Moments,
   other: Moments,

@@ -4,9 +4,9 @@
  *   result would make the provider refuse the message.
  * - A part after a tool result would make the model end its answer early (Anthropic, "Handling stop reasons", read on
  *   24 November 2026). So such a block is appended to the result's text.
- * - A new block does not change the form: a string stays a string. A block that was sent before is sent in the same form
- *   again, even if the client has changed the message's form. Claude Code turns a list of one part into a string when
- *   it moves its cache mark. Then svc makes the string a list again, and the block is its second part as before.
+ * - A new block does not change the form: a string stays a string. A block that was sent before is sent in the same
+ *   form again, even if the client has changed the message's form. Claude Code turns a list of one part into a string
+ *   when it moves its cache mark. Then svc makes the string a list again, and the block is its second part as before.
  */
 import { Buffer } from 'node:buffer';
 import {
@@ -80,8 +80,8 @@ export function takesBlock(view: RequestView, item: Item): boolean {
 const JSON_TEXT = /^\s*[[{"][^]*[\]}"]\s*$/;
 
 /**
- * Returns the text of the item's last tool result: its string, or its last text part. Undefined if it has none, or if one
- * of its parts is not plain; see isPlainPart.
+ * Returns the text of the item's last tool result: its string, or its last text part. Undefined if it has none, or if
+ * one of its parts is not plain; see isPlainPart.
  */
 function resultText({ bytes, dialect }: RequestView, item: Item): Span | undefined {
   if (item.role === 'assistant' || item.toolResultIds.length === 0) return undefined;
@@ -166,9 +166,9 @@ export interface Edit extends Span {
 
 /**
  * Applies edits to a body and returns it as pieces, in order, none empty. It does not copy the bytes outside the edits:
- * the pieces are views into the body, with the new bytes in between. Without edits it returns the body itself. Edits may
- * come in any order. Insertions at the same offset stay in the given order. Throws RangeError if edits overlap or lie
- * outside the body.
+ * the pieces are views into the body, with the new bytes in between. Without edits it returns the body itself. Edits
+ * may come in any order. Insertions at the same offset stay in the given order. Throws RangeError if edits overlap or
+ * lie outside the body.
  */
 export function applyEdits(body: Buffer, edits: readonly Edit[]): readonly Uint8Array[] {
   if (edits.length === 0) return [body];

@@ -1,7 +1,7 @@
 /**
  * Ranks the earlier exchanges by how likely they help an agent with a prompt, and says how much the prompt shares with
- * them. It ranks whole exchanges, because the prompt often shares its words with one part of an exchange (the request or
- * the middle of the answer), while the needed fact is in another part (the answer's conclusion).
+ * them. It ranks whole exchanges, because the prompt often shares its words with one part of an exchange (the request
+ * or the middle of the answer), while the needed fact is in another part (the answer's conclusion).
  */
 
 export interface RememberedExchange {

@@ -528,7 +528,9 @@ export function roomLeft(placements: readonly Placed[], recalledTokensMax: numbe
 /** Most characters of a recall's question. With more words the search mostly finds common ones. */
 export const QUESTION_CHARS_MAX = 4_096;
 
-/** Token limit of the list of earlier sessions (brief): three or four of them, and the block's opening and closing line. */
+/**
+ * Token limit of the list of earlier sessions (brief): three or four of them, and the block's opening and closing line.
+ */
 export const BRIEF_TOKENS_MAX = 125;
 
 /**

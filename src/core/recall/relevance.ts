@@ -62,7 +62,10 @@ export function keepRelevant<Kind extends { readonly evidence: Evidence }>(
   });
 }
 
-/** Returns how informative a word is: about 0 if every passage has it, 1 if none has it. Everyday words get less. */
+/**
+ * Returns how informative a word is: 1 if no passage has it, and less the more passages have it, down to about 0 in a
+ * large memory. Everyday words get less.
+ */
 export function rarityOf(term: string, frequency: number, passages: number): number {
   const rarity = inverseFrequency(frequency, passages) / inverseFrequency(0, passages);
   return EVERYDAY_WORDS.has(term) ? rarity * EVERYDAY_WEIGHT : rarity;

@@ -201,7 +201,10 @@ const BANS = new RegExp(
 /** Matches a sentence that is called a rule: "House rule: …". */
 const IS_LABELLED =
   /^(?:(?:a|another|general|golden|hard|house|my|new|one|our|simple|team|the) )*(?:convention|guideline|policy|rule)s?: /i;
-/** Matches an order that needs the user's consent each time: "don't commit unless I ask", "ask before you delete anything". */
+/**
+ * Matches an order that needs the user's consent each time: "don't commit unless I ask", "ask before you delete
+ * anything".
+ */
 const CONSENT = new RegExp(
   `^(?:please )?(?:don'?t|do not|only) \\w+\\b[^.;]*\\b(?:unless|when|if) i(?:'ve| have)? (?:agree|approve|ask|confirm|say|tell|told)` +
     `|^(?:please )?(?:ask|check with|confirm with)(?: me)?(?: first)?,? before (?:you \\w+|\\w+ing)\\b(?!.*\\b(?:it|that|these|this|those)\\b)`,

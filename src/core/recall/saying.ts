@@ -153,8 +153,8 @@ export function isMasked(sentence: string): boolean {
 }
 
 /**
- * Matches what an agent is doing or about to do. The reason for a step is no conclusion about the project: "I'll use the
- * workflow because this is a review", "One glob found nothing, so I'm rerunning it with find instead".
+ * Matches what an agent is doing or about to do. The reason for a step is no conclusion about the project: "I'll use
+ * the workflow because this is a review", "One glob found nothing, so I'm rerunning it with find instead".
  */
 const PLANS = new RegExp(
   `(?:^${LEAD}|[,;:–—-] (?:(?:and|but|now|so) )*)i(?:['’]ll \\p{L}|(?:['’]m| am) (?:(?:also|just|now|still) )*(?!assuming|getting|missing|seeing)\\p{L}+ing\\b)`,
@@ -268,8 +268,8 @@ export function isWeak(line: string): boolean {
 }
 
 /**
- * Patterns of a list's line without a subject, which the heading of the list names: "Expects a name", "Can find files by
- * time", "Used by both gates". Also of a line that names a line of code but no file: "Line 51: opens the gate".
+ * Patterns of a list's line without a subject, which the heading of the list names: "Expects a name", "Can find files
+ * by time", "Used by both gates". Also of a line that names a line of code but no file: "Line 51: opens the gate".
  */
 const SUBJECT_ABOVE = [
   // A verb of the third person is followed by its object; a noun of the same form mostly is not.

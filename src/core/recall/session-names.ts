@@ -2,8 +2,8 @@ import { estimateTextTokens } from '../bytes/tokens.ts';
 import { termsOf } from './terms.ts';
 
 /**
- * Finds the names of files, functions, settings and commands in a session's texts, which say what the session was about.
- * A list of names cannot be read as an order, as a user's sentence from an earlier day can.
+ * Finds the names of files, functions, settings and commands in a session's texts, which say what the session was
+ * about. A list of names cannot be read as an order, as a user's sentence from an earlier day can.
  */
 
 /** The texts of one exchange. */

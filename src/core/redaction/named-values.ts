@@ -233,7 +233,9 @@ function readHeader({ text, nameEnd, before }: Named): Stretch | undefined {
   return { start: value.start, end: value.end };
 }
 
-/** Reads a value behind a sticky pattern that matches at `from`. Undefined if one of the two patterns does not match. */
+/**
+ * Reads a value behind a sticky pattern that matches at `from`. Undefined if one of the two patterns does not match.
+ */
 function valueAfter(
   lead: RegExp,
   value: RegExp,

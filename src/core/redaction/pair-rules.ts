@@ -225,8 +225,8 @@ function pair(
 }
 
 /**
- * Says whether the second word of a pair can be a secret. Parts of paths, numbers and plain words of NOT_A_SECRET cannot.
- * Such a word with a digit ("server01") can.
+ * Says whether the second word of a pair can be a secret. Parts of paths, numbers and plain words of NOT_A_SECRET
+ * cannot. Such a word with a digit ("server01") can.
  */
 function isPairSecret({ secret, next }: Candidate): boolean {
   const bare = secret.replace(/[.,;:!?*]+$/, '');

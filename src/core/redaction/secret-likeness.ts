@@ -237,7 +237,9 @@ const ALPHABET = 'abcdefghijklmnopqrstuvwxyz';
 
 /** Least length of a random value that has only letters. */
 const SCRAMBLED_CHARS_MIN = 16;
-/** Largest share of vowels in a random value of letters: a quarter of random letters are vowels, in words two fifths. */
+/**
+ * Largest share of vowels in a random value of letters: a quarter of random letters are vowels, in words two fifths.
+ */
 const SCRAMBLED_VOWEL_SHARE_MAX = 0.29;
 
 const CAMEL_CASE = /^(?:[A-Z]?[a-z]{1,2}){0,2}(?:[A-Z]{1,4}[a-z]{2,}){2,}$/;

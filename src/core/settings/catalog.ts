@@ -52,7 +52,9 @@ function providerOf(id: string, entry: CatalogEntry | undefined): Provider {
   };
 }
 
-/** Says whether svc can configure the provider: its address is known, and so is its key's variable, if it needs a key. */
+/**
+ * Says whether svc can configure the provider: its address is known, and so is its key's variable, if it needs a key.
+ */
 export function isRoutable({ baseUrl, keyEnv, auth }: Provider): boolean {
   return baseUrl !== undefined && (keyEnv !== '' || auth === 'none');
 }

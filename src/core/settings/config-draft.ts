@@ -36,7 +36,9 @@ export function newDraft(localToken: string): Draft {
   };
 }
 
-/** Returns upstreams for Anthropic and OpenAI, if their keys are in the environment. A draft only names the variable. */
+/**
+ * Returns upstreams for Anthropic and OpenAI, if their keys are in the environment. A draft only names the variable.
+ */
 export function upstreamsFromEnvironment(environment: Environment): readonly UpstreamDraft[] {
   return ['anthropic', 'openai'].flatMap((name) => {
     const known = WELL_KNOWN[name];

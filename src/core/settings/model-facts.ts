@@ -44,7 +44,9 @@ export const PRICES_READ_ON = '2026-11-30';
 type Row = readonly [name: string, window: number, output: number, price?: Price, input?: number];
 type Price = readonly [input: number, output: number, cacheRead?: number, cacheWrite?: number];
 
-/** Windows and input limits of GPT models, in tokens. For GPT-5 and later OpenAI also publishes a limit for the input. */
+/**
+ * Windows and input limits of GPT models, in tokens. For GPT-5 and later OpenAI also publishes a limit for the input.
+ */
 const GPT_LONG = 1_050_000;
 const GPT_LONG_INPUT = 922_000;
 const GPT_SHORT_INPUT = 272_000;

@@ -100,7 +100,7 @@ function classOfV6(groups: readonly number[]): HostClass {
   if (text === 'fd00:ec2:0:0:0:0:0:254' || text === 'fd20:ce:0:0:0:0:0:254') return 'never';
   if ((first & 0xfe00) === 0xfc00) return 'own';
   // Global addresses are public, except 6to4, Teredo and others that contain another address, and reserved ones: those
-  // for documentation (3fff::/20) and for AS112 (2620:4f::/32).
+  // for documentation (3fff::/20), and 2620:4f::/32 with the one for AS112.
   const isGlobal = (first & 0xe000) === 0x2000;
   const isSpecial = first === 0x2002 || (first === 0x2001 && (second < 0x200 || second === 0xdb8));
   const isReserved = (first === 0x3fff && second < 0x1000) || (first === 0x2620 && second === 0x4f);

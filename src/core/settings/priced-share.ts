@@ -2,7 +2,9 @@ import type { Money } from './money.ts';
 
 /** Adds up dollars and says when they may be shown. It uses no Node code, because the page uses it too. */
 
-/** Least share of the tokens that must have a list price. With less, dollars may show a saving where there is a loss. */
+/**
+ * Least share of the tokens that must have a list price. With less, dollars may show a saving where there is a loss.
+ */
 const PRICED_SHARE_MIN = 0.9;
 
 interface Priced {

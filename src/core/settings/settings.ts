@@ -70,7 +70,9 @@ export interface ProxySettings {
    * True: about one in ten conversations gets no recall and no shortening, for comparison; see core/meter/hold-out.ts.
    */
   readonly holdOut: boolean;
-  /** The number of requests that svc keeps with their bodies, so that the page can show them. They are only in memory. */
+  /**
+   * The number of requests that svc keeps with their bodies, so that the page can show them. They are only in memory.
+   */
   readonly keepRequests: number;
   /** Exact paths, besides those that svc knows, that are relayed unchanged to Anthropic's or OpenAI's upstream. */
   readonly relayPaths: readonly string[];

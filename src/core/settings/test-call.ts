@@ -10,7 +10,7 @@ import { factsOfModel } from './model-facts.ts';
 
 /** Number of lines in the request. The highest minimum of a prompt cache is 4,096 tokens (Claude Haiku 4.5). */
 const LINES = 440;
-/** Tokens of the request: svc estimates 4,350, and providers count some more. */
+/** Tokens of the request: svc estimates 4,300, and providers count some more. */
 export const TEST_CALL_TOKENS = 5000;
 /** Tokens of the answer: the least that every API accepts. */
 const ANSWER_TOKENS = 16;

@@ -222,8 +222,8 @@ function gapsOf(view: RequestView, omissions: readonly Omission[]): readonly Gap
 /**
  * Returns the form of a note at an item; undefined if the item takes none. A note is appended to the message's text
  * instead of becoming a part of its own, because a client may later send a list of one part as a string (see
- * item-edits.ts). Anthropic calls the two messages equivalent (the reference of `messages` in @anthropic-ai/sdk 0.129.0,
- * read 2026-11-30), so the note must be the same text in both.
+ * item-edits.ts). Anthropic calls the two messages equivalent (the reference of `messages` in @anthropic-ai/sdk
+ * 0.129.0, read 2026-11-30), so the note must be the same text in both.
  */
 function noteForm(view: RequestView, item: Item): ContentForm | undefined {
   const form = contentForm(view, item);

@@ -229,7 +229,8 @@ const OUTPUT_TOKENS_MIN = 120;
 const KEPT_TOOLS: ReadonlySet<string> = new Set(['task', 'agent', 'glob', 'spawn_agent', 'wait']);
 /**
  * How many times the model may have read a left-out text again so that svc still leaves it out once more. A text that
- * it reads a third time is in use. On 96 real sessions, 0 costs 3 to 7 % more than 2, and a higher number saves nothing.
+ * it reads a third time is in use. On 96 real sessions, 0 costs 3 to 7 % more than 2, and a higher number saves
+ * nothing.
  */
 const LEAVES_AGAIN_MAX = 2;
 
