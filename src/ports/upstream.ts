@@ -20,7 +20,7 @@ export interface UpstreamRequest {
   readonly method: string;
   /** Path and query from svc, without the upstream's own base path and query. */
   readonly target: string;
-  /** All headers except Host and Content-Length; the credential is last. */
+  /** All headers, with the credential, except Host and Content-Length. */
   readonly headers: RawHeaders;
   /** The pieces of the body in order; an empty list if there is no body. */
   readonly body: readonly Uint8Array[];

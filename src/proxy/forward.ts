@@ -158,7 +158,10 @@ function isRateHeader(name: string): boolean {
  * longer one is relayed as it comes.
  */
 const PEEKED_BYTES_MAX = 64 * 1024;
-/** Deadline for that reading, in milliseconds. A provider sends an error in one piece, so it seldom takes so long. */
+/**
+ * Deadline for reading the beginning of a refusal, in milliseconds. A provider sends an error in one piece, so it
+ * seldom takes so long.
+ */
 const PEEK_MS = 2_000;
 
 /** A provider's answer whose beginning svc has read. It can still be relayed whole. */

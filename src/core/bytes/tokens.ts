@@ -2,7 +2,8 @@
  * Estimates how many tokens a text has, from its bytes alone.
  * A real tokenizer reads 2 MB a second and weighs megabytes. This is a finite automaton that reads each byte once.
  * It serves for budgets, never for bills. A text has nearly the same estimate inside a JSON string: an escape counts as
- * its decoded character, because the provider tokenizes that. Only \u escapes have one price for every character.
+ * its decoded character, because the provider tokenizes that. The exception is a \u escape: it has the same price for
+ * every character.
  */
 import { Buffer } from 'node:buffer';
 import { STEP_BYTES, type Steps } from './steps.ts';
@@ -16,8 +17,8 @@ export const BYTES_A_TOKEN = 4;
  * groups of three instead.
  * Fitted to o200k_base by non-negative least squares on the relative error of 4 kB samples, raw and inside JSON
  * strings: 1,681 from real agent sessions, 900 of code, prose, logs, JSON, numbers and ids. Positions with a price
- * of zero are left out. Totals are then within 10 % in every class, sessions within 4 %. Half of the single samples
- * are within 5 %, nineteen of twenty within 18 % (minified code 29 %).
+ * of zero are left out. The estimates of the totals are within 10 % in every class, and within 4 % for the sessions.
+ * Those of half of the single samples are within 5 %, and of nineteen in twenty within 18 % (minified code 29 %).
  */
 const WEIGHTS = {
   // Letters that begin a run of letters and digits, a first capital included. Up to nine letters are usually one token,

@@ -218,9 +218,9 @@ function systemFolders(
 }
 
 /**
- * Returns the folder that Claude Code states after a compaction. It keeps the newest messages behind the summary word for
- * word, so an answer may come before its environment. Any later text that names another folder contradicts it, because
- * a kept message may quote a document.
+ * Returns the folder that Claude Code states after a compaction. Claude Code keeps the newest messages behind the
+ * summary word for word, so an answer may come before the environment that names the folder. A later environment that
+ * names another folder contradicts it, because a kept message may quote a document.
  */
 function latePlace(
   so: SoFar,

@@ -98,7 +98,7 @@ export interface SoFar {
   readonly beginsWithSummary: boolean;
   /**
    * In a conversation that begins with a summary, the folder in an environment of Claude Code after the first answer.
-   * CONTRADICTED: there are two, and they differ.
+   * CONTRADICTED: two such folders differ.
    */
   readonly latePlace: string | undefined;
   /** The first git branch that an item states. System messages after the first one do not count. */

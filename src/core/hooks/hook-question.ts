@@ -25,9 +25,9 @@ export interface HookQuestion {
 }
 
 /**
- * What `svc hook` asks the running proxy or the store: the client's event, from which it removes a tool's output for a
- * proxy, the session's folder, and the end of the transcript. Only the hook's own process reads the file of the
- * transcript.
+ * What `svc hook` asks the running proxy or the store: the client's event, the session's folder, and the end of the
+ * transcript. Before it asks a proxy, it removes a tool's output from the event. Only the hook's own process reads the
+ * file of the transcript.
  */
 export interface HookRequest {
   /** The client and the event, as the hook's command line names them. */

@@ -3,8 +3,8 @@ import type { RawHeaders } from './header-rules.ts';
 import { TOKEN_HEADER } from './local-token.ts';
 
 /**
- * Checks the form of a request's head, before svc reads any byte of the body. Both listeners refuse a head in another
- * form from any caller. The error texts never repeat a value that the client sent.
+ * Checks the form of a request's head, before svc reads any byte of the body. The listeners of the proxy and of a
+ * service refuse a head in another form from any caller. The error texts never repeat a value that the client sent.
  */
 export interface RequestHead {
   readonly method: string;
@@ -20,7 +20,7 @@ export interface ExpectedBody {
   readonly length: number | undefined;
   /** Bound on the bytes that may arrive. */
   readonly wireBytesMax: number;
-  /** True if svc keeps the encoded bytes too, if the budget allows that, to forward them if it changes nothing. */
+  /** True if svc also keeps the encoded bytes, as far as the budget allows: it forwards them if it changes nothing. */
   readonly keepsEncoded?: boolean;
 }
 

@@ -116,7 +116,7 @@ function projectInTexts(view: RequestView, client: string): StatedProject {
   };
 }
 
-/** Returns the folder that the messages state late, unless the system prompt states another one. */
+/** Returns the folder that the messages state late (`latePlace`); CONTRADICTED if the system prompt states another. */
 function lateFolder(late: string | undefined, inPrompt: string | undefined): string | undefined {
   if (late === undefined || inPrompt === undefined || inPrompt === late) return late;
   return CONTRADICTED;

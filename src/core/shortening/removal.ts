@@ -372,7 +372,7 @@ export interface SightFacts {
   readonly obstacle: Outcome | undefined;
   readonly kind: RequestKind;
   readonly isOverBudget: boolean;
-  /** True if earlier batches were left out of this conversation; they stay out. */
+  /** True if this conversation, or another one with the same beginning, has earlier batches. */
   readonly hasBatches: boolean;
   /** True if the ledger answered. Otherwise it is unknown whether earlier batches exist. */
   readonly isLedgerRead: boolean;

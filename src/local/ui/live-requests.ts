@@ -60,7 +60,10 @@ export class LiveRequests {
 
 /** Time in which changes are collected for one message, in milliseconds. A user does not notice it. */
 const TOGETHER_MS = 250;
-/** Interval of messages that show that the proxy is alive, in milliseconds. Each also finds ended sessions to close. */
+/**
+ * Interval of messages that show that the proxy is alive, in milliseconds. Instead of such a message, the stream of an
+ * ended session is closed.
+ */
 const BEAT_MS = 15_000;
 const STREAMS_MAX = 32;
 /** Bound on the bytes that a page has not read yet. A page with more counts as gone. */

@@ -87,7 +87,10 @@ async function savings(kept: DaySums, now: number, { query }: ApiCall): Promise<
   };
 }
 
-/** Returns when each of the last days began, today first. A part of a day would look like a day with few requests. */
+/**
+ * Returns when each of the last days began, today first. Each begins at midnight, because a part of a day would look
+ * like a day with few requests.
+ */
 function beginsOf(now: number, days: number): readonly number[] {
   return Array.from({ length: days }, (_, back) => {
     const date = new Date(now);
