@@ -136,7 +136,7 @@ function limitsOf(settings: ServiceSettings): ServiceLimits {
   };
 }
 
-/** Throws CliError for a wrong master key. Otherwise only the first request that needs a secret would fail. */
+/** Throws CliError for a wrong master key. Without this check the first request that needs a secret would fail. */
 async function refuseWrongMasterKey(vault: Vault): Promise<void> {
   const problem = await vault.problem();
   if (problem === undefined) return;
@@ -144,7 +144,7 @@ async function refuseWrongMasterKey(vault: Vault): Promise<void> {
   throw new CliError(problem, hint);
 }
 
-/** Takes the lease of this node. Throws CliError if another node counts limits in another place. */
+/** Takes the lease of this node. Throws CliError if there are limits and another node counts them in another place. */
 async function joinAsNode(facts: Omit<NodeFacts, 'randomBytes'>): Promise<JoinedNode> {
   const node = await joinNodes({ ...facts, randomBytes });
   if (node.otherPlace === undefined) return node;

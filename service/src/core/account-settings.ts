@@ -92,12 +92,12 @@ export function camelOf(name: string): string {
 }
 
 /**
- * Bounds on a model request's body, in bytes, equal to the local proxy's defaults. `zstd` is for a body that arrives
- * compressed with zstd, `decoded` for every body after decompression.
+ * Bounds on a model request's body, in bytes, equal to the local proxy's defaults. `decoded` bounds every body after
+ * decompression, and `zstd` a body compressed with zstd before decompression.
  */
 export const MODEL_BODY_BYTES = { decoded: 64 << 20, zstd: 16 << 20 } as const;
 
-/** Deadline of the head of a provider's answer, because a reasoning model may think for minutes before it answers. */
+/** Deadline of the head of a provider's answer: ten minutes, because a reasoning model may think for minutes first. */
 export const PROVIDER_HEADERS_MS = 600_000;
 
 /** Default deadline of a recall in milliseconds, equal to the default of a local proxy without a memory service. */

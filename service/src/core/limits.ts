@@ -46,12 +46,12 @@ export interface LeaseAsk extends Limit {
 }
 
 /**
- * Unless the plan states a burst, the calls that may come at once are those of a minute divided by this number. A
- * starting agent sends several calls at once.
+ * The default burst, the number of calls that may come at once, is the limit per minute divided by this number, and at
+ * least 1. A starting agent sends several calls at once.
  */
 const BURST_SHARE = 12;
 
-/** Returns the limits of a call of the memory API. `usesMemory`: false for a call that only asks who it is. */
+/** Returns the limits of a key's call that is no model request. `usesMemory`: false for whoami and for receipts. */
 export function limitsOfCall(
   { key: { tenant, keyId }, limits, requestsPerMinute }: Omit<ModelCaller, 'now'>,
   usesMemory: boolean,
@@ -74,7 +74,7 @@ export const SPACE_BYTES_MAX = 16 * 1024 ** 3;
 
 /** How long a call, a job or a node counts as running without a heartbeat. After that, its process counts as dead. */
 export const LEASE_MS = 30_000;
-/** The interval of heartbeats, so short that a lease outlasts a lost one. */
+/** The interval of heartbeats, so short that a lease does not expire if one heartbeat is lost. */
 export const HEARTBEAT_MS = LEASE_MS / 3;
 
 export interface ModelLimits {
@@ -177,7 +177,10 @@ export interface SpentTokens {
   readonly output: number;
 }
 
-/** Returns by how many tokens a call exceeded the estimate that was booked; 0 for a limit that counts no tokens. */
+/**
+ * Returns the tokens that a call used minus the estimate that was booked for this limit, which may be negative; 0 for a
+ * limit that counts no tokens.
+ */
 export function costDifference(ask: LimitAsk, { input, output }: SpentTokens): number {
   if (ask.kind === 'budget') return input + output - ask.cost;
   return ask.kind === 'rate' && ask.name === 'input_tokens_per_minute' ? input - ask.cost : 0;

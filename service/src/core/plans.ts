@@ -6,7 +6,7 @@ export const count = orNull(integer(0, 2 ** 40));
 /** The limits that a plan may set for a tenant, with the shapes of their values. */
 export const PLAN_LIMITS = {
   requests_per_minute: rate,
-  /** The number of requests that may come at once after a pause. */
+  /** The number of requests that may come at once after a pause. Null means the default: BURST_SHARE in limits.ts. */
   requests_burst: rate,
   input_tokens_per_minute: rate,
   concurrent_requests: rate,
@@ -19,7 +19,10 @@ export const PLAN_LIMITS = {
   retention_days: rate,
 } as const;
 
-/** The limits of a plan. Null means no limit, so the limiter counts nothing; providers still have PROVIDERS_MAX. */
+/**
+ * The limits of a plan. Null means no limit, with two exceptions: `requests_burst` then has its default, and a tenant
+ * never has more than PROVIDERS_MAX providers.
+ */
 export type PlanLimits = { readonly [Name in keyof typeof PLAN_LIMITS]: number | null };
 
 export interface Plan {
@@ -28,7 +31,7 @@ export interface Plan {
   readonly createdAt: number;
 }
 
-/** The name of the plan for a service that a user runs for their own use. */
+/** The plan without limits that every new service has, and that a new tenant gets unless the call names another. */
 export const SELF_HOSTED = 'self-hosted';
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The names of the table.

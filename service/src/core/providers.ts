@@ -46,7 +46,7 @@ export interface CustomValue {
   readonly secretId?: string;
 }
 
-/** The maximum number of providers of a tenant whose plan sets no number. */
+/** The maximum number of providers of a tenant. A plan can set a lower number, but no higher one. */
 export const PROVIDERS_MAX = 1000;
 
 /** Matches a URL's host that is an IP address. URL puts IPv6 in brackets, and IPv4 as four decimal numbers. */
@@ -91,8 +91,8 @@ export function readProviderBase(
 }
 
 /**
- * Returns the address of a catalog entry and how its key is sent. Undefined if a service may not offer the entry: it
- * needs a public address, an API key and this API style.
+ * Returns the address of a catalog entry and how its key is sent. Undefined if a service may not offer the entry: the
+ * entry must have a public address and this API style, and its provider must take an API key.
  */
 export function presetOf(
   catalog: readonly Provider[],

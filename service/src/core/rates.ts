@@ -9,7 +9,7 @@ export interface Rate {
 }
 
 export interface Turn {
-  /** The number to store: when the next call is due, in milliseconds of the caller's clock. */
+  /** The number to store: when the next call is due, in milliseconds by the clock of `now`. */
   readonly dueAt: number;
   /** Milliseconds to wait; 0 if this call may pass. */
   readonly waitMs: number;
@@ -19,12 +19,15 @@ const MINUTE_MS = 60_000;
 /** Bound on a process's counters for one kind of limit: about 10 MB. The least recently used counter is dropped. */
 export const BUCKETS_MAX = 100_000;
 
-/** Counts one call. `dueAt` is the value that the last call returned; undefined for the first call. */
+/** Counts one call if it may pass. `dueAt`: the value that the last call returned; undefined for the first call. */
 export function takeTurn(rate: Rate, dueAt: number | undefined, now: number): Turn {
   return takeCost(rate, { dueAt, now, cost: 1 });
 }
 
-/** Counts `cost` units at once. A cost above the burst passes once the caller has paused, and delays later calls. */
+/**
+ * Counts `cost` units at once if they may pass. A cost above the burst passes once the caller has paused, and delays
+ * later calls.
+ */
 export function takeCost(rate: Rate, { dueAt, now, cost }: CostTurn): Turn {
   const interval = MINUTE_MS / rate.perMinute;
   const due = Math.max(dueAt ?? now, now);

@@ -3,8 +3,8 @@ import { type PublicJwk, verifyObject, type VerifyOutcome } from './jws.ts';
 
 /**
  * Checks whether a set of receipts is complete and unchanged: each signature is valid, no receipt number of a node and
- * tenant is missing, and each tenant has at least as many receipts as its signed total states. An object without a
- * valid signature fills no gap, so a forged receipt cannot hide one. See receipts.ts for heads and totals.
+ * tenant is missing, and each tenant has at least as many receipts as its signed total states. A receipt without a
+ * valid signature counts as missing, so a forged one hides no gap. See receipts.ts for heads and totals.
  */
 
 export interface WrongReceipt {
@@ -49,7 +49,7 @@ interface Numbers {
   /** The largest number that a receipt or a head states. */
   last: number;
   hasHead: boolean;
-  /** The smallest and the largest number of a receipt. */
+  /** The smallest number of a receipt; `lastSeen` is the largest. */
   first: number;
   lastSeen: number;
 }

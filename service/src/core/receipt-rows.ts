@@ -12,7 +12,7 @@ export interface ReceiptRow {
   readonly keyId: string;
   /** The chosen provider; empty if none was chosen. */
   readonly providerId: string;
-  /** The model that the caller named; empty if none, or if the text is not a usual name. */
+  /** `model_requested` of the receipt; empty if that is null. */
   readonly model: string;
   readonly status: ReceiptStatus;
   readonly body: string;
@@ -88,10 +88,7 @@ function countsOf(opening: ReceiptOpening, closing: ReceiptClosing): UsageCounts
 
 const NO_USAGE = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0 } as const;
 
-/**
- * Bound on what a receipt adds to the daily sums for each of its four token counts, because a larger count could
- * overflow the sums.
- */
+/** Bound on each of the provider's four token counts, because a larger count could overflow the daily sums. */
 const TOKENS_MAX = 1_000_000_000;
 
 function believed({ input, cacheRead, cacheWrite, output }: Usage): Usage {

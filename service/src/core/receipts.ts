@@ -32,7 +32,7 @@ export type CaptureReceiptState = 'off' | 'none' | 'stored' | 'partial' | 'defer
 
 /** The decisions of svc about one request, as its receipt states them. */
 export interface ReceiptDecisions {
-  /** The mode that the caller asked for. */
+  /** The mode that the caller asked for, or else the default mode of its key. */
   readonly memory_mode: MemoryMode;
   readonly memory_mode_effective: MemoryMode;
   readonly memory_state: MemoryState;
@@ -91,7 +91,7 @@ export interface ReceiptOpening {
   readonly streamed: boolean;
   readonly space: string | null;
   readonly sessionId: string | null;
-  /** The model that the caller asked for. */
+  /** The model that the caller named, or else the provider's default model; null if svc chose no model. */
   readonly model: string | null;
   readonly provider: ReceiptProvider | null;
   readonly decided: ReceiptDecisions;
@@ -122,7 +122,10 @@ export interface ReceiptClosing {
   readonly times: ReceiptTimes;
   readonly captureState: CaptureReceiptState;
   readonly capturedRecords: number;
-  /** The decisions, if they differ from those at the opening because the provider refused the changed request. */
+  /**
+   * The decisions at the end, which replace those of the opening: they differ if the provider refused the changed
+   * request. Undefined if they are not known.
+   */
   readonly decided?: ReceiptDecisions | undefined;
   readonly upstreamStatus?: number | undefined;
   readonly upstreamRequestId?: string | undefined;
@@ -147,7 +150,7 @@ export interface ReceiptIssuer {
   readonly seq: number;
 }
 
-/** The closing of a receipt whose process ended before it wrote one. */
+/** The closing of a receipt whose process ended before it wrote a closing. */
 export const NODE_LOST: ReceiptClosing = {
   status: 'unknown',
   httpStatus: null,
@@ -314,7 +317,7 @@ function msOrNull(ms: number | undefined): number | null {
   return ms === undefined ? null : wholeMs(ms);
 }
 
-/** Matches the names of models and the ids of providers' answers. A receipt has null in place of any other text. */
+/** Matches names of models and ids of providers' answers. A name or id that does not match is null in a receipt. */
 const NAME = /^[\w.:@/+~-]{1,256}$/;
 
 /** Returns the text if it matches NAME, else null. A name with a secret becomes `[masked]`. */

@@ -22,7 +22,7 @@ import { takesModel, type TenantProvider } from './providers.ts';
 export type NamedModel =
   | { readonly kind: 'named'; readonly model: string }
   | { readonly kind: 'missing' }
-  /** The body has several members that could be the model, or its model is not a string. */
+  /** Several members could be the model, its key is not in lower case, or its value is no string or an empty one. */
   | { readonly kind: 'ambiguous' }
   /** The bytes are not a JSON object. */
   | { readonly kind: 'unreadable' };

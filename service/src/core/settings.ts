@@ -41,7 +41,7 @@ const masterKeySource = closed({
   from: text({ max: 4096, pattern: MASTER_KEY_FROM }),
 });
 
-/** An address that may contain a password, or `from`: a source of the address outside the settings, which is safer. */
+/** `url`: an address, which may contain a password. `from`, which is safer: a source of the address elsewhere. */
 const addressAt = (pattern: RegExp) => ({
   url: text({ min: 1, max: 4096, pattern }),
   from: text({ max: 4096, pattern: MASTER_KEY_FROM }),
@@ -82,7 +82,7 @@ const serviceSettings = such(
           {},
           {
             ...addressAt(/^postgres(?:ql)?:\/\//),
-            /** Set if the cluster promotes only a standby that has every acknowledged commit. */
+            /** True if the operator guarantees that only a standby with every acknowledged commit is promoted. */
             trustFailover: flag,
             /** True if a starting service runs missing migrations. */
             autoMigrate: flag,
@@ -106,7 +106,7 @@ const serviceSettings = such(
 );
 export type ServiceSettings = Infer<typeof serviceSettings>;
 
-/** The default for `drainMs`. Clients wait for a capture for a few seconds at most. */
+/** The default for `drainMs`: longer than a client waits for a capture, which is a few seconds at most. */
 export const DRAIN_MS = 10_000;
 
 export const SERVICE_DEFAULTS = { version: 1, host: '127.0.0.1', port: SERVICE_PORT } as const;

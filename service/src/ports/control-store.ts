@@ -55,9 +55,9 @@ export interface TenantControl {
   apply(change: TenantChange, note: AuditNote): Promise<ChangeOutcome>;
 }
 
-/** Names a changed fact that nodes cache. `apply` stores the name in the transaction of the change. */
+/** Names a changed fact that nodes cache. The name is stored in the transaction of the change. */
 export interface ChangedFact {
-  /** The tenant whose fact changed. Plans, operators and signing keys have SERVICE_TENANT. */
+  /** The tenant whose fact changed. SERVICE_TENANT for plans, operators and signing keys. */
   readonly tenant: string;
   readonly kind: FactKind;
   readonly id: string;
@@ -93,15 +93,15 @@ export interface TenantFacts extends Tenant {
 /** The result of a change. Every result except 'done' changes nothing and writes no event. */
 export type ChangeOutcome =
   | 'done'
-  /** The object does not exist, or is revoked already. */
+  /** The object, or one that the change names, does not exist, or the object is revoked or retired already. */
   | 'missing'
   /** An object with this name exists already. */
   | 'exists'
   /** The tenant has as many objects of this kind as its plan allows. */
   | 'limit'
-  /** Something still uses the object. */
+  /** Something still uses the object, or it is the active master key. */
   | 'used'
-  /** The version differs from the one that the caller read. */
+  /** The version differs from the one that the caller read, or the tenant was deleted. */
   | 'changed'
   /** Another provider already has one of the models. */
   | 'clash';

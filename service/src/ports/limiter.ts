@@ -15,7 +15,10 @@ export interface Limiter {
    * each of these budgets. The limiter stores `known`, even if it then refuses the call.
    */
   take(asks: readonly LimitAsk[], signal: AbortSignal): Promise<LimitAnswer>;
-  /** Renews the leases of running calls for their full time. An expired lease stays expired. */
+  /**
+   * Renews the leases of running calls for their full time. An expired lease stays expired, unless the limiter has lost
+   * all leases of the bucket, as a restarted Redis server has: then the lease is taken again.
+   */
   renew(leases: readonly LeaseAsk[], signal: AbortSignal): Promise<void>;
   /**
    * Books the end of a call; no limit can refuse it. A budget without a count stays without one, because the receipt
@@ -40,7 +43,7 @@ export interface CostChange {
 export interface LimitAnswer {
   /** The name of the limit that refuses with the longest wait; undefined if the call may pass. */
   readonly refusedBy: string | undefined;
-  /** Milliseconds until all limits would let the call pass; 0 if it may pass now. */
+  /** The longest wait of the refusing limits in milliseconds: a guess for running calls. 0 if the call may pass now. */
   readonly waitMs: number;
   /** Buckets of budgets that have no count yet, and for which the call gave no `known`. */
   readonly uncounted?: readonly string[];

@@ -2,9 +2,9 @@ export type SqlScalar = string | number | null | Uint8Array;
 export type SqlValue = SqlScalar | readonly SqlScalar[];
 
 /**
- * Runs the statements of one transaction, on SQLite or PostgreSQL. A shared statement is in the SQL of both: `$1` is
- * the first value, `x = ANY($1)` finds x in a list, and casts such as `$1::text` are removed for SQLite. A caller need
- * not wait for a statement before it calls the next: they run in the order of the calls.
+ * Runs the statements of one transaction, on SQLite or PostgreSQL. A shared statement is written for PostgreSQL: `$1`
+ * is the first value, and `x = ANY($1)` finds x in a list. For SQLite casts such as `$1::text` are removed, and
+ * `FOR UPDATE`. A caller need not wait for a statement before it calls the next: they run in the order of the calls.
  */
 export interface Rows {
   all<Row>(statement: string, ...values: SqlValue[]): Promise<Row[]>;

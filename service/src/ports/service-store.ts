@@ -55,22 +55,23 @@ export interface KeptDays {
 
 /**
  * Keys, spaces, records and purges of one tenant. The caller has checked that each record's digest fits its bytes. When
- * a write resolves, its data are on disk and visible to every later read of any process, unless the method says
- * otherwise.
+ * a write resolves, its data are visible to every later read of any process, and on disk. A power cut may lose only
+ * leases, ledger rows, stored answers and times of use.
  */
 export interface TenantStore extends TenantControl, TenantReceipts, LeaseStore {
   /** Returns the state of a space; generation 0 and no records if it was never written. Creates no space. */
   spaceState(space: string, signal: AbortSignal): Promise<SpaceState>;
   /**
-   * Stores records in one transaction. The results say which ones it refused; the others are on disk when it resolves.
+   * Stores records in one transaction. The results say which records it refused; the others are on disk when it
+   * resolves.
    */
   capture(batch: CaptureBatch, signal: AbortSignal): Promise<CaptureOutcome>;
   /**
    * Recalls records from one consistent snapshot. A candidate in state 'durable' has a proof that was computed now from
-   * the stored bytes. SQLite and PostgreSQL with the same records give the same items in the same order.
+   * the stored bytes. SQLite and PostgreSQL give the same items in the same order after the same captures and recalls.
    */
   recall(question: ServiceQuestion, signal: AbortSignal): Promise<ServiceAnswer>;
-  /** Returns records byte for byte. Every name without a record is in `missing`, with the reason. */
+  /** Returns whole records. A name without a record, or whose record does not fit, is in `missing` with the reason. */
   retrieve(question: RetrieveQuestion, signal: AbortSignal): Promise<RetrieveAnswer>;
   /** Lists items: with words the best first, else the newest. Tool outputs only if the filter asks for them. */
   listItems(filter: ItemFilter, signal: AbortSignal): Promise<readonly MemoryItem[]>;
@@ -85,7 +86,7 @@ export interface TenantStore extends TenantControl, TenantReceipts, LeaseStore {
    */
   beginPurge(order: PurgeOrder): Promise<PurgeReceipt>;
   /**
-   * Erases some records of a purge, so that recalls can run between calls. Returns true once the purge has finished. An
+   * Erases some records of a purge, so that other calls run in between. Returns true once the purge has finished. An
    * SQLite file then holds no byte of the purged records; PostgreSQL removes them by its vacuum. Rejects with
    * 'unavailable' while an older reader of the SQLite file keeps bytes in it: call it again later.
    */
@@ -167,21 +168,21 @@ export interface ServiceQuestion extends Omit<RecallQuestion, 'humanText'> {
   /** The key of every proof: 32 bytes. */
   readonly nonce: Uint8Array;
   readonly ifGeneration: string | undefined;
-  /** Milliseconds since 1970. Results that are not ready by then are left out. */
+  /** Milliseconds since 1970. A search, or a group of proofs, that has not begun by then is left out. */
   readonly deadlineAt: number;
 }
 
 export interface ServiceAnswer {
   readonly state: SpaceState;
-  /** The found items, best first; for an agent only the standing instructions. */
+  /** Standing instructions, and then the other found items, best first. For an agent only the instructions. */
   readonly items: readonly MemoryItem[];
   readonly exchanges?: readonly RecalledExchange[];
   readonly sessions?: readonly RecalledSession[];
   /** One result for each candidate, in order. */
   readonly coverage: readonly CoverageEntry[];
-  /** True if the budget left out items that match the question. */
+  /** True if `itemsMax` left out items that match the question. */
   readonly isTruncated: boolean;
-  /** True if the deadline left something out. */
+  /** True if the deadline, or a purge that still erases records, left something out. */
   readonly isPartial: boolean;
 }
 
@@ -294,7 +295,7 @@ export interface RestoreFacts {
 export interface ServerFacts {
   readonly version: string;
   readonly host: string;
-  /** True if a commit waits until a standby has it. */
+  /** True if a commit waits until a standby has the commit too. */
   readonly isSynchronous: boolean;
   readonly standbys: readonly StandbyFacts[];
 }

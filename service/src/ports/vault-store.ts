@@ -47,7 +47,7 @@ export interface VaultStore {
   listMasterKeys(): Promise<readonly MasterKeyRow[]>;
   /** Lists secrets of all tenants, for the vault's own work. */
   listSecrets(filter: SecretFilter): Promise<readonly SealedSecret[]>;
-  /** Lists signing keys, newest first. Retired keys stay for ever, so that old signatures can be checked. */
+  /** Lists the active signing key, then the retired ones, which stay for ever: old signatures are checked with them. */
   listSigningKeys(): Promise<readonly SigningKeyRow[]>;
 }
 

@@ -111,14 +111,14 @@ interface Needs {
 
 /**
  * Admits model calls if all their limits allow it, and books the real cost at the end. A call counts as soon as its
- * key is known, so refused calls and lists of models count too. Tokens are checked before the memory is asked, with an
- * estimate that is corrected once the provider has counted them.
+ * key is known, so a call that is refused later counts too, and so does a list of models. Tokens are checked before the
+ * memory is asked, with an estimate that is corrected once the provider has counted them.
  */
 export class ModelAdmission {
   readonly #parts: Needs;
   /** Sums of receipts that are being read, by budget, so that two calls share one read. */
   readonly #reading = new Map<string, Promise<number>>();
-  /** The estimated tokens of running calls, by budget. These calls have no receipts yet. */
+  /** The estimated tokens of running calls, by budget. The receipts of these calls are not in the sums of usage yet. */
   readonly #running = new Map<string, number>();
   /** The leases of running calls. */
   readonly #leases = new Set<LeaseAsk>();
@@ -200,7 +200,7 @@ export class ModelAdmission {
     return limitsOfModelCalls({ key, limits, requestsPerMinute, now: clock.now() });
   }
 
-  /** Returns how much of a budget is spent: the tokens of its receipts, and the estimates of its running calls. */
+  /** Returns how much of a budget is spent: the tokens of stored receipts, and the estimates of running calls. */
   async #knownOf(tenant: string, budgets: readonly TokenBudget[], bucket: string): Promise<number> {
     const budget = budgets.find((one) => one.bucket === bucket);
     if (budget === undefined) throw limiterUnavailable();

@@ -50,7 +50,7 @@ export class Authenticator {
     this.#parts = parts;
   }
 
-  /** Finds the caller with `find` and checks the key. The tenant may be suspended. Throws ServiceFault AUTH_*. */
+  /** Finds the caller with `find` and checks the key. Also admits a suspended tenant. Throws ServiceFault AUTH_*. */
   async admit(presented: Presented, find: FindCaller): Promise<Caller> {
     const { clock, store } = this.#parts;
     const caller = await find(presented.publicId);

@@ -178,7 +178,7 @@ export function readHead(given: {
   if (problem !== undefined) throw invalid(problem.message, problem.header);
   const mark = target.indexOf('?');
   const path = mark === -1 ? target : target.slice(0, mark);
-  // Health checks of load balancers use HTTP/1.0 and send no Host.
+  // Health checks of some load balancers use HTTP/1.0 and send no Host.
   if (headerOf(headers, 'host') === undefined && healthPath(path) === undefined) {
     throw invalid('The call has no Host header.', 'host');
   }

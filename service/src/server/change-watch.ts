@@ -11,7 +11,7 @@ import type { ServiceStore, TenantStore } from '../ports/service-store.ts';
  * caches. The list also has the changes by other nodes and by commands.
  */
 
-/** Milliseconds between two reads. A key that another node revokes is refused within two seconds. */
+/** Milliseconds between two reads. If reads succeed, a key that another node revokes is refused within two seconds. */
 const PERIOD_MS = 1000;
 /** Deadline of a read. */
 const READ_MS = 900;

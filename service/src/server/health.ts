@@ -7,8 +7,8 @@ import { withinDeadline } from '../../../src/proxy/deadline.ts';
 import type { ServingParts } from './parts.ts';
 
 /**
- * Answers whether the process is alive and can serve. Anyone may ask, so the answer contains only the states and the
- * times of the checks. No provider is asked.
+ * Answers whether the process is alive and can serve. Anyone may ask, so the answer contains only the states of the
+ * checks and how long each took. No provider is asked.
  */
 
 /** Deadline of a check. A slower node should get no requests. */

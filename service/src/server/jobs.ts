@@ -7,7 +7,7 @@ import { underLease } from './leases.ts';
 /** The jobs of a serving process. They delete under leases, so one node at a time deletes the same rows. */
 
 const HOUR_MS = 3_600_000;
-/** How often unfinished purges are looked for: twice per lease, so that another node continues one within a minute. */
+/** How often unfinished purges are looked for: twice per lease, so another node continues a purge within a minute. */
 const PURGES_MS = 15_000;
 
 /** Starts both jobs: to delete what has expired, and to finish purges. Returns a function that ends them. */
@@ -37,7 +37,7 @@ export interface RetentionParts extends PurgeParts {
 
 const DAY_MS = 24 * HOUR_MS;
 const TENANTS_AT_ONCE = 100;
-/** The number of receipts deleted in one transaction: it takes a few milliseconds, and calls run in between. */
+/** Maximum number of receipts deleted in one transaction, which takes a few milliseconds. */
 const DROPPED_AT_ONCE = 500;
 
 /** The lease of a process that deletes receipts. `receipts archive` takes it too, so that it finds complete days. */
@@ -136,8 +136,8 @@ export async function finishPurges(parts: PurgeParts): Promise<void> {
 }
 
 /**
- * Erases the records of a purge and resolves with the time when the last one was erased. Undefined if the purge is
- * unfinished: another process is erasing them, or the store cannot erase them now.
+ * Erases the records of a purge, and resolves with the time at which the purge was found finished. Undefined if it is
+ * unfinished: another process is erasing the records, or the store cannot erase them now.
  */
 export async function erase(
   parts: Omit<PurgeParts, 'store'> & { readonly store: TenantStore },
@@ -147,7 +147,7 @@ export async function erase(
   const erasing = underLease(parts, `purge:${purgeId}`, async () => {
     for (;;) {
       const now = clock.now();
-      // One batch after the other, so that recalls run in between.
+      // One batch after the other, so that other calls run in between.
       // oxlint-disable-next-line no-await-in-loop
       if (await store.continuePurge(purgeId, now)) return now;
     }

@@ -79,7 +79,7 @@ export class CallServer {
     this.#isStopping = true;
   }
 
-  /** Only notes, for the receipts, that from now on the service ends open answers; the caller ends them next. */
+  /** Notes for the receipts that the service now ends open answers. The caller ends these answers next. */
   cut(): void {
     this.#models.cut();
   }
@@ -170,7 +170,7 @@ export class CallServer {
     return consoleReply(await runConsole(parts, request, actor));
   }
 
-  /** Runs a call. Undefined if the client disconnected before its body was complete. */
+  /** Runs an operation for keys. Undefined if the client disconnected before the body was complete. */
   async #run(serving: Serving, head: CallHead): Promise<Reply | undefined> {
     const { incoming, requestId } = serving;
     const now = this.#parts.clock.now();

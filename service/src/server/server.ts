@@ -81,7 +81,7 @@ export class MemoryService {
 
   /** Starts to listen. Rejects with Node's own error (`code` EADDRINUSE, EACCES, …) if it cannot. */
   async listen(): Promise<{ readonly host: string; readonly port: number }> {
-    // Finish interrupted purges before this process answers calls, which could find their records.
+    // Finish interrupted purges before this process answers calls, because their spaces cannot be read meanwhile.
     await finishPurges(this.#options);
     return listenAt(this.#server, this.#options, () =>
       this.#options.report({ code: 'ACCEPT_FAILED' }),

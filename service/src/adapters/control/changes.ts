@@ -167,7 +167,8 @@ async function addKey(
   if (keys === undefined) return 'missing';
   const held = await rows.get<{ keys: number }>(CONTROL.countKeys, tenant);
   if (keys !== null && (held?.keys ?? 0) >= keys) return 'limit';
-  // An id has 64 random bits, so two equal ids by chance are practically impossible.
+  // Two tenants may still add the same id at the same moment, but by chance that is practically impossible: an id has
+  // 64 random bits.
   if ((await rows.get(CONTROL.isKeyId, key.keyId)) !== undefined) return 'exists';
   await rows.run(CONTROL.addKey, ...valuesOfKey({ ...key, tenant }));
   return 'done';
@@ -214,7 +215,7 @@ async function setTenant(
   const known = await findTenant(rows, tenantId);
   if (known === undefined) return 'missing';
   if (plan !== null && !(await hasPlan(rows, plan))) return 'missing';
-  // Another operator may have deleted it a moment ago, and that is final.
+  // Another operator may have deleted the tenant a moment ago, and a deletion is final.
   if (known.status === 'deleted') return 'changed';
   return doneIf(await rows.run(CONTROL.setTenant, tenantId, name, plan, status));
 }
@@ -290,7 +291,7 @@ async function retireMaster(
   return 'done';
 }
 
-/** Stores a secret's data key that was encrypted with another master key, unless the secret was changed meanwhile. */
+/** Stores the data key of a secret, encrypted with another master key, unless the secret was changed meanwhile. */
 async function rewrap(rows: Rows, row: RewrappedSecret): Promise<void> {
   const { tenant, secretId, version, kekBefore, kek, wrapped } = row;
   const changed = await rows.run(

@@ -9,7 +9,7 @@ import type { CallEnd, LeaseAsk, LimitAnswer, LimitAsk, Limiter } from '../../po
  */
 
 export interface RedisLimiterOptions {
-  /** `redis://…` or `rediss://…`. It contains a password, so no error may quote it. */
+  /** `redis://…` or `rediss://…`. It may contain a password, so no error may quote it. */
   readonly url: string;
   /** The beginning of every key. Two services that share a Redis server need different beginnings. */
   readonly prefix?: string;
@@ -131,7 +131,7 @@ function countOf(ask: LimitAsk): Count {
   }
 }
 
-// The script reads all rates and budgets with one MGET, because a Redis command takes one or two microseconds. It
+// The script reads all rates and budgets with one MGET, because each Redis command takes one or two microseconds. It
 // writes numbers with 17 digits, so that they are read back exactly. A key expires a minute after its limit no longer
 // needs the value.
 const SCRIPT = `
@@ -208,7 +208,7 @@ for at, key in ipairs(KEYS) do
   elseif operation == 'settle' then
     call('ZREM', key, cost)
   else
-    -- A server that was restarted has lost the places of running calls: each takes its place again.
+    -- If the server has no place in this bucket, as after a restart, each running call takes its place again.
     if lost[key] == nil then lost[key] = call('EXISTS', key) == 0 end
     local standing = call('ZSCORE', key, cost)
     if lost[key] then place(key, 'NX', cost, ARGV[from + 3])

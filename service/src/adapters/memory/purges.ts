@@ -149,7 +149,7 @@ export class Purges {
       BATCH + 1,
     );
     if (doomed.length > 0) await this.#erase(doomed.slice(0, BATCH), spaceId, now);
-    // Another purge of the space may have erased the last records.
+    // End it also if `doomed` is empty, because another purge of the space may have erased the last records.
     if (doomed.length <= BATCH && upto > 0) await this.#end(placed, now);
     // A recall may have stored counts of words again since the purge began.
     if (doomed.length === 0) await this.#index.forgetWords?.(this.#rows, this.#tenant, spaceId);

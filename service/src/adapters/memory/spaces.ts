@@ -69,8 +69,9 @@ export class Spaces {
   }
 
   /**
-   * Returns the spaces with a purge that has records left to erase. Nothing is read from such a space: a purged record
-   * must not be found after the call that ordered its purge, and erasing 10,000 records takes some seconds.
+   * Returns the spaces with a purge that has records left to erase. From such a space no record is listed, recalled,
+   * retrieved or proven: a purged record must not be found after the call that ordered its purge, and erasing 10,000
+   * records takes some seconds.
    */
   erasing(): Promise<{ readonly id: number; readonly name: string }[]> {
     return this.#rows.all(MEMORY.erasingSpaces, this.#tenant);

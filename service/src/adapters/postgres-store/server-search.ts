@@ -196,7 +196,10 @@ function endPool(pool: Pool): void {
   pool.end().catch(() => undefined);
 }
 
-/** Returns the parser of a type. It makes numbers of 64-bit integers, because svc reads none above 2^53 as text. */
+/**
+ * Returns the parser of a type. 64-bit integers become numbers: only the keys of words exceed 2^53, and svc reads those
+ * in binary.
+ */
 export function getTypeParser(oid: number): (value: string) => unknown {
   return oid === INT8 ? Number : types.getTypeParser(oid);
 }

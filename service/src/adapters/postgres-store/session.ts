@@ -122,7 +122,8 @@ export class Session implements Rows {
   }
 
   /**
-   * Sends the waiting statements in one message, once the previous one is answered. The first begins with #beginning().
+   * Sends the waiting statements in one message, once the previous message is answered. The first message begins with
+   * the statements of #beginning().
    */
   #send(): void {
     if (this.#isAsking || this.#waiting.length === 0) return;

@@ -3,8 +3,8 @@ import { analyze, STATISTICS } from './statements/upkeep.ts';
 
 /**
  * Updates the planner's statistics of fast-growing tables. Without them the planner may take any index that begins with
- * tenant and space, and read the whole space for each row. Autovacuum checks at most once a minute, and a crash of the
- * server deletes the counters by which autovacuum finds grown tables.
+ * tenant and space, and read the whole space for each row. Autovacuum by default checks only once a minute, and a crash
+ * of the server deletes the counters by which autovacuum finds grown tables.
  */
 
 const PERIOD_MS = 10_000;

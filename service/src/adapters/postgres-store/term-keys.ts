@@ -5,10 +5,9 @@ import { timeTerms } from '../../../../src/core/recall/dates.ts';
 import { ARRAY_HEAD, ELEMENT_HEAD, newArray } from './wire-values.ts';
 
 /**
- * Converts words to the keys of the index: 64 bits of a keyed hash, so that the database does not reveal which words a
- * tenant uses. A word's token is its hash with the tenant's secret. The word's key in a space is this token, XORed with
- * a mask of the space. So a key finds passages of one space only, and svc can compare words of two spaces by their
- * tokens.
+ * Converts words to the keys of the index: 64 bits of a keyed hash, so that the index itself contains no words. A
+ * word's token is its hash with the tenant's secret. The word's key in a space is this token, XORed with a mask of the
+ * space. So a key finds passages of one space only, and svc can compare words of two spaces by their tokens.
  */
 
 /** Half of the bound on a tenant's cached tokens. A token takes 100 bytes, and a language has 30,000 common words. */

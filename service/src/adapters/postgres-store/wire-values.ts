@@ -6,8 +6,8 @@ import type { SqlScalar, SqlValue } from '../../ports/rows.ts';
 export type WireValue = string | Buffer | null;
 
 /**
- * Encodes a value. A list becomes PostgreSQL's text form of an array: `{1,"two",NULL}`. PostgreSQL's texts cannot contain
- * NUL.
+ * Encodes a value. A list becomes PostgreSQL's text form of an array: `{1,"two",NULL}`. NUL becomes U+FFFD, because
+ * PostgreSQL's texts cannot contain NUL.
  */
 export function wireValue(value: SqlValue): WireValue {
   if (value === null) return null;

@@ -214,7 +214,7 @@ const BATCHES = { countMax: PURGE_DIGESTS_MAX, sizeMax: Infinity, sizeOf: () => 
 const DELETED = `SELECT tenant_id, json_extract(event, '$.target.id') FROM present.audit
   WHERE json_extract(event, '$.kind') = 'provider.deleted'`;
 
-/** These statements copy what a restore must not undo from the replaced database, which is attached as `present`. */
+/** Statements that carry over what a restore must not undo. The replaced database is attached as `present`. */
 const STATEMENTS: readonly string[] = [
   `UPDATE service_keys AS k SET hash = p.hash, retired = p.retired, rotated_at = p.rotated_at
     FROM present.service_keys p WHERE p.tenant_id = k.tenant_id AND p.id = k.id
@@ -251,10 +251,11 @@ const REVOKED = ['service_keys', 'admins'].map(
 );
 
 /**
- * Copies from the replaced database, whose path is `present`, what a restore must not undo: revoked and rotated keys,
- * newer credentials, deleted providers, master and signing keys, suspensions of tenants, receipts with their heads and
- * sums, and purges. Returns undefined if that database has other tables or is broken, which may be the reason for the
- * restore. It is attached to this connection, because DETACH closes it at once, before its file is renamed.
+ * Carries over from the replaced database, whose path is `present`, what a restore must not undo: revoked and rotated
+ * keys, revoked admin tokens, newer credentials, deleted providers, master and signing keys, suspensions and deletions
+ * of tenants, receipts with their heads and sums, and purges. Returns undefined if that database has other tables or is
+ * broken, which may be the reason for the restore. That database is attached to this connection, because DETACH closes
+ * it at once, before its file is renamed.
  */
 async function carryOver(
   to: Database,
@@ -294,8 +295,8 @@ function hasAttached(to: Database, present: string): boolean {
 }
 
 /**
- * Copies the newer credentials of providers. The rest of a provider, such as its models, returns to the backup's
- * state.
+ * Copies the newer credentials, headers and query values of providers. The rest of a provider, such as its models,
+ * returns to the backup's state.
  */
 function carryCredentials(to: Database): void {
   const rows = to.all<{ tenant_id: string; id: string; before: string; now: string }>(

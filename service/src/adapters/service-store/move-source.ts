@@ -10,7 +10,7 @@ import { shapeOf } from '../control/tables.ts';
 import { openServiceDatabase } from './database.ts';
 import { epochOf } from './schema.ts';
 
-/** Reads a service's file for a move to PostgreSQL. It changes nothing in the file. */
+/** Reads a service's file for a move to PostgreSQL, and changes no data in the file. */
 
 /** Tables that are copied row by row, each after those to which its rows refer. */
 export const MOVED_TABLES = [

@@ -9,9 +9,9 @@ import { TABLES } from '../control/tables.ts';
  */
 
 /**
- * Converts PostgreSQL's statement of a table to SQLite's. AUTOINCREMENT never reuses the number of a purged record,
- * because clients may still have its id. Tables are WITHOUT ROWID, except those with a column `body` or with numbers
- * that the database assigns.
+ * Converts PostgreSQL's statement of a table to SQLite's. Numbers that the database assigns are AUTOINCREMENT, which
+ * never reuses the number of a purged record: clients may still have the record's id. The other tables are WITHOUT
+ * ROWID, except those with a column `body`.
  */
 function ownTable(table: string): string {
   const own = table

@@ -6,7 +6,7 @@ import { workerFile } from '../../../../src/adapters/processes/worker-file.ts';
 import type { BridgedCall, ServiceStoreExtra } from './store.ts';
 import type { FoundAnswer } from './memory-engine.ts';
 
-/** Implements the service's store on an SQLite file in a worker thread. */
+/** Implements the service's store on an SQLite file, in worker threads. */
 
 export interface ServiceStoreOptions extends Partial<ServiceStoreExtra> {
   readonly folder: string;

@@ -28,8 +28,8 @@ import {
 } from './service-context.ts';
 
 /**
- * Runs `svc-service init`, which makes folder, settings, pepper, database, master key, signing key and operator token,
- * and `vault add`, which adds a master key to the settings.
+ * Runs `svc-service init` and `svc-service vault add`. `init` makes folder, settings, pepper, database, master key,
+ * signing key and operator token. `vault add` makes another master key the active one.
  */
 
 export async function initService({
@@ -126,7 +126,7 @@ export async function addMasterKey(
   return id;
 }
 
-/** The flags of `svc-service init` and `start`. They replace settings of service.json, before svc checks these. */
+/** Flags of `svc-service init`, which writes them to service.json, and of `start`, where they replace its settings. */
 export interface RawServiceFlags {
   readonly host?: string;
   readonly port?: string;

@@ -20,9 +20,9 @@ import {
   writes,
 } from './operation.ts';
 
-/** Operations on the memory of a tenant, for its admins: those of a key that may use every space of the tenant. */
+/** Operations on the memory of a tenant: those of a key that may use every space of the tenant. */
 
-/** Deadline of a call, in milliseconds. A longer purge continues in the background. */
+/** Deadline of a call, in milliseconds. It does not interrupt the erasing of a purge. */
 const CALL_MS = 60_000;
 
 const SESSION: OptionRow = option('--session <id>', 'only this session', 'session_id');

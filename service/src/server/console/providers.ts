@@ -58,7 +58,7 @@ import {
  * saved provider never changes, so its credential is sent to no other host.
  */
 
-/** The shape of custom headers or query values. A line end or NUL in a value would split a header (RFC 9110). */
+/** The shape of custom headers or query values. Line ends and NUL, which RFC 9110 forbids in a header, are refused. */
 const customValues = listOf(
   closed({
     name: text({ min: 1, max: 256, pattern: /^[\u0021-\u007e]*$/ }),
@@ -398,7 +398,7 @@ export async function findProvider(call: ConsoleCall): Promise<TenantProvider> {
   return found;
 }
 
-/** Returns the address of a new provider, and how its key is sent. For a preset, the catalog has both. */
+/** Returns the address of a new provider, and how its key is sent. For a preset the catalog has both; `auth` wins. */
 async function placeOf(
   { parts }: ConsoleCall,
   {

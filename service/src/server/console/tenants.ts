@@ -37,7 +37,7 @@ export const tenantUpdate = closed(
   { name: personName, plan: commandName, status: oneOf('active', 'suspended', 'deleted') },
 );
 
-/** The limits of a plan in a body. A limit that is left out is not enforced. */
+/** The limits of a plan in a body. A limit that is left out becomes null: see PlanLimits. */
 const limitsShape = closed({}, PLAN_LIMITS);
 
 export const planCreate = closed({ name: commandName, limits: limitsShape });

@@ -1,7 +1,7 @@
 /**
- * Caches the handlers of all keys within one budget of bytes. Above the budget it drops the least recently used
- * handler, first of the tenant that exceeds its share most, otherwise of all. So a tenant may use all free memory, but
- * a tenant with many busy keys cannot push out the others.
+ * Caches the handlers of all keys within two bounds, on their bytes and on their number. Above a bound it drops the
+ * least recently used handler of the tenant that exceeds its share most, or of all if no tenant exceeds its share. So a
+ * tenant may use all free memory, but a tenant with many busy keys cannot push out the others.
  */
 
 /** A handler whose bytes count against the budget. */

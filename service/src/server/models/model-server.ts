@@ -74,7 +74,7 @@ export interface ModelEnding {
   readonly code?: string;
 }
 
-/** Deadline of looking up the key. If the store is slower, a caller that is cached for the key is used. */
+/** Deadline of looking up the key. If the store is slower, a cached caller is used for GOOD_MS: see Confirmed. */
 const KEY_MS = 2_000;
 /**
  * Bound on the running requests of a tenant: half of a process's connections, so that a tenant does not use up all,
@@ -165,15 +165,15 @@ export class ModelServer {
   ): Promise<void> {
     const { outgoing, startedAt } = exchange;
     const { socket } = exchange.incoming;
-    // The socket's timeout is for silent clients. A model may be silent for minutes, so none applies until its answer
-    // ends.
+    // The socket's timeout is for silent clients. A model may be silent for minutes, so the socket has no timeout until
+    // the answer ends.
     const silence = socket.timeout ?? 0;
     socket.setTimeout(0);
     outgoing.once('close', () => {
       if (!socket.destroyed) socket.setTimeout(silence);
     });
     const { receiptId: id, route } = call;
-    // The decoded body has another length than the one that the client sent.
+    // The decoded body may have another length than the one that the client sent.
     const headers = withoutHeader(head.headers, 'content-length');
     const request = { ...head, id, route, headers, body, startedAt };
     const { key } = call.caller;

@@ -188,7 +188,7 @@ const RATE = { perMinute: 60, burst: 120 };
 
 /**
  * Writes receipts of requests that reach no provider: refusals, and lists of models. Requests above a tenant's rate get
- * no receipt, because receipts are kept for months. They still are in the log and in the metrics.
+ * no receipt, because receipts are kept for months. Such a request is still in the log and in the metrics.
  */
 export class UnforwardedReceipts {
   readonly #parts: Pick<ServingParts, 'receipts' | 'clock'>;

@@ -20,7 +20,10 @@ import { once } from './capture.ts';
 
 /** The pause between two attempts to erase. The store cannot erase, for example, while a backup reads its file. */
 const RETRY_MS = 100;
-/** How long a call waits for its purge. A purge that takes longer continues in the background. */
+/**
+ * How long a call tries again to erase records while the store or another process prevents it. After that the jobs
+ * finish the purge. An attempt that erases records is not interrupted.
+ */
 const ANSWER_MS = 5000;
 
 export const createPurge: Operation = async (call, parts) => {

@@ -110,7 +110,7 @@ export function numberIn(
   return readValue(/^\d{1,15}$/.test(text) ? Number(text) : text, integer(min, max));
 }
 
-// Pages: a cursor holds the number of elements before the page.
+// The cursor of a page is the number of elements before the page.
 
 const LIMIT_FALLBACK = 20;
 /** Bytes of a page for everything but its elements. */

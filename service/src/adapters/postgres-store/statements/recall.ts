@@ -10,8 +10,8 @@ import {
  */
 
 /**
- * Selects passages of space $2 with the word e.key. With `+ 0` the planner uses no index on the space, which would
- * read all passages of the space for each word.
+ * Selects passages of space $2 with the word e.key. `+ 0` keeps the planner from an index on the space, with which it
+ * would read all passages of the space for each word.
  */
 const WITH_WORD = `p.space_id + 0 = $2 AND p.keys @> ARRAY[e.key]`;
 /** Joins the numbers of passages to a text such as "3,17,256". */

@@ -3,7 +3,7 @@ import { TABLES } from '../../control/tables.ts';
 /**
  * The tables that only PostgreSQL has, and the migrations. A released migration is never edited, because databases
  * contain its checksum. The SQL uses only features that poolers, managed databases and a sharded PostgreSQL support:
- * no extension, trigger, function, advisory lock, notification or foreign key.
+ * no extension, trigger, stored function, advisory lock, notification or foreign key.
  */
 
 /**
