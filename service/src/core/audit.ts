@@ -35,7 +35,7 @@ export type AuditKind =
 export interface AuditActor {
   readonly type: 'admin' | 'key' | 'cli' | 'system';
   readonly id: string;
-  /** Keyed hash of the caller's address; null if there is none. */
+  /** Keyed hash of an admin's address; null for a command on the service's machine and for a service key. */
   readonly ip_hash: string | null;
 }
 

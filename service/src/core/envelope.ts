@@ -10,7 +10,7 @@ import { shortText } from './ids.ts';
 
 /**
  * Where a secret belongs. Its ciphertext can be decrypted only with exactly these facts. None of them contains `|`,
- * which separates them, so two secrets never have the same context.
+ * which separates them, so different facts never give the same bytes.
  */
 export interface SecretContext {
   readonly tenant: string;

@@ -19,7 +19,7 @@ interface Limit {
 export interface RateAsk extends Limit {
   readonly kind: 'rate';
   readonly rate: Rate;
-  /** The number of calls or tokens that the call takes. */
+  /** What the call takes from the limit: one call, or the call's input tokens. */
   readonly cost: number;
 }
 
@@ -29,8 +29,8 @@ export interface BudgetAsk extends Limit {
   readonly max: number;
   readonly cost: number;
   /**
-   * The tokens that the receipts show as spent. Only set if the limiter has no count of this bucket: at the first
-   * call of a period, and after a limiter lost its counts.
+   * The tokens that are spent: those of stored receipts, and the estimates of this process's running calls. Only set if
+   * the limiter has no count of this bucket: at the first call of a period, and after a limiter lost its counts.
    */
   readonly known?: number;
   /** The end of the period, in milliseconds since 1970. */
@@ -171,7 +171,7 @@ function callRate(limit: Limit, rate: CallRate): readonly RateAsk[] {
   return [{ kind: 'rate', ...limit, rate: { perMinute, burst }, cost: 1 }];
 }
 
-/** Tokens as the provider counted them. `input` includes the tokens that the provider read from its cache. */
+/** Tokens as the provider counted them, or estimates. `input` includes tokens read from and written to its cache. */
 export interface SpentTokens {
   readonly input: number;
   readonly output: number;

@@ -76,7 +76,8 @@ export function readProviderBase(
   if (ADDRESS.test(hostname)) {
     return { problem: 'contains an IP address, but a certificate needs a host name' };
   }
-  // If the operator allowed a network, a host name is checked when svc connects, by the addresses it resolves to.
+  // If the operator allowed a private network, a host with a private name may be in it: svc checks the host's addresses
+  // when it connects.
   if (allow.length === 0 && !('url' in parseBaseUrl(text, false))) {
     return {
       problem:
@@ -107,7 +108,7 @@ export function presetOf(
   return { baseUrl: base.url, auth: found.auth };
 }
 
-/** Stands for the credential in the value of a header or parameter. Such a value is a secret too. */
+/** Stands for the credential in the value of a header or parameter. svc stores a value that contains it as a secret. */
 const PLACEHOLDER = '$API_KEY';
 
 export function isSecretValue(value: string): boolean {

@@ -142,7 +142,7 @@ export interface ReceiptClosing {
   readonly responseSha256?: string | undefined;
 }
 
-/** Identifies the process that made the receipt, and the number that this process gave it. */
+/** The process that made the receipt, with the number that the process gave to it. */
 export interface ReceiptIssuer {
   readonly version: string;
   readonly node: string;

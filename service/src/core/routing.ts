@@ -22,7 +22,7 @@ import { takesModel, type TenantProvider } from './providers.ts';
 export type NamedModel =
   | { readonly kind: 'named'; readonly model: string }
   | { readonly kind: 'missing' }
-  /** Several members could be the model, its key is not in lower case, or its value is no string or an empty one. */
+  /** The body names the model twice, under a key in another case than `model`, or by a value that is no whole text. */
   | { readonly kind: 'ambiguous' }
   /** The bytes are not a JSON object. */
   | { readonly kind: 'unreadable' };

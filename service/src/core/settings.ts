@@ -106,7 +106,7 @@ const serviceSettings = such(
 );
 export type ServiceSettings = Infer<typeof serviceSettings>;
 
-/** The default for `drainMs`: longer than a client waits for a capture, which is a few seconds at most. */
+/** The default for `drainMs`: longer than the 5 s for which a client waits for a capture. */
 export const DRAIN_MS = 10_000;
 
 export const SERVICE_DEFAULTS = { version: 1, host: '127.0.0.1', port: SERVICE_PORT } as const;

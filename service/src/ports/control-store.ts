@@ -95,7 +95,7 @@ export type ChangeOutcome =
   | 'done'
   /** The object, or one that the change names, does not exist, or the object is revoked or retired already. */
   | 'missing'
-  /** An object with this name exists already. */
+  /** An object with this name or id exists already. */
   | 'exists'
   /** The tenant has as many objects of this kind as its plan allows. */
   | 'limit'

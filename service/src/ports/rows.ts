@@ -3,8 +3,9 @@ export type SqlValue = SqlScalar | readonly SqlScalar[];
 
 /**
  * Runs the statements of one transaction, on SQLite or PostgreSQL. A shared statement is written for PostgreSQL: `$1`
- * is the first value, and `x = ANY($1)` finds x in a list. For SQLite casts such as `$1::text` are removed, and
- * `FOR UPDATE`. A caller need not wait for a statement before it calls the next: they run in the order of the calls.
+ * is the first value, and `x = ANY($1)` finds x in a list. It is translated for SQLite, without casts such as `$1::text`
+ * and without `FOR UPDATE`. A caller need not wait for a statement before it calls the next: they run in the order of the
+ * calls.
  */
 export interface Rows {
   all<Row>(statement: string, ...values: SqlValue[]): Promise<Row[]>;

@@ -96,7 +96,7 @@ export interface AskingCall {
   readonly inputTokens: number;
 }
 
-/** Deadline of reading from the receipts how much of a budget is spent. */
+/** Deadline of reading from the sums of usage how much of a budget is spent. */
 const STORE_MS = 1000;
 /** Deadline of a message to the limiter, so that messages to a limiter that does not answer do not fill the memory. */
 const SETTLE_MS = 5000;
@@ -116,7 +116,7 @@ interface Needs {
  */
 export class ModelAdmission {
   readonly #parts: Needs;
-  /** Sums of receipts that are being read, by budget, so that two calls share one read. */
+  /** Sums of usage that are being read, by budget, so that two calls share one read. */
   readonly #reading = new Map<string, Promise<number>>();
   /** The estimated tokens of running calls, by budget. The receipts of these calls are not in the sums of usage yet. */
   readonly #running = new Map<string, number>();

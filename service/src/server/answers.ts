@@ -28,7 +28,7 @@ export function answerReply(outgoing: ServerResponse, reply: Reply, requestId: s
   return length;
 }
 
-/** Bounds of Retry-After in seconds. SDKs wait that long before they try again. */
+/** Bounds of the header Retry-After in seconds. An SDK waits for the stated time before it tries again. */
 const RETRY_AFTER = { min: 1, max: 60 } as const;
 /** The wait for a client if the fault names none. */
 const RETRY_AFTER_MS = 2_000;

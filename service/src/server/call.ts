@@ -17,7 +17,7 @@ import type { ServiceLimits, ServingParts } from './parts.ts';
 export interface Call {
   readonly requestId: string;
   readonly key: StoredKey;
-  /** The administrator, if the call came through the console; undefined if a key calls. */
+  /** The actor of a call through the console; undefined if a key calls. */
   readonly actor?: AuditActor;
   /** The store of the key's tenant. An operation has no access to any other tenant. */
   readonly store: TenantStore;
@@ -71,7 +71,7 @@ export class StateOfCall {
     this.#timer = setTimeout(ask, Math.max(0, (deadlineAt - now) / 2));
   }
 
-  /** Replaces the state by the one that the store returned after a change of this call. Returns it. */
+  /** Keeps the state that the store has returned to this call, and returns it. */
   note(state: SpaceState): SpaceState {
     this.#last = state;
     return state;

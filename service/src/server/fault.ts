@@ -69,7 +69,7 @@ export interface FaultDetails {
   readonly allow?: string;
 }
 
-/** The refusal of a call. The message is a constant plus safe fields, never a key, a text or a header. */
+/** The refusal of a call. The message is a constant plus safe fields, never a key, a text or the value of a header. */
 export class ServiceFault extends Error {
   override readonly name = 'ServiceFault';
   readonly code: ServiceCode;

@@ -94,7 +94,7 @@ async function sweep({ store, clock, auditDays }: RetentionParts): Promise<void>
   }
 }
 
-/** Returns for each tenant the days that its plan keeps receipts; Infinity if the plan sets no limit. */
+/** Returns for each tenant the number of days for which its plan keeps receipts; Infinity if the plan sets no limit. */
 async function keptDays(store: ServiceStore): Promise<ReadonlyMap<string, number>> {
   const kept = new Map<string, number>();
   for (let after: string | undefined; ;) {

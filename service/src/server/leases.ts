@@ -30,7 +30,8 @@ export async function underLease<Result>(
 }
 
 /**
- * Calls `renew` regularly, until the returned function is called. That function resolves once no renewal is running.
+ * Calls `renew` every HEARTBEAT_MS until the returned function is called. That function resolves once no renewal is
+ * running.
  */
 export function keepLease(renew: () => Promise<unknown>): () => Promise<void> {
   let renewing: Promise<unknown> = Promise.resolve();

@@ -79,7 +79,7 @@ export interface ServiceLimits {
    * because the model could not read it again.
    */
   readonly publicUrl?: string | undefined;
-  /** Where providers may be, in addition to public addresses. */
+  /** Where providers may be, in addition to public addresses on the usual ports. */
   readonly egress: Egress;
 }
 

@@ -84,7 +84,7 @@ export class CallServer {
     this.#models.cut();
   }
 
-  /** Finishes the background work, once no more calls come. Never rejects. */
+  /** Runs the background work for at most `withinMs` milliseconds, once no more calls come. Never rejects. */
   drain(withinMs: number): Promise<void> {
     return this.#models.drain(withinMs);
   }

@@ -369,7 +369,7 @@ function secretsOf({ credential, headers, query }: TenantProvider): ReadonlySet<
   return new Set(ids.filter((id) => id !== undefined));
 }
 
-/** The maximum number of stored changes. A node that missed more than CHANGES_READ_MAX drops all that it cached. */
+/** The maximum number of stored changes. A node that has missed over CHANGES_READ_MAX drops its caches. */
 const CHANGES_KEPT_MAX = 10_000;
 
 /** Returns the fact that nodes must drop from their caches; undefined if no node caches it. */

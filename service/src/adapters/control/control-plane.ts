@@ -57,7 +57,7 @@ export function serviceControl({ open }: ControlEngine) {
   const { list, noteRow } = statementsOn(open);
   return {
     findCaller: async (keyId, signal) => {
-      // An id must belong to one key: if two tenants had the same id, neither key is accepted.
+      // If two tenants have a key with the same id, neither key is accepted.
       const [caller, other] = await list(callerOf, [CONTROL.findCaller, keyId], signal);
       return other === undefined ? caller : undefined;
     },

@@ -44,7 +44,7 @@ export async function forgetBlocks(
   await rows.run(LEDGER.empty, tenant, keys, at);
 }
 
-/** Returns the rows; a recalled block that quotes a space and is older than the space's last purge is empty in them. */
+/** Returns the rows, with an empty block in each whose block quotes a space and is not newer than its last purge. */
 async function withoutPurged(
   rows: Rows,
   tenant: string,

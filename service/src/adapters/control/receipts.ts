@@ -19,7 +19,7 @@ import { PAGE_CONDITIONS, RECEIPTS, receiptPage, usageSums } from './statements.
  * which are kept longer than receipts. It also lists receipts and sums.
  */
 
-/** Stores receipts. Writes the rows of each table in a fixed order, so that two nodes never deadlock. */
+/** Stores receipts. Writes heads and sums, which two nodes may share, in a fixed order, so that they never deadlock. */
 export async function storeReceipts(rows: Rows, receipts: readonly ReceiptRow[]): Promise<void> {
   const heads = newestOf(receipts).map(({ tenant, node, seq }) => [tenant, node, seq] as const);
   await rows.each(RECEIPTS.raiseHead, inOrder(heads, 2));
@@ -42,7 +42,7 @@ export async function closeHeads(rows: Rows, heads: readonly ClosedHead[]): Prom
   await rows.each(RECEIPTS.closeHead, inOrder(lists, 2));
 }
 
-/** Sorts lists of values by their first `keys` values. No two lists have the same ones. */
+/** Sorts lists of values by their first `keys` values. No two lists agree in all of these values. */
 function inOrder<List extends readonly unknown[]>(lists: readonly List[], keys: number): List[] {
   const named = lists.map((list) => ({ list, name: list.slice(0, keys).join('\n') }));
   return named.toSorted((a, b) => (a.name < b.name ? -1 : 1)).map(({ list }) => list);

@@ -215,8 +215,8 @@ const GROUP_COLUMNS: Readonly<Record<UsageGroup, string>> = {
 };
 
 /**
- * Writes the query for sums of usage by these groups. `isBehind`: only sums after the one whose groups have the values
- * from $6 on.
+ * Writes the query for sums of usage by these groups. `isBehind`: only the sums after a given one, whose values of the
+ * groups are $6, $7 and so on.
  */
 export function usageSums(groups: readonly UsageGroup[], isBehind: boolean): string {
   const columns = groups.map((group) => GROUP_COLUMNS[group]).join(', ');

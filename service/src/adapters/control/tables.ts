@@ -269,7 +269,7 @@ export const TABLES: readonly string[] = [
     VALUES ('${DEFAULT_TENANT}', '${DEFAULT_TENANT}', '${SELF_HOSTED}', 'active', 0)`,
 ];
 
-/** The columns of a table's key, joined by commas, and all columns except those that the database numbers by itself. */
+/** A table's columns, except one that the database numbers by itself. `key`: the columns of its key, joined by `, `. */
 export interface TableShape {
   readonly key: string;
   readonly columns: readonly string[];

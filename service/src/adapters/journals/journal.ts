@@ -174,7 +174,7 @@ export interface LeftJournal {
   remove(): void;
 }
 
-/** Returns the names of the journals in a folder, as in `JournalOptions`. */
+/** Returns the names (`name` of JournalOptions) of the journals in a folder, each once. */
 export function journalNames(folder: string): readonly string[] {
   return [...new Set(fileNames(folder).map((file) => file.slice(0, file.indexOf('-'))))];
 }

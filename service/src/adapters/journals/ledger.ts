@@ -232,7 +232,7 @@ export class JournalLedger implements Ledger {
       // If a purge came meanwhile, find() looks up all keys again.
       if (this.generation() !== generation) return false;
       for (const row of rows) {
-        // A row recorded during the table's answer is newer than that answer.
+        // A row that was recorded while the table was asked is newer than the table's row.
         const newest = this.#rows.get(row.key) ?? this.#undrainedRow(row.key) ?? row;
         found.set(row.key, newest);
         this.#keep(newest, addresses.get(row.key));

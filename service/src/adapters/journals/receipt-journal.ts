@@ -44,8 +44,8 @@ interface ReceiptJournalOptions extends Storing {
 
 const BYTES_MAX = 512 << 20;
 /**
- * Bound on the bytes of the lines of receipts that are not stored yet, some 100,000 receipts. The process holds them in
- * memory too.
+ * Bound in bytes on the lines of all receipts that are not stored yet: some 100,000 receipts. The process holds these
+ * lines in memory too.
  */
 const KEPT_BYTES_MAX = 128 << 20;
 /** Bytes reserved for the line that closes an open receipt. */
@@ -62,7 +62,7 @@ const BATCH_ROWS = 200;
 const RETRY_MS = 1000;
 /** Deadline of storing a batch, which takes some milliseconds. */
 const STORE_MS = 30_000;
-/** Deadline of storing all waiting receipts when the process ends, and again of storing the closed heads. */
+/** How long the end of the process waits until the closed receipts are stored, and then until the heads are. */
 const CLOSE_MS = 5_000;
 /** Size in bytes from which the file is rewritten as soon as less than half of its bytes are needed. */
 const COMPACT_BYTES = 32 << 20;

@@ -9,7 +9,7 @@ import type {
 
 /** Decides for each record of a batch whether to store it. SQLite and PostgreSQL then write what the plan lists. */
 
-/** For each record of a batch, for each of its texts: the text's passages. */
+/** The passages of each text of each record of a batch. */
 type BatchPassages = readonly (readonly (readonly IndexedPassage[])[])[];
 
 /** Cuts the texts of a batch into passages. It needs no lock, so it may run before the transaction. */
@@ -32,7 +32,7 @@ export function namesIn({ space, objects }: CaptureBatch) {
   ] as const;
 }
 
-/** A digest or reference in the batch that the space already has. `what`: 'purged', 'record', 'ref' or 'text'. */
+/** A digest or reference in the batch that the space has, or has purged. `what`: 'purged', 'record', 'ref' or 'text'. */
 export interface KnownRow {
   readonly what: string;
   readonly name: string;

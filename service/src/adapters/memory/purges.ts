@@ -11,7 +11,7 @@ import { MEMORY } from './statements.ts';
 /**
  * Purges records of a tenant. The first transaction changes the generation and stores the order. Later transactions
  * erase some records each, on any node, also after a crash. The last of these changes the generation again, because a
- * recall meanwhile may have quoted a record that was not erased yet. A purged record leaves a tombstone, a row in
+ * recall that began before the purge may have quoted a purged record since. A purged record leaves a tombstone, a row in
  * `purged`, so that it is never stored again.
  */
 
@@ -21,7 +21,7 @@ const BATCH = 256;
 interface PlacedPurge {
   readonly purge: PurgeReceipt;
   readonly spaceId: number;
-  /** The number of the last record that the purge may erase, as later records stay; 0 if no record is left to erase. */
+  /** The highest number of a record that the purge may erase: later records stay. 0 once no record is left to erase. */
   readonly upto: number;
 }
 
@@ -170,7 +170,7 @@ export class Purges {
     return (await this.#rows.all<PurgeRow>(MEMORY.listPurges, ...values)).map(purgeOf);
   }
 
-  /** Changes the generation again, because a block recalled since the purge began may quote one of its records. */
+  /** Changes the generation again: a recall that began before the purge may have quoted one of its records since. */
   async #end({ purge, spaceId }: PlacedPurge, now: number): Promise<void> {
     const { purge_id: purgeId, space } = purge;
     await this.#moveOn({ purgeId, space, id: spaceId }, now);

@@ -40,7 +40,7 @@ import { MEMORY } from './statements.ts';
 
 /** Bound on the records of one retrieval: a reference without a space may name a record in each of several spaces. */
 const OBJECTS_MAX = 256;
-/** Proofs between two checks of the deadline. One statement reads their records, which have about 100 kB. */
+/** Proofs between two checks of the deadline. One statement reads their records, which have about 100 kB together. */
 const PROOFS_PER_LOOK = 64;
 
 /** Tool outputs that one statement reads for a list. */
@@ -104,7 +104,7 @@ export class Records {
     state: Promise<{ readonly generation: string }>,
   ): Promise<{ coverage: CoverageEntry[]; isPartial: boolean }> {
     const { candidates, ifGeneration, deadlineAt } = question;
-    // The caller handles a rejection of `state`, so do not derive another promise from it here.
+    // Return before a promise is derived from `state`: nothing would handle a rejection of that promise.
     if (candidates.length === 0) return { coverage: [], isPartial: false };
     const isStale = state.then(
       ({ generation }) => ifGeneration !== undefined && ifGeneration !== generation,

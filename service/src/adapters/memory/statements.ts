@@ -26,8 +26,8 @@ const SCOPE = `($3::text[] IS NULL OR r.digest = ANY($3))
   AND ($6::bigint IS NULL OR r.observed_at < $6)`;
 
 /**
- * Condition of a page of items; its own values are $3 to $9. Only a kind, a source or references make it read records
- * that are not on the page; the rest is on `texts`.
+ * Condition of a page of items; its own values are $3 to $9. It reads only `texts`. With a kind, a source or references
+ * it also reads the record of each text, even of texts that are not on the page.
  */
 const LISTED = `t.tenant_id = $1 AND t.space_id = ANY($2::integer[])
         AND ($3::text IS NULL OR t.role = $3) AND ($4::text IS NULL OR t.session = $4)

@@ -20,7 +20,7 @@ export interface LoadedTls extends TlsFiles {
   readonly isKeyLoose: boolean;
 }
 
-/** Loads the files. Throws FileError, which contains nothing of the files. */
+/** Loads the files. Throws FileError, which names the files and contains nothing of their text. */
 export async function loadTls(paths: TlsFiles): Promise<LoadedTls> {
   const [cert, key] = [await readPem(paths.cert), await readPem(paths.key)];
   try {

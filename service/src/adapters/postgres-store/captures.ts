@@ -131,7 +131,7 @@ interface CapturePlace {
   readonly ignoresPlan?: true;
 }
 
-/** The first values of the statement `addPassages`, by the members of a passage. */
+/** The members of a passage, in the order of the first values of `INDEX.addPassages`. */
 const PASSAGE_COLUMNS = ['n', 'text', 'conversation', 'position', 'start', 'end', 'words'] as const;
 
 interface NewPassage extends IndexedPassage {

@@ -59,7 +59,7 @@ const RESERVED_SHARE = 0.3;
 const STATEMENT_MS = 2000;
 /** Deadline of one statement of a background job, such as a migration or a purge. */
 const JOB_STATEMENT_MS = 60_000;
-/** Deadline of a call with all its attempts, as a multiple of the deadline of its statements. */
+/** Deadline of a call with all its attempts, as a multiple of the deadline of one statement. */
 const STATEMENTS_IN_CALL = 5;
 /** How long work waits for a free connection: longer than a recall takes. */
 const SLOT_MS = 2000;

@@ -177,7 +177,7 @@ async function makeDaysFrom(transactions: Transactions, at: number): Promise<voi
     for (const table of ['receipts', 'audit'] as const) {
       if (names.has(`${table}_${dayOf(start)}`)) continue;
       const statement = makeDay(table, dayOf(start), rangeOf(table, start));
-      // PostgreSQL refuses if the default table has rows of that day already. They stay there.
+      // PostgreSQL refuses if the default table has rows of that day already. The day's rows then stay in that table.
       // oxlint-disable-next-line no-await-in-loop -- Each takes a lock on the table for a moment.
       await transactions.write((rows) => rows.run(statement)).catch(() => undefined);
     }

@@ -120,7 +120,7 @@ export class PostgresSource implements RecallSource {
     return waitFor(this.#count(space, terms, most));
   }
 
-  /** Returns a count that countTerms() has read, which the search calls before with all words of the question. */
+  /** Returns a count that countTerms() has read: the search calls it first, with all words of the question. */
   countTerm(space: Space, term: string, most: number): Steps<number> {
     return done(Math.min(this.#many.get(nameOf(space, term)) ?? 0, most));
   }

@@ -10,7 +10,7 @@ import { ARRAY_HEAD, ELEMENT_HEAD, newArray } from './wire-values.ts';
  * space. So a key finds passages of one space only, and svc can compare words of two spaces by their tokens.
  */
 
-/** Half of the bound on a tenant's cached tokens. A token takes 100 bytes, and a language has 30,000 common words. */
+/** Up to twice as many tokens of a tenant are cached: see Known. A language has 30,000 common words, 100 bytes each. */
 const TOKENS_MAX = 32_768;
 const TENANTS_MAX = 64;
 const BIGINT_BYTES = 8;

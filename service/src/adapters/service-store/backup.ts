@@ -354,7 +354,7 @@ async function purgeAgain(to: Database, now: number): Promise<number> {
       await purge(tenant, order);
     }
   }
-  // A purge that a crash interrupted has no digests yet for the records that it did not erase.
+  // An interrupted purge has left no digests of the records that it did not erase, so it is repeated by its scope.
   const unfinished = to.all<PurgeRow & { readonly tenant: string }>(
     `SELECT p.*, p.tenant_id AS tenant, s.name AS space FROM present.purges p
      JOIN present.tenant_spaces s ON s.tenant_id = p.tenant_id AND s.id = p.space_id

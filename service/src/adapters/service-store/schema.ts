@@ -5,7 +5,8 @@ import { TABLES } from '../control/tables.ts';
 
 /**
  * The service's tables in an SQLite file. The file also has the tables of the local proxy's store, with the searchable
- * texts, so that both products share the search. A file with other tables is refused; export and import convert it.
+ * texts, so that both products share the search. A file with other tables is refused: clients export their memories
+ * from it, and import them into a new service.
  */
 
 /**

@@ -80,7 +80,7 @@ export class WorkerStore {
     }
   }
 
-  // If the service cannot open its file, it ends. It does not retry silently, because the operator must know.
+  // A failed opening is not tried again: all later calls fail with the same error, so that the operator notices it.
   async #open(): Promise<Opened> {
     if (this.#opened !== undefined) return this.#opened;
     if (this.#failure !== undefined) throw this.#failure;

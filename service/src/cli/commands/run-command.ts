@@ -152,7 +152,10 @@ async function findProvider(console: Calls, name: string): Promise<Fields> {
 /** How long the token is valid. The command revokes it at its end, unless it is killed. */
 const TOKEN_MS = 60_000;
 
-/** Runs the work at `url`, else on the running service with a token that is revoked at the end, else in the command. */
+/**
+ * Runs the work in the service at `url`. Without `url`, runs it in the running service of the folder, with a token that
+ * is revoked at the end; if no service runs, in this command.
+ */
 async function withRunningConsole<Result>(
   options: ConsoleOptions,
   context: CommandContext,

@@ -234,7 +234,7 @@ export async function recoverCommand({ options, context }: Call<CommonOptions>):
 }
 
 interface ArchiveOptions extends ConsoleOptions {
-  /** The age in days from which receipts are deleted. */
+  /** The age in days from which receipts are archived. */
   readonly olderThan?: string;
 }
 

@@ -121,7 +121,7 @@ export interface CommandRow {
   readonly shows?: (answer: Fields, say: Say, asked: Asked) => Shown;
 }
 
-/** Values of options. `check` gets them by commander's names, such as `baseUrl`; others by the members of the call. */
+/** Values of options. `check` gets them by commander's names, such as `baseUrl`, all others by members of the call. */
 export type Given = Readonly<Record<string, unknown>>;
 
 /** A message that says what is wrong, and a hint that says what to do. */

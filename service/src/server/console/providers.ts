@@ -398,7 +398,10 @@ export async function findProvider(call: ConsoleCall): Promise<TenantProvider> {
   return found;
 }
 
-/** Returns the address of a new provider, and how its key is sent. For a preset the catalog has both; `auth` wins. */
+/**
+ * Returns the address of a new provider, and how its key is sent. For a preset both come from the catalog, unless the
+ * call states `auth`.
+ */
 async function placeOf(
   { parts }: ConsoleCall,
   {

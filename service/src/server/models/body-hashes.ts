@@ -17,7 +17,7 @@ export class BodyHashes implements BodyWatch {
     this.#own = request;
   }
 
-  /** Sets the body to which the default model was added. */
+  /** Sets the body after routing, to which the default model may have been added. */
   routed(own: Uint8Array | undefined): void {
     this.#own = own;
   }

@@ -156,7 +156,7 @@ function nameOfItem(item: MemoryItem): string {
   return item.item_id;
 }
 
-/** Makes a page: as many elements as were asked for and fit into an answer. */
+/** Makes a page: as many elements as were asked for and fit into an answer, but at least one if there is any. */
 function pageReply<One>(
   found: readonly One[],
   { limit, offset }: PageFilter,

@@ -134,7 +134,10 @@ export const usageQuery = closed(
   },
 );
 
-/** Returns the parameters for a shape, which refuses a repeated one by its name `… twice`. A limit becomes a number. */
+/**
+ * Returns the parameters, to be checked by a shape. A repeated parameter gets the name `… twice`, which every shape
+ * refuses. A limit becomes a number.
+ */
 export function queryFields(query: URLSearchParams): Readonly<Record<string, unknown>> {
   const fields = new Map<string, unknown>();
   for (const [name, value] of query) {

@@ -25,7 +25,7 @@ export const INDEX = {
       records = sources.records + excluded.records, bytes = sources.bytes + excluded.bytes,
       first_seen = least(sources.first_seen, excluded.first_seen),
       last_seen = greatest(sources.last_seen, excluded.last_seen)`,
-  /** Refers to the sources that addSources has made. */
+  /** Needs the sources, which addSources has added or found. */
   addRecords: `INSERT INTO objects (tenant_id, space_id, digest, ref, kind, text_digest, text_ref,
       source_id, observed_at, created_at, position, fingerprint, branch, dialect, tool_name,
       redactions, seq, size, bytes)
@@ -42,7 +42,7 @@ export const INDEX = {
     ORDER BY n.seq`,
   addConversations: `INSERT INTO conversations (tenant_id, space_id, id, key)
     SELECT $1, $2, n.* FROM unnest($3::bigint[], $4::text[]) AS n(id, key)`,
-  /** Finds the records that addRecords has made. */
+  /** Needs the records, which addRecords has added: the database has given them their ids. */
   addTexts: `INSERT INTO texts (tenant_id, space_id, n, record_id, message, digest, ref, role,
       session, conversation_id, at, branch, source, last_from)
     SELECT $1, $2, n.n,
