@@ -7,7 +7,7 @@ import {
 } from '../../../src/cli/program/program.ts';
 import { SERVICE_COMMANDS } from './program/program-service.ts';
 
-/** The first and last lines of `svc-service --help`. */
+/** The texts in `svc-service --help` besides its commands. `start`: the first commands for a new user. */
 export const SERVICE_PROGRAM = {
   name: 'svc-service',
   description: 'A service that you run: shared memory, and one address for model requests.',

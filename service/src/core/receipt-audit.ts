@@ -21,7 +21,7 @@ export interface MissingReceipts {
   readonly to: number;
 }
 
-/** `count`: a tenant's signed total minus the highest numbers that receipts or heads in the set state for its nodes. */
+/** `count`: a tenant's signed total minus the sum of its nodes' highest numbers, as the receipts and heads state them. */
 export interface UnknownReceipts {
   readonly tenant: string;
   readonly count: number;

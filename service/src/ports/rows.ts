@@ -3,8 +3,8 @@ export type SqlValue = SqlScalar | readonly SqlScalar[];
 
 /**
  * Runs the statements of one transaction, on SQLite or PostgreSQL. A shared statement is written for PostgreSQL: `$1`
- * is the first value, and `x = ANY($1)` finds x in a list. It is translated for SQLite, without casts such as `$1::text`
- * and without `FOR UPDATE`. A caller need not wait for a statement before it calls the next: they run in the order of the
+ * is the first value, and `x = ANY($1)` finds x in a list. The translation for SQLite has no casts such as `$1::text`
+ * and no `FOR UPDATE`. A caller need not wait for a statement before it calls the next: they run in the order of the
  * calls.
  */
 export interface Rows {
@@ -40,6 +40,6 @@ export interface Transactions {
   writeOnce<T>(run: (rows: Rows) => Promise<T>): Promise<T>;
   /** Commits like `write`, for data whose loss does no harm: a power cut may lose them, a killed process does not. */
   note<T>(run: (rows: Rows) => Promise<T>): Promise<T>;
-  /** Runs background work that no request waits for. */
+  /** Commits like `write`, for background work that no request waits for. */
   job<T>(run: (rows: Rows) => Promise<T>): Promise<T>;
 }

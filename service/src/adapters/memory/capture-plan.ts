@@ -32,7 +32,7 @@ export function namesIn({ space, objects }: CaptureBatch) {
   ] as const;
 }
 
-/** A digest or reference in the batch that the space has, or has purged. `what`: 'purged', 'record', 'ref' or 'text'. */
+/** A digest or reference in the batch that the space has or has purged. `what`: 'purged', 'record', 'ref' or 'text'. */
 export interface KnownRow {
   readonly what: string;
   readonly name: string;

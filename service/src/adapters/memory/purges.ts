@@ -11,7 +11,7 @@ import { MEMORY } from './statements.ts';
 /**
  * Purges records of a tenant. The first transaction changes the generation and stores the order. Later transactions
  * erase some records each, on any node, also after a crash. The last of these changes the generation again, because a
- * recall that began before the purge may have quoted a purged record since. A purged record leaves a tombstone, a row in
+ * recall that began before the purge may have quoted a purged record since. A purged record leaves a tombstone, a row of
  * `purged`, so that it is never stored again.
  */
 

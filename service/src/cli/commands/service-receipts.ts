@@ -51,7 +51,7 @@ interface VerifyOptions {
   readonly json?: boolean;
 }
 
-/** The files of an export: receipts, heads, and the public keys to verify them. */
+/** The files of an export: receipts, heads with the total, and the public keys to verify both. */
 const FILES = { receipts: 'receipts.ndjson', heads: 'heads.ndjson', keys: 'keys.json' } as const;
 
 /** Exports receipts to a folder, which must not contain an export yet. */
@@ -241,7 +241,7 @@ interface ArchiveOptions extends ConsoleOptions {
 const DAY_MS = 86_400_000;
 const KEPT_DAYS = 90;
 
-/** Writes receipts to one file per day, then deletes them from the database. Their signatures do not change. */
+/** Writes old receipts to one file per day, and deletes a day's receipts from the database once its file is synced. */
 export async function archiveReceipts({
   args: [folder = ''],
   options,

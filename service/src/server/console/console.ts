@@ -77,7 +77,7 @@ export async function runConsole(
   return operation.run({ ...request, actor, parts, parameter, tenantId, now });
 }
 
-/** Returns the tenant of a call. An actor with a tenant gets NOT_FOUND for every other one. */
+/** Returns the tenant of a call. An actor with a tenant gets NOT_FOUND for every other tenant. */
 function tenantOf(named: string | undefined, { tenant }: ConsoleActor): string {
   if (named !== undefined && !isTenantId(named)) {
     throw invalid('This is not the id of a tenant.', 'tenant');
