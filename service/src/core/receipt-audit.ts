@@ -21,7 +21,7 @@ export interface MissingReceipts {
   readonly to: number;
 }
 
-/** `count`: a tenant's signed total minus the sum of its nodes' highest numbers, as the receipts and heads state them. */
+/** `count`: a tenant's signed total minus the sum of its nodes' highest numbers, as receipts and heads state them. */
 export interface UnknownReceipts {
   readonly tenant: string;
   readonly count: number;

@@ -208,7 +208,7 @@ for at, key in ipairs(KEYS) do
   elseif operation == 'settle' then
     call('ZREM', key, cost)
   else
-    -- If the server has no place in this bucket, as after a restart, each running call takes its place again.
+    -- A server that was restarted has lost the places of running calls: each takes its place again.
     if lost[key] == nil then lost[key] = call('EXISTS', key) == 0 end
     local standing = call('ZSCORE', key, cost)
     if lost[key] then place(key, 'NX', cost, ARGV[from + 3])

@@ -11,8 +11,8 @@ import { MEMORY } from './statements.ts';
 /**
  * Purges records of a tenant. The first transaction changes the generation and stores the order. Later transactions
  * erase some records each, on any node, also after a crash. The last of these changes the generation again, because a
- * recall that began before the purge may have quoted a purged record since. A purged record leaves a tombstone, a row of
- * `purged`, so that it is never stored again.
+ * recall that began before the purge may have quoted a purged record since. A purged record leaves a tombstone, a row
+ * of `purged`, so that it is never stored again.
  */
 
 /** Maximum number of records deleted in one transaction, which then takes about 100 ms. */
