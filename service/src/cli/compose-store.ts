@@ -128,7 +128,10 @@ export async function refuseForServer(place: ServicePlace, hint: string): Promis
   throw new CliError('This service keeps its data in PostgreSQL.', hint);
 }
 
-/** Opens the store for one command, while a service may be running. Throws MemoryError or CliError. */
+/**
+ * Opens the store for one command, while a service may be running. `creates`: makes a missing file, under the folder's
+ * lock. Throws MemoryError or CliError.
+ */
 export async function openStoreOfService(
   place: ServicePlace,
   { creates = false }: { readonly creates?: boolean } = {},

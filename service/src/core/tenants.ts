@@ -1,6 +1,6 @@
 /** A tenant owns keys, memory, providers and receipts. No tenant sees anything of another one. */
 
-/** The tenant that every new service has. Calls that name no tenant are for this one. */
+/** The tenant that every new service has. Console calls of an operator that name no tenant are for this one. */
 export const DEFAULT_TENANT = 'default';
 
 /**

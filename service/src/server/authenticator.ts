@@ -90,7 +90,7 @@ export class Authenticator {
     return { type: 'admin', id, role, tenant, ipHash: hashAddress(pepper, credentials.address) };
   }
 
-  /** Reads the presented key. Throws ServiceFault AUTH_MISSING, AUTH_INVALID or RATE_LIMIT_EXCEEDED. */
+  /** Reads the presented key or token. Throws ServiceFault AUTH_MISSING, AUTH_INVALID or RATE_LIMIT_EXCEEDED. */
   present(credentials: Credentials, prefix: TokenPrefix = 'svc_live'): Presented {
     const { clock, pepper } = this.#parts;
     const { address } = credentials;

@@ -74,7 +74,10 @@ export class CallServer {
     this.#bodies = new RequestBodies(parts.models.decode, () => REQUEST_BYTES_MAX.capture, BODIES);
   }
 
-  /** Refuses calls from now on, and closes connections after answers, so that clients connect to another node. */
+  /**
+   * Refuses calls with a key or token from now on. Closes each connection after an answer, so that its client connects
+   * to another node.
+   */
   stop(): void {
     this.#isStopping = true;
   }

@@ -32,7 +32,7 @@ export interface VaultParts {
 /** The text that each master key seals when it is added. A key that opens the sealed text is the right one. */
 const CANARY = 'svc vault canary';
 
-/** The number of secrets that a rotation changes in one transaction, which takes a few milliseconds. */
+/** Maximum number of secrets that a rotation changes in one transaction, which takes a few milliseconds. */
 const REWRAP_BATCH = 100;
 
 export interface VaultCheck {

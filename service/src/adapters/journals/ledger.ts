@@ -31,7 +31,7 @@ const ABSENT_MAX = 20_000;
 const JOURNAL_BYTES_MAX = 16 * 1024 * 1024;
 /**
  * How long svc caches that a key has no entry. In a tool loop a request comes every few seconds, and should not look
- * up every old message again. The time is limited, because a command in another process may add an entry.
+ * up every old message again. The time is limited, so that an entry of another process is found a minute later.
  */
 const ABSENT_MS = 60_000;
 const RETRY_MS = 1000;
@@ -42,7 +42,7 @@ const STORE_MS = 30_000;
 /** How long `close` waits for the table. */
 const CLOSE_MS = 5_000;
 
-/** The database table that stores entries permanently. Other processes use it too. */
+/** The database table that stores entries until 90 days after their last change. Other nodes may use it too. */
 export interface LedgerStore {
   findEntries(keys: readonly string[]): Promise<readonly LedgerRow[]>;
   recordEntries(rows: readonly LedgerRow[]): Promise<void>;

@@ -26,7 +26,7 @@ interface HttpAnswer {
   readonly text: string;
 }
 
-/** Deadline of a call: the service itself answers or refuses within ten seconds, and a slow network may double that. */
+/** Deadline of a call. Most answers take milliseconds, and that of a probe of a provider up to ten seconds. */
 const WAIT_MS = 20_000;
 /** Deadline of a check whether the service on this machine answers. It takes milliseconds, under load some hundred. */
 const READY_MS = 3000;

@@ -17,7 +17,10 @@ import type { LedgerStore } from '../journals/ledger.ts';
 const TARGET = 'tenants';
 /** Bound on SQLite's page cache. The outbox usually has only the captures of one second. */
 const CACHE_KIB = 2048;
-/** How long closing waits for another connection's lock, which lasts milliseconds. It does not wait for a full disk. */
+/**
+ * How long closing waits for writes that another connection's lock delays, usually for milliseconds. Writes that still
+ * wait at the end, as on a full disk, are tried once more and then dropped.
+ */
 const CLOSE_MS = 2000;
 /**
  * Longest pause between attempts to deliver. An attempt is cheap, and a database that works again gets captures soon.

@@ -100,7 +100,7 @@ export interface CommandRow {
   readonly more?: string;
   /** The member of the body whose value is read from stdin. */
   readonly secret?: string;
-  /** True if a running service makes the call, because its network and certificates may differ from this shell's. */
+  /** True if the running service, if any, makes the call: its network and certificates may differ from this shell's. */
   readonly byService?: true;
   /** True if the command first reads the object's version, and sends it as If-Match with the change. */
   readonly isVersioned?: true;
@@ -108,7 +108,7 @@ export interface CommandRow {
   readonly check?: (options: Given) => Problem | undefined;
   /** The problem to print if no option is given. */
   readonly nothing?: Problem;
-  /** Makes the body or query of the values. Without it, the values are the body or query. */
+  /** Makes the call's body or query from the values. Without this function the values are the body or query. */
   readonly ask?: (values: Given) => Fields;
   readonly list?: ListRow;
   /** The member of the answer that goes to stdout. */
