@@ -57,8 +57,8 @@ const REDIS: Server = {
 };
 
 /**
- * Returns the database server; undefined if the service keeps its data in a file. Throws CliError, whose message never
- * contains the address.
+ * Returns the database server; undefined if the service keeps its data in a file. Throws CliError and FileError, whose
+ * messages never contain the address.
  */
 export async function serverOf(place: ServicePlace): Promise<DatabaseServer | undefined> {
   const { settings, address, origin } = await addressOf(place, DATABASE);
@@ -69,7 +69,7 @@ export async function serverOf(place: ServicePlace): Promise<DatabaseServer | un
   return { address: server, trustsFailover: trustFailover, migrates: autoMigrate };
 }
 
-/** Returns the address of Redis; undefined if none is set. Throws CliError, whose message never contains it. */
+/** Returns the address of Redis; undefined if none is set. Throws CliError and FileError, which never contain it. */
 export async function redisUrlOf(place: ServicePlace): Promise<string | undefined> {
   const { address, origin } = await addressOf(place, REDIS);
   if (address === '') return undefined;
@@ -130,7 +130,7 @@ export async function refuseForServer(place: ServicePlace, hint: string): Promis
 
 /**
  * Opens the store for one command, while a service may be running. `creates`: makes a missing file, under the folder's
- * lock. Throws MemoryError or CliError.
+ * lock. Throws MemoryError, CliError or FileError.
  */
 export async function openStoreOfService(
   place: ServicePlace,

@@ -50,7 +50,10 @@ export class Authenticator {
     this.#parts = parts;
   }
 
-  /** Finds the caller with `find` and checks the key. Also admits a suspended tenant. Throws ServiceFault AUTH_*. */
+  /**
+   * Finds the caller with `find` and checks the key. Also admits a suspended tenant. Throws ServiceFault AUTH_*, and what
+   * `find` throws.
+   */
   async admit(presented: Presented, find: FindCaller): Promise<Caller> {
     const { clock, store } = this.#parts;
     const caller = await find(presented.publicId);
@@ -73,7 +76,7 @@ export class Authenticator {
     return caller;
   }
 
-  /** Finds the admin of a token. Throws ServiceFault AUTH_* or RATE_LIMIT_EXCEEDED. */
+  /** Finds the admin of a token. Throws MemoryError, or ServiceFault AUTH_* or RATE_LIMIT_EXCEEDED. */
   async admitAdmin(credentials: Credentials, signal: AbortSignal): Promise<ConsoleActor> {
     const { clock, pepper, store } = this.#parts;
     const presented = this.present(credentials, 'svc_admin');

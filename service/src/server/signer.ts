@@ -32,7 +32,7 @@ export class Signer {
     this.#parts = parts;
   }
 
-  /** Signs a value if the service has a signing key. Throws ServiceFault VAULT_UNAVAILABLE. */
+  /** Signs a value if the service has a signing key. Throws ServiceFault VAULT_UNAVAILABLE or MemoryError. */
   async sign<Value extends object>(
     value: Value,
   ): Promise<Value & { readonly signature?: ObjectSignature }> {
@@ -40,7 +40,7 @@ export class Signer {
     return signed;
   }
 
-  /** Signs all values with the same key. Throws ServiceFault VAULT_UNAVAILABLE. */
+  /** Signs all values with one key, if the service has any. Throws as sign() does. */
   async signAll<Value extends object>(
     values: readonly Value[],
   ): Promise<readonly (Value & { readonly signature?: ObjectSignature })[]> {
@@ -48,7 +48,7 @@ export class Signer {
     return signer === undefined ? values : values.map((value) => signer.sign(value));
   }
 
-  /** Signs objects in canonical JSON, and returns their signed JSON. Throws as signAll() does. */
+  /** Signs objects in canonical JSON with one key, and returns their signed JSON. Throws as sign() does. */
   async signTexts(canonical: readonly string[]): Promise<readonly string[]> {
     const signer = await this.#active();
     return signer === undefined ? canonical : canonical.map((text) => signer.signText(text));

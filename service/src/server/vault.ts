@@ -49,7 +49,7 @@ export class Vault {
     this.#parts = parts;
   }
 
-  /** Seals a secret. Throws ServiceFault VAULT_UNAVAILABLE. */
+  /** Seals a secret with the active master key. Throws ServiceFault VAULT_UNAVAILABLE or MemoryError. */
   async seal(context: SecretContext, secret: Secret, now: number): Promise<SealedSecret> {
     const { pepper, randomBytes } = this.#parts;
     const master = await this.#active();

@@ -8,8 +8,8 @@ import { ServiceFault } from '../fault.ts';
 import type { ServiceParts, ServingParts } from '../parts.ts';
 
 /**
- * Returns a provider with its secrets decrypted. Throws ServiceFault VAULT_UNAVAILABLE if any of them cannot be
- * opened, and ProxyError UPSTREAM_ADDRESS_REFUSED if the provider is this service itself.
+ * Returns a provider with its secrets decrypted. Throws ServiceFault VAULT_UNAVAILABLE if any of them cannot be opened,
+ * ProxyError UPSTREAM_ADDRESS_REFUSED if the provider is this service itself, and MemoryError if the store fails.
  */
 export async function openSettings(
   parts: OpeningParts,
