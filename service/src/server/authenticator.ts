@@ -51,8 +51,8 @@ export class Authenticator {
   }
 
   /**
-   * Finds the caller with `find` and checks the key. Also admits a suspended tenant. Throws ServiceFault AUTH_*, and what
-   * `find` throws.
+   * Finds the caller with `find` and checks the key. Also admits a suspended tenant. Throws ServiceFault AUTH_*, and
+   * what `find` throws.
    */
   async admit(presented: Presented, find: FindCaller): Promise<Caller> {
     const { clock, store } = this.#parts;

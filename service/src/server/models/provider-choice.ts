@@ -44,7 +44,7 @@ export class ProviderChoice {
     return modelIn(body === undefined ? { kind: 'unreadable' } : this.#read(body, read));
   }
 
-  /** Chooses a request's provider. `model`: the result of `modelOf`. Throws ProxyError, ServiceFault and MemoryError. */
+  /** Chooses a request's provider. `model`: the result of modelOf(). Throws ProxyError, ServiceFault or MemoryError. */
   async choose(
     { tenant, allowedModels }: Pick<StoredKey, 'tenant' | 'allowedModels'>,
     { request: { route, body } }: UpstreamQuestion,
