@@ -172,26 +172,17 @@ function addSources(run: Run, { records }: CapturePlan): Promise<number> {
 }
 
 function addRecords(run: Run, { records }: CapturePlan, now: number): Promise<number> {
-  const of = <T>(read: (object: NewObject) => T): T[] => records.map(({ object }) => read(object));
+  const rows = records.map(({ object, seq }) => {
+    const { textDigest } = object;
+    return { ...object, seq, textRef: textDigest && referenceOf(textDigest) };
+  });
   return run(
     INDEX.addRecords,
     now,
-    of(({ digest }) => digest),
-    of(({ ref }) => ref),
-    of(({ kind }) => kind),
-    of(({ textDigest }) => textDigest ?? null),
-    of(({ textDigest }) => (textDigest === undefined ? null : referenceOf(textDigest))),
-    of(({ session }) => session),
-    of(({ client }) => client),
-    of(({ observedAt }) => observedAt),
-    of(({ position }) => position),
-    of(({ fingerprint }) => fingerprint),
-    of(({ branch }) => branch ?? null),
-    of(({ dialect }) => dialect ?? null),
-    of(({ toolName }) => toolName ?? null),
-    of(({ redactions }) => redactions),
-    records.map(({ seq }) => seq),
-    bytesArray(of(({ bytes }) => bytes)),
+    ...columnsOf(rows, ['digest', 'ref', 'kind', 'textDigest', 'textRef']),
+    ...columnsOf(rows, ['session', 'client', 'observedAt', 'position', 'fingerprint']),
+    ...columnsOf(rows, ['branch', 'dialect', 'toolName', 'redactions', 'seq']),
+    bytesArray(rows.map(({ bytes }) => bytes)),
   );
 }
 
@@ -222,20 +213,16 @@ function addTexts(run: Run, keys: TenantTermKeys, { space, plan, held }: Planned
     conversations.length,
   );
   if (texts.length === 0) return [grown];
+  const rows = texts.map((text, at) => {
+    return { ...text.object, ...text, n: space.next_text + at, record: text.object.digest };
+  });
   return [
     grown,
     run(INDEX.addConversations, ...columnsOf(conversations, ['id', 'key'])),
     run(
       INDEX.addTexts,
-      texts.map((_, at) => space.next_text + at),
-      texts.map(({ object }) => object.digest),
-      ...columnsOf(texts, ['message', 'digest', 'ref', 'role']),
-      texts.map(({ object }) => object.session),
-      texts.map(({ conversation }) => conversation),
-      texts.map(({ object }) => object.observedAt),
-      texts.map(({ object }) => object.branch ?? null),
-      texts.map(({ object }) => object.source ?? null),
-      texts.map(({ object }) => object.lastFrom ?? null),
+      ...columnsOf(rows, ['n', 'record', 'message', 'digest', 'ref', 'role', 'session']),
+      ...columnsOf(rows, ['conversation', 'observedAt', 'branch', 'source', 'lastFrom']),
     ),
     run(INDEX.addPassages, ...columnsOf(passages, PASSAGE_COLUMNS), keys.arrayOf(space.id, terms)),
   ];
