@@ -1,6 +1,7 @@
 import { ThoughtCollector } from '../conversation/thoughts.ts';
 import { type LostThoughts, lostThoughtsIn } from '../conversation/lost-thoughts.ts';
 import {
+  asCount,
   asRecord,
   type Fields,
   isRecord,
@@ -92,6 +93,25 @@ export abstract class DialectAnswer {
   /** Notes the token counts of an event. If several events report the same count, the last one counts. */
   protected noteUsage(told: Fields): void {
     this.#usageTold = asRecord(usageNumbers({ ...this.#usageTold, ...told }));
+  }
+
+  /**
+   * Reads the token counts of OpenAI's dialects, which give them different names. DeepSeek reports cache reads in
+   * `prompt_cache_hit_tokens`.
+   */
+  protected readOpenAiUsage(value: unknown, input: string, output: string): void {
+    if (!isRecord(value)) return;
+    this.noteUsage(value);
+    const details = asRecord(value[`${input}_details`]);
+    const cacheRead = asCount(details['cached_tokens'], asCount(value['prompt_cache_hit_tokens']));
+    // The input includes cache reads and writes. OpenAI reports writes since GPT-5.6.
+    const cacheWrite = asCount(details['cache_write_tokens']);
+    this.usage = {
+      input: Math.max(0, asCount(value[input]) - cacheRead - cacheWrite),
+      cacheRead,
+      cacheWrite,
+      output: asCount(value[output]),
+    };
   }
 
   protected abstract readParsed(event: Fields): void;

@@ -10,14 +10,7 @@ import {
 } from '../common.ts';
 import { CHAT_API } from '../apis.ts';
 import { DialectAnswer } from '../dialect-answer.ts';
-import {
-  asCount,
-  asList,
-  asRecord,
-  asText,
-  type Fields,
-  isRecord,
-} from '../../bytes/json-fields.ts';
+import { asList, asRecord, asText, type Fields, isRecord } from '../../bytes/json-fields.ts';
 import { REASONING_MEMBERS } from '../../conversation/fingerprint.ts';
 import { thoughtId } from '../../conversation/thoughts.ts';
 import { readUserText } from '../../conversation/human-text.ts';
@@ -75,7 +68,7 @@ class ChatAnswer extends DialectAnswer {
   #readChunk(chunk: Fields, member: 'delta' | 'message'): void {
     if (isRecord(chunk['error'])) this.isFailed = true;
     this.noteNames(chunk);
-    this.#readUsage(chunk['usage']);
+    this.readOpenAiUsage(chunk['usage'], 'prompt_tokens', 'completion_tokens');
     const choice = firstChoice(chunk);
     const said = asRecord(choice[member]);
     if (!isThought(said)) this.text.append(textsOf(said['content']).join(''));
@@ -109,21 +102,6 @@ class ChatAnswer extends DialectAnswer {
   #end(): void {
     this.thoughts.completeAll();
     this.isComplete = true;
-  }
-
-  #readUsage(value: unknown): void {
-    if (!isRecord(value)) return;
-    this.noteUsage(value);
-    const details = asRecord(value['prompt_tokens_details']);
-    const cacheRead = asCount(details['cached_tokens'], asCount(value['prompt_cache_hit_tokens']));
-    // `prompt_tokens` includes cache reads and writes. OpenAI reports writes since GPT-5.6.
-    const cacheWrite = asCount(details['cache_write_tokens']);
-    this.usage = {
-      input: Math.max(0, asCount(value['prompt_tokens']) - cacheRead - cacheWrite),
-      cacheRead,
-      cacheWrite,
-      output: asCount(value['completion_tokens']),
-    };
   }
 }
 

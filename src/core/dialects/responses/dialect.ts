@@ -11,7 +11,6 @@ import {
 import { RESPONSES_API } from '../apis.ts';
 import { DialectAnswer, type LargeEvent } from '../dialect-answer.ts';
 import {
-  asCount,
   asList,
   asRecord,
   asText,
@@ -125,7 +124,7 @@ class ResponsesAnswer extends DialectAnswer {
       this.#readThought(item);
     }
     if (this.text.isEmpty) this.#readMessages(output);
-    this.#readUsage(response['usage']);
+    this.readOpenAiUsage(response['usage'], 'input_tokens', 'output_tokens');
     this.isFailed ||= response['status'] === 'failed' || isRecord(response['error']);
     this.isComplete = response['status'] === 'completed' || response['status'] === 'incomplete';
     if (response['status'] !== 'incomplete') return;
@@ -141,21 +140,6 @@ class ResponsesAnswer extends DialectAnswer {
       this.text.open();
       this.text.append(visibleText(item['content']));
     }
-  }
-
-  #readUsage(value: unknown): void {
-    if (!isRecord(value)) return;
-    this.noteUsage(value);
-    const details = asRecord(value['input_tokens_details']);
-    // `input_tokens` includes cache reads and writes. OpenAI reports writes since GPT-5.6.
-    const cacheRead = asCount(details['cached_tokens']);
-    const cacheWrite = asCount(details['cache_write_tokens']);
-    this.usage = {
-      input: Math.max(0, asCount(value['input_tokens']) - cacheRead - cacheWrite),
-      cacheRead,
-      cacheWrite,
-      output: asCount(value['output_tokens']),
-    };
   }
 }
 
