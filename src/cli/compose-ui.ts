@@ -44,12 +44,7 @@ export function openUi(parts: UiParts): UiDoor {
   const desk = settings.memory.kind === 'embedded' ? store.desk : undefined;
   const live = new LiveRequests(inFlight);
   const startedAt = Math.round(Date.now() - performance.now());
-  const about = (): About => ({
-    version: VERSION,
-    startedAt,
-    memory: memory.supports.kind,
-    keepRequests: parts.live().proxy.keepRequests,
-  });
+  const about: About = { version: VERSION, startedAt };
   return new UiServer({
     files: pageFolder(),
     clock: systemClock,

@@ -17,11 +17,8 @@ export interface StoreHealth {
   readonly sqliteVersion: string;
   readonly journalMode: string;
   readonly file: string;
-  readonly spaces: number;
   readonly records: number;
   readonly passages: number;
   /** The size of the database with its write-ahead log. */
   readonly bytes: number;
-  /** How long it took to open the database, in milliseconds. */
-  readonly openMs: number;
 }

@@ -13,9 +13,6 @@ export interface About {
   readonly version: string;
   /** Milliseconds since 1970. */
   readonly startedAt: number;
-  readonly memory: 'embedded' | 'hosted' | 'fake';
-  /** The setting proxy.keepRequests. */
-  readonly keepRequests: number;
 }
 
 export interface NowAnswer {
@@ -24,10 +21,8 @@ export interface NowAnswer {
   readonly recent: readonly RequestRow[];
 }
 
-/** What the page shows of today: sums since midnight (`since`), and from a longer time `culprits` and `quota`. */
+/** What the page shows of today: sums since midnight, and from a longer time `culprits` and `quota`. */
 export interface TodayAnswer {
-  /** Milliseconds since 1970. */
-  readonly since: number;
   readonly requests: number;
   /**
    * `asked`: the number of requests that could carry memories. `recalled`: the number of those that carried more than
@@ -52,11 +47,7 @@ export interface TodayAnswer {
     readonly tokens: number;
   }[];
   /** How much of the logins' subscription plans is used, the newest reading first. */
-  readonly quota: readonly {
-    readonly provider: 'claude' | 'codex';
-    readonly at: number;
-    readonly windows: readonly TodayWindow[];
-  }[];
+  readonly quota: readonly { readonly windows: readonly TodayWindow[] }[];
 }
 
 export interface TodayWindow {
@@ -64,8 +55,6 @@ export interface TodayWindow {
   /** The used part, from 0 to 1. */
   readonly share: number;
   readonly resetAt: number | null;
-  /** When the plan is used up at the pace of the last hour; null if unknown, or not before the reset. */
-  readonly fullAt: number | null;
 }
 
 /** A server-sent event. `finished`: the requests that have finished since the previous event. */
@@ -114,8 +103,6 @@ export interface RequestAnswer {
 }
 
 export interface TextAnswer {
-  readonly ref: string;
-  readonly role: 'user' | 'assistant' | 'tool';
   readonly text: string;
   readonly isCut: boolean;
   /** The line that replaces a left-out tool output; null for another text. */

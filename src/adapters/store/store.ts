@@ -74,7 +74,6 @@ export class Store {
   readonly #options: StoreOptions;
   #driver: Driver | undefined;
   #opened: Opened | undefined;
-  #openMs = 0;
   #failedAt = -Infinity;
   #failure: MemoryError | undefined;
   readonly #state: StateFile;
@@ -123,13 +122,11 @@ export class Store {
     if (this.#opened !== undefined) return this.#opened;
     const isRecent = performance.now() - this.#failedAt < REOPEN_MS;
     if (this.#failure !== undefined && isRecent) throw this.#failure;
-    const start = performance.now();
     try {
       this.#driver ??= driverOrExplain();
       const database = openDatabase(this.#openOptions(this.#driver));
       const signals = new Signals(database);
       this.#opened = { database, signals, calls: this.#callsOn(database, signals) };
-      this.#openMs = performance.now() - start;
       return this.#opened;
     } catch (error) {
       this.#failedAt = performance.now();
@@ -276,8 +273,8 @@ export class Store {
 
   #health(database: Database): StoreHealth {
     const file = databaseFile(this.#options.folder);
-    const sizes = database.get<{ spaces: number; passages: number; records: number }>(
-      `SELECT count(*) AS spaces, coalesce(sum(passages), 0) AS passages,
+    const sizes = database.get<{ passages: number; records: number }>(
+      `SELECT coalesce(sum(passages), 0) AS passages,
         (SELECT count(*) FROM records) AS records FROM spaces`,
     );
     return {
@@ -285,11 +282,9 @@ export class Store {
       sqliteVersion: database.sqliteVersion,
       journalMode: database.journalMode,
       file,
-      spaces: sizes?.spaces ?? 0,
       records: sizes?.records ?? 0,
       passages: sizes?.passages ?? 0,
       bytes: databaseBytes(file),
-      openMs: this.#openMs,
     };
   }
 

@@ -22,7 +22,7 @@ import {
 } from './ui-routes.ts';
 
 interface RequestCallParts {
-  readonly about: () => About;
+  readonly about: About;
   readonly live: LiveRequests;
   readonly requestLog: RequestLog;
   readonly memory: Memory;
@@ -49,7 +49,7 @@ const LIST_MAX = 500;
 
 export function requestRoutes(parts: RequestCallParts): readonly UiRoute[] {
   return [
-    ['GET about', async () => parts.about()],
+    ['GET about', async () => parts.about],
     ['GET now', () => now(parts)],
     ['GET today', () => today(parts)],
     ['GET conversation', (call) => conversation(parts, call)],
@@ -85,7 +85,6 @@ async function today({ requestLog, now: clock }: RequestCallParts): Promise<Toda
   const missed = ofWeek.filter(({ at }) => at >= since);
   const culprits = rankCulprits(missed);
   return {
-    since,
     requests: add((sum) => sum.requests),
     asked: add((sum) => sum.asked),
     recalled: add((sum) => sum.recalled),
@@ -100,14 +99,10 @@ async function today({ requestLog, now: clock }: RequestCallParts): Promise<Toda
     culprits: rankCulprits(ofWeek)
       .slice(0, CULPRITS_MAX)
       .map(({ cause, times, tokens }) => ({ cause, times, tokens })),
-    quota: quota.map(({ provider, at, windows }) => ({
-      provider,
-      at,
+    quota: quota.map(({ windows }) => ({
       windows: windows
         .filter(({ isOver, isGone }) => !isOver && !isGone)
-        .map(({ name, share, resetAt = null, fullAt = Infinity }) => {
-          return { name, share, resetAt, fullAt: fullAt === Infinity ? null : fullAt };
-        }),
+        .map(({ name, share, resetAt = null }) => ({ name, share, resetAt })),
     })),
   };
 }

@@ -127,8 +127,6 @@ async function textOf({ memory }: RequestPageParts, { query }: ApiCall): Promise
   const said = record.text;
   const facts = { tool, digest: record.digest, text: said, gist: gistOf(said) };
   return {
-    ref,
-    role: record.role,
     text: said.slice(0, TEXT_CHARS_MAX),
     isCut: said.length > TEXT_CHARS_MAX,
     stub: record.role === 'tool' ? stubOf(facts).text : null,
