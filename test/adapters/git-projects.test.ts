@@ -308,6 +308,28 @@ test('two copies of a template without an origin are two projects, and a moved o
   expect([one, two]).not.toContain(await spaceOf(join(base, 'three')));
 });
 
+test('copies of a template stay what they are where their parent is renamed, and where they change names', async () => {
+  const { base, spaceOf } = stage();
+  const template = newRepository(join(base, 'template'));
+  for (const name of ['one', 'two', 'three']) {
+    cpSync(template, join(base, 'work', name), { recursive: true });
+  }
+  const one = await spaceOf(join(base, 'work', 'one'));
+  const two = await spaceOf(join(base, 'work', 'two'));
+  renameSync(join(base, 'work'), join(base, 'projects'));
+  expect(await spaceOf(join(base, 'projects', 'one'))).toBe(one);
+  // svc sees it for the first time, and cannot know that it is none of the two.
+  const three = await spaceOf(join(base, 'projects', 'three'));
+  expect(three).not.toBe(one);
+  expect(await spaceOf(join(base, 'projects', 'two'))).toBe(two);
+  expect(await spaceOf(join(base, 'projects', 'three'))).not.toBe(two);
+  renameSync(join(base, 'projects', 'one'), join(base, 'projects', 'kept'));
+  renameSync(join(base, 'projects', 'two'), join(base, 'projects', 'one'));
+  renameSync(join(base, 'projects', 'kept'), join(base, 'projects', 'two'));
+  expect(await spaceOf(join(base, 'projects', 'one'))).toBe(two);
+  expect(await spaceOf(join(base, 'projects', 'two'))).toBe(one);
+});
+
 test('a copy that was used while the project was away is a project of its own once it is back', async () => {
   const { base, look, spaceOf } = stage();
   const folder = newRepository(join(base, 'shop'));

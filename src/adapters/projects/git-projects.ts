@@ -281,8 +281,9 @@ interface Claim {
 
 /**
  * Returns the known project to which this repository belongs; undefined if none. One of its commits must be in the
- * repository. Candidates, in order: the project with the same origin; a project that svc has seen in this folder; a
- * project from whose folder on this machine it was cloned; and a project without an origin that was moved here.
+ * repository. Candidates, in order: the project with the same origin; a project without an origin that began in this
+ * folder, wherever it was then; a project that svc has seen at this path; a project from whose folder on this machine it
+ * was cloned; and a project without an origin that was moved here.
  */
 async function knownAs(
   repository: Repository,
@@ -292,6 +293,12 @@ async function knownAs(
   const { root, common, origin } = repository;
   if (owner !== undefined && (await holdsAny(common, owner.commits))) return owner;
   const newestFirst = projects.toReversed();
+  const tree = await treeOf(root);
+  for (const known of newestFirst) {
+    if (tree === '' || known.identities.length > 0 || known.trees[0] !== tree) continue;
+    // oxlint-disable-next-line no-await-in-loop -- Seldom more than one.
+    if (await holdsAny(common, known.commits)) return known;
+  }
   const here = newestFirst.filter(({ folders }) => isIn(folders, root));
   const source = newestFirst.filter(({ folders }) => isIn(folders, origin));
   for (const known of identity === undefined ? [...here, ...source] : here) {
