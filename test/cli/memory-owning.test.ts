@@ -110,6 +110,28 @@ test('a text that several projects have is forgotten in this one, and the others
   expect(await spaces()).toEqual([]);
 });
 
+test('each of several references is forgotten in its own project, and a wrong one is named', async () => {
+  const { svc } = newHome();
+  const add = async (text: string, ...space: readonly string[]) =>
+    (await svc(['add', ...space, text])).stdout.trim();
+  const here = await add('The staging port is 6432.');
+  const there = await add('The till prints in A5.', '--space', 'project/other');
+  const wrong = `m_${'z'.repeat(16)}`;
+  const moved = await svc(['move', there, wrong, '--to', 'project/third']);
+  expect([moved.code, moved.stderr]).toEqual([1, expect.stringContaining('Moved to')]);
+  expect(moved.stderr).toContain(`No memory has the reference ${wrong}.`);
+  const done = await svc(['forget', here, there, wrong, '--yes']);
+  expect([done.code, done.stderr]).toEqual([1, expect.stringContaining('Forgotten: 2.')]);
+  expect(done.stderr).toContain(`No memory has the reference ${wrong}.`);
+  expect(done.stderr).not.toContain('also has');
+  expect((await svc(['list', '--json'])).json()).toEqual([]);
+  // A space that does not have it is no reason to say that it is forgotten.
+  const kept = await add('The till has two drawers.');
+  expect(await svc(['forget', kept, '--space', 'project/other', '--yes'])).toMatchObject({
+    code: 1,
+  });
+});
+
 test('what says nothing, or names no space, is refused with what to do', async () => {
   const { svc } = newHome();
   expect(await svc(['add', 'ok thanks'])).toMatchObject({ code: 2 });

@@ -51,11 +51,13 @@ export async function moveMemories(call: Call<MoveOptions>): Promise<void> {
     throw new CliError('Say where to move them: --to NAME.', 'See: svc memory spaces', 2);
   }
   if (!isSpace(to)) throw wrongSpace('--to');
+  const missing: string[] = [];
   const moved = await withStore(context, async ({ memory }) => {
     let count = 0;
     const where = options.space === undefined ? {} : { space: options.space };
-    for (const ref of await wholeReferences(memory, refs)) {
+    for (const [at, ref] of (await wholeReferences(memory, refs)).entries()) {
       const held = await memory.list({ refs: [ref], limit: 1000, ...where }, deadline());
+      if (held.length === 0) missing.push(refs[at] ?? ref);
       const record = held.find(({ space }) => space !== to);
       if (record === undefined) continue;
       if (memory.moveSome !== undefined) {
@@ -75,7 +77,13 @@ export async function moveMemories(call: Call<MoveOptions>): Promise<void> {
   });
   if (options.json === true) context.terminal.json({ moved, to });
   else if (moved > 0) context.terminal.note(`Moved to ${nameOf(to, context)}: ${moved}.`);
-  if (moved > 0) return;
+  if (moved > 0 && missing.length === 0) return;
+  if (moved > 0) {
+    throw new CliError(
+      `No memory has the reference ${missing.join(', ')}.`,
+      'References are in: svc memory list',
+    );
+  }
   throw new CliError('No memory was found to move.', 'References are in: svc memory list');
 }
 

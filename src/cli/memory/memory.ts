@@ -154,15 +154,23 @@ export async function forgetMemories(call: Call<ForgetOptions>): Promise<ExitCod
       2,
     );
   }
+  let isComplete = true;
   const forgotten = await withStore(context, async (store) => {
     const { memory } = store;
-    const { filter, question } = await forgetChoice(call, memory);
+    const { filters, question, missing } = await forgetChoice(call, memory);
+    isComplete = missing.length === 0;
+    if (refs.length > 0 && missing.length === refs.length) return 0;
+    for (const ref of missing) terminal.note(`No memory has the reference ${ref}.`);
     const isSure = options.yes === true || (await confirm?.(question)) === true;
     if (!isSure) return undefined;
-    // Set no deadline, because a forgetting that ends early leaves memories behind.
-    const number = await memory.forget(filter, new AbortController().signal, (done, all) =>
-      terminal.progress(`${done} of ${all} forgotten`),
-    );
+    let number = 0;
+    for (const filter of filters) {
+      // Set no deadline, because a forgetting that ends early leaves memories behind.
+      // oxlint-disable-next-line no-await-in-loop -- One call for each space.
+      number += await memory.forget(filter, new AbortController().signal, (done, all) =>
+        terminal.progress(`${done} of ${all} forgotten`),
+      );
+    }
     terminal.progressDone();
     if (number > 0) {
       const folder = dataFolder(context.environment);
@@ -178,13 +186,16 @@ export async function forgetMemories(call: Call<ForgetOptions>): Promise<ExitCod
   }
   if (options.json === true) terminal.json({ forgotten });
   else if (forgotten > 0) terminal.note(`Forgotten: ${forgotten}. svc does not capture it again.`);
-  if (forgotten > 0) return 0;
+  if (forgotten > 0) return isComplete ? 0 : 1;
   throw new CliError('No memory matches.', 'List the memories: svc memory list');
 }
 
 interface ForgetChoice {
-  readonly filter: ForgetFilter;
+  /** One for each space; one without a space for texts that no list includes. */
+  readonly filters: readonly ForgetFilter[];
   readonly question: string;
+  /** The references, as the user typed them, that no memory has, or none in the space of --space. */
+  readonly missing: readonly string[];
 }
 
 async function forgetChoice(call: Call<ForgetOptions>, memory: Memory): Promise<ForgetChoice> {
@@ -193,16 +204,18 @@ async function forgetChoice(call: Call<ForgetOptions>, memory: Memory): Promise<
   if (refs.length > 0) return forgetByReference(call, memory);
   const where = space === undefined ? 'every space' : nameOf(space, context);
   if (search === undefined) {
-    return { filter: { space: space ?? '' }, question: `Forget every memory of ${where}?` };
+    const filters = [{ space: space ?? '' }];
+    return { filters, question: `Forget every memory of ${where}?`, missing: [] };
   }
   return {
-    filter: space === undefined ? { words: search } : { space, words: search },
+    filters: [space === undefined ? { words: search } : { space, words: search }],
     question: `Forget every memory of ${where} that matches these words?`,
+    missing: [],
   };
 }
 
 /**
- * Returns what to forget for references. A reference names a text, and several spaces may have that text. The text is
+ * Returns what to forget for references. A reference names a text, and several spaces may have that text. Each text is
  * forgotten in the space of --space, or else in the only space that has the text, or else in the current folder's
  * project. The other spaces are printed.
  */
@@ -213,27 +226,49 @@ async function forgetByReference(
   const { terminal } = context;
   const whole = await wholeReferences(memory, refs);
   const held = await memory.list({ refs: whole, limit: LIST_LIMIT.max }, deadline());
-  const spaces = [...new Set(held.map((record) => record.space))].toSorted();
-  const text = held.length === 1 ? `: ${oneLine(held[0]?.text ?? '', QUESTION_CHARS)}` : '';
-  const what = refs.length === 1 ? 'this memory' : `these ${refs.length} memories`;
-  const space =
-    options.space ?? (spaces.length > 1 ? await projectAmong(spaces, context) : spaces[0]);
-  // `list` does not include left-out outputs, so if nothing was found, forget the references in every space.
-  if (space === undefined) return { filter: { refs: whole }, question: `Forget ${what}?` };
   const names = namesOf(held, context);
-  const others = spaces.filter((one) => one !== space).map((one) => names.of(one));
-  if (others.length > 0) {
+  const missing: string[] = [];
+  const bySpace = new Map<string | undefined, string[]>();
+  for (const [at, ref] of whole.entries()) {
+    const spaces = heldIn(held, ref);
+    const isListed =
+      options.space === undefined ? spaces.length > 0 : spaces.includes(options.space);
+    // `list` does not include left-out outputs, so if no space has the text, forget it in every space.
+    // oxlint-disable-next-line no-await-in-loop -- Seldom more than one.
+    if (!isListed && (spaces.length > 0 || !(await isStored(memory, ref)))) {
+      missing.push(refs[at] ?? ref);
+      continue;
+    }
+    const space =
+      options.space ??
+      // oxlint-disable-next-line no-await-in-loop
+      (spaces.length > 1 ? await projectAmong(spaces, context) : spaces[0]);
+    bySpace.set(space, [...(bySpace.get(space) ?? []), ref]);
+    const others = spaces.filter((one) => one !== space).map((one) => names.of(one));
+    if (space === undefined || others.length === 0) continue;
+    const subject = refs.length === 1 ? 'this text' : `the text of ${refs[at]}`;
     terminal.note(
-      `${others.join(', ')} also has this text. svc forgets it in ${names.of(space)} only.`,
+      `${others.join(', ')} also has ${subject}. svc forgets it in ${names.of(space)} only.`,
     );
-    terminal.note(
-      `  Forget it there too: svc memory forget ${refs.join(' ')} --space ${others[0]}`,
-    );
+    terminal.note(`  Forget it there too: svc memory forget ${refs[at]} --space ${others[0]}`);
   }
-  return {
-    filter: { refs: whole, space },
-    question: `Forget ${what} of ${names.of(space)}${text}?`,
-  };
+  const filters = Array.from(bySpace, ([space, some]) =>
+    space === undefined ? { refs: some } : { refs: some, space },
+  );
+  const count = refs.length - missing.length;
+  const text = held.length === 1 ? `: ${oneLine(held[0]?.text ?? '', QUESTION_CHARS)}` : '';
+  const what = count === 1 ? 'this memory' : `these ${count} memories`;
+  const where = [...bySpace.keys()].flatMap((one) => (one === undefined ? [] : names.of(one)));
+  const question = `Forget ${what}${where.length === 0 ? '' : ` of ${where.join(', ')}`}${text}?`;
+  return { filters, question, missing };
+}
+
+function heldIn(held: readonly StoredRecord[], ref: string): readonly string[] {
+  return [...new Set(held.filter((one) => one.ref === ref).map((one) => one.space))].toSorted();
+}
+
+async function isStored(memory: Memory, ref: string): Promise<boolean> {
+  return (await memory.retrieve({ ref }, deadline())) !== undefined;
 }
 
 const QUESTION_CHARS = 60;
