@@ -155,6 +155,7 @@ export function limiterSuite(name: string, open: (clock: ManualClock) => Limiter
       clock.goOn(20_000);
       // The one without a heartbeat is over, and a heartbeat brings none back.
       await limiter.renew([leaseAsk('c')], patience());
+      await limiter.renew([leaseAsk('c')], patience());
       expect(await take('d')).toEqual(passed);
       expect((await take('e')).refusedBy).toBe('places');
       expect(await limiter.take([leaseAsk('x', { bucket: 'others' })], patience())).toEqual(passed);

@@ -1,7 +1,15 @@
 import { createHash } from 'node:crypto';
 import { Redis } from 'ioredis';
+import { within } from '../../../../src/adapters/within.ts';
 import type { Clock } from '../../../../src/ports/clock.ts';
-import type { CallEnd, LeaseAsk, LimitAnswer, LimitAsk, Limiter } from '../../ports/limiter.ts';
+import type {
+  CallEnd,
+  LeaseAsk,
+  LimitAnswer,
+  LimitAsk,
+  Limiter,
+  RateAsk,
+} from '../../ports/limiter.ts';
 
 /**
  * The limiter of a service with several nodes, on Redis or Valkey. One script checks and books all limits of a call at
@@ -19,8 +27,13 @@ export interface RedisLimiterOptions {
   readonly clock?: Pick<Clock, 'now'>;
 }
 
-/** Deadline of an answer. A Redis server on the same network needs a millisecond. */
+/** Deadline of a connection and of `ping`. A Redis server on the same network needs a millisecond. */
 const ANSWER_MS = 1000;
+/**
+ * A connection on which a command waits and nothing arrives for so long is replaced. A primary whose machine died closes
+ * no connection, and the system would notice that only after a quarter of an hour.
+ */
+const SILENCE_MS = 5000;
 const RECONNECT_MAX_MS = 500;
 
 type Operation = 'take' | 'settle' | 'renew';
@@ -31,17 +44,23 @@ export class RedisLimiter implements Limiter {
   readonly #redis: Redis;
   readonly #clock: Pick<Clock, 'now'> | undefined;
   readonly #prefix: string;
+  /** By the id of a running call's lease: when it ends unless it is renewed, in milliseconds of this node's clock. */
+  readonly #leaseEnds = new Map<string, number>();
+  /** The number of calls that were refused because Redis did not answer in time, and that it has not answered yet. */
+  #unanswered = 0;
 
   constructor(options: RedisLimiterOptions) {
     const { url, prefix = 'svc', clock } = options;
     this.#clock = clock;
     this.#prefix = prefix;
     this.#redis = new Redis(url, {
-      commandTimeout: ANSWER_MS,
       connectTimeout: ANSWER_MS,
+      socketTimeout: SILENCE_MS,
       // A call that cannot be counted is refused at once instead of waiting for the server.
       maxRetriesPerRequest: 0,
       retryStrategy: (attempts) => Math.min(attempts * 50, RECONNECT_MAX_MS),
+      // After a failover the former primary is a replica, and keeps its connections. The address leads to the new one.
+      reconnectOnError: ({ message }) => message.startsWith('READONLY'),
     });
     let isAway = false;
     this.#redis.on('error', () => {
@@ -55,37 +74,88 @@ export class RedisLimiter implements Limiter {
     });
   }
 
+  /**
+   * If Redis counts the call only after `signal` aborted, the call was refused, so it gives back what was counted. Until
+   * Redis has answered such a call, further calls are refused without being sent.
+   */
   async take(asks: readonly LimitAsk[], signal: AbortSignal): Promise<LimitAnswer> {
     if (asks.length === 0) return PASSED;
-    const answer = await this.#run('take', asks.map(countOf), signal);
-    const [place, waitMs, ...uncounted] = Array.isArray(answer) ? answer.map(Number) : [];
-    if (uncounted.length > 0) {
-      return { ...PASSED, uncounted: uncounted.map((at) => asks[at - 1]?.bucket ?? '') };
+    signal.throwIfAborted();
+    if (this.#unanswered > 0) throw new Error('The limiter still owes an answer.');
+    const onAbort = (): void => void (this.#unanswered += 1);
+    signal.addEventListener('abort', onAbort, { once: true });
+    const askedAt = this.#now();
+    try {
+      const answer = answerOf(asks, await this.#run('take', asks.map(countOf), signal));
+      const isCounted = answer.refusedBy === undefined && answer.uncounted === undefined;
+      if (isCounted && signal.aborted) await this.#giveBack(asks);
+      else if (isCounted) this.#noteLeases(asks.filter(isLease), askedAt);
+      return answer;
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+      if (signal.aborted) this.#unanswered -= 1;
     }
-    if (place === undefined || waitMs === undefined || Number.isNaN(waitMs)) {
-      throw new TypeError('The limiter did not answer.');
-    }
-    return place === 0 ? PASSED : { refusedBy: asks[place - 1]?.name, waitMs };
   }
 
+  /**
+   * Renews leases. A lease that is missing although it cannot have ended was lost by the server, for example in a
+   * restart, so the call takes its place again.
+   */
   async renew(leases: readonly LeaseAsk[], signal: AbortSignal): Promise<void> {
-    await this.#run('renew', leases.map(countOf), signal);
+    const askedAt = this.#now();
+    const running = new Set(
+      leases.filter(({ leaseId }) => askedAt < (this.#leaseEnds.get(leaseId) ?? 0)),
+    );
+    const counts = leases.map((ask) => {
+      const note = running.has(ask) ? 'running' : '';
+      return { ask, facts: [...countOf(ask).facts.slice(0, -1), note] };
+    });
+    try {
+      await this.#run('renew', counts, signal);
+    } catch (error) {
+      // Nobody knows whether the server still has these leases.
+      for (const { leaseId } of leases) this.#noteEnd(leaseId, Number.POSITIVE_INFINITY);
+      throw error;
+    }
+    for (const { leaseId, ttlMs } of running) this.#noteEnd(leaseId, askedAt + ttlMs);
   }
 
   async settle({ leases, changes }: CallEnd, signal: AbortSignal): Promise<void> {
     const booked = changes.map(({ ask, more }) => {
       return countOf(ask.kind === 'lease' ? ask : { ...ask, cost: more });
     });
+    for (const { leaseId } of leases) this.#leaseEnds.delete(leaseId);
     await this.#run('settle', [...leases.map(countOf), ...booked], signal);
   }
 
-  /** Rejects if the server does not answer in time. */
+  /** Counts one call of nobody, because a full server and a replica answer a PING, but count nothing. */
   async ping(): Promise<void> {
-    await this.#redis.ping();
+    const counting = this.#run('take', [countOf(PING)], AbortSignal.timeout(ANSWER_MS));
+    if ((await within(ANSWER_MS, counting)) === undefined) {
+      throw new Error('The limiter did not answer in time.');
+    }
   }
 
   async close(): Promise<void> {
     this.#redis.disconnect();
+  }
+
+  #now(): number {
+    return this.#clock?.now() ?? performance.now();
+  }
+
+  async #giveBack(asks: readonly LimitAsk[]): Promise<void> {
+    const changes = asks.flatMap((ask) => (ask.kind === 'lease' ? [] : { ask, more: -ask.cost }));
+    await this.settle({ leases: asks.filter(isLease), changes }, AbortSignal.timeout(ANSWER_MS));
+  }
+
+  #noteLeases(leases: readonly LeaseAsk[], askedAt: number): void {
+    for (const { leaseId, ttlMs } of leases) this.#leaseEnds.set(leaseId, askedAt + ttlMs);
+  }
+
+  /** Notes when the lease of a running call ends; not of one that has ended meanwhile, or that never began here. */
+  #noteEnd(leaseId: string, endsAt: number): void {
+    if (this.#leaseEnds.has(leaseId)) this.#leaseEnds.set(leaseId, endsAt);
   }
 
   async #run(operation: Operation, counts: readonly Count[], signal: AbortSignal) {
@@ -110,6 +180,32 @@ export class RedisLimiter implements Limiter {
 }
 
 const PASSED: LimitAnswer = { refusedBy: undefined, waitMs: 0 };
+
+/** A limit that refuses nothing. */
+const PING: RateAsk = {
+  kind: 'rate',
+  name: 'ping',
+  tenant: 'service',
+  bucket: 'ping',
+  rate: { perMinute: 1e6, burst: 1e6 },
+  cost: 1,
+};
+
+function isLease(ask: LimitAsk): ask is LeaseAsk {
+  return ask.kind === 'lease';
+}
+
+/** Reads the script's answer to a call. */
+function answerOf(asks: readonly LimitAsk[], answer: unknown): LimitAnswer {
+  const [place, waitMs, ...uncounted] = Array.isArray(answer) ? answer.map(Number) : [];
+  if (uncounted.length > 0) {
+    return { ...PASSED, uncounted: uncounted.map((at) => asks[at - 1]?.bucket ?? '') };
+  }
+  if (place === undefined || waitMs === undefined || Number.isNaN(waitMs)) {
+    throw new TypeError('The limiter did not answer.');
+  }
+  return place === 0 ? PASSED : { refusedBy: asks[place - 1]?.name, waitMs };
+}
 
 /** A limit, and what the script needs of it. `facts`: its kind and four values. */
 interface Count {
@@ -211,7 +307,8 @@ for at, key in ipairs(KEYS) do
     -- A server that was restarted has lost the places of running calls: each takes its place again.
     if lost[key] == nil then lost[key] = call('EXISTS', key) == 0 end
     local standing = call('ZSCORE', key, cost)
-    if lost[key] then place(key, 'NX', cost, ARGV[from + 3])
+    local isLost = lost[key] or (ARGV[from + 4] == 'running' and not standing)
+    if isLost then place(key, 'NX', cost, ARGV[from + 3])
     elseif standing and tonumber(standing) > now then place(key, 'XX', cost, ARGV[from + 3]) end
   end
 end
