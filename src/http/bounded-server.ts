@@ -179,10 +179,12 @@ function untilClosed(outgoing: ServerResponse): Promise<void> {
  * on loopback that takes about this long.
  */
 const UNREAD_BODY_MS = 5_000;
+/** Bound on the chunks of a rest that svc drops, in addition to one for each CHUNK_BYTES_MIN bytes. */
+const UNREAD_CHUNKS_FREE = 1_024;
 
 /**
  * Lets an answer reach a client that is still sending. It reads and drops the body for a while: closing at once would
- * reset the connection, and the reset can overtake the answer.
+ * reset the connection, and the reset can overtake the answer. A rest of too many small chunks is not read to its end.
  */
 export function dropBody(incoming: IncomingMessage): void {
   const { socket } = incoming;
@@ -196,8 +198,19 @@ export function dropBody(incoming: IncomingMessage): void {
     else incoming.once('end', () => socket.destroy());
   };
   incoming.on('error', () => undefined);
-  incoming.resume();
+  let [chunks, bytes] = [0, 0];
+  incoming.on('data', ({ length }: Buffer) => {
+    chunks += 1;
+    bytes += length;
+    if (chunks > UNREAD_CHUNKS_FREE + bytes / CHUNK_BYTES_MIN) socket.destroy();
+  });
 }
+
+/**
+ * The bytes that a chunk of a body has at least on average, if it has thousands of chunks. A chunk costs
+ * about 2 us, so a long body of a byte per chunk would occupy the thread for minutes.
+ */
+export const CHUNK_BYTES_MIN = 64;
 
 /** Milliseconds for a client on loopback to read an answer before its socket is closed. */
 const RAW_ANSWER_MS = 200;

@@ -3,6 +3,7 @@ import { readZstdFrames } from '../core/encoding/zstd-frame.ts';
 import type { Encoding, ExpectedBody } from '../core/http/http-form.ts';
 import type { BodyDecoder } from '../ports/body-decoder.ts';
 import { ProxyError } from '../core/errors.ts';
+import { CHUNK_BYTES_MIN } from './bounded-server.ts';
 
 /**
  * Reads and decodes request bodies within two budgets for the whole process: for decoded and for encoded bodies. It
@@ -194,12 +195,17 @@ export function readBody(
   onBytes?: (bytes: number) => void,
 ): Promise<Buffer | undefined> {
   const bytes = length === undefined ? new GrowingBytes() : new ExpectedBytes(length);
+  let chunks = 0;
   return new Promise((resolve, reject) => {
     const onData = (chunk: Buffer): void => {
       try {
         bytes.add(chunk);
+        chunks += 1;
         if (bytes.length > wireBytesMax) {
           throw new ProxyError('BODY_TOO_LARGE', 'The body is over the limit.');
+        }
+        if (chunks > CHUNKS_FREE + bytes.length / CHUNK_BYTES_MIN) {
+          throw new ProxyError('BODY_TOO_LARGE', 'The body comes in too many small chunks.');
         }
         onBytes?.(bytes.length);
       } catch (error) {
@@ -221,6 +227,12 @@ export function readBody(
     incoming.on('error', () => undefined);
   });
 }
+
+/**
+ * Bound on the chunks of a body, in addition to one for each CHUNK_BYTES_MIN bytes. A client that sends each token of its
+ * JSON as a chunk stays below it up to some 150 kB.
+ */
+const CHUNKS_FREE = 16_384;
 
 interface Bytes {
   readonly length: number;
@@ -257,19 +269,46 @@ class ExpectedBytes implements Bytes {
   }
 }
 
+/**
+ * Collects a body of unknown length in blocks of its own. It keeps no chunk: a client may send each byte as a chunk, and
+ * each would hold some hundred bytes, and keep the buffer of the socket from which it was cut.
+ */
 class GrowingBytes implements Bytes {
-  readonly #chunks: Buffer[] = [];
+  readonly #blocks: Buffer[] = [];
+  /** The used bytes of the last block. */
+  #used = 0;
   length = 0;
 
   add(chunk: Buffer): void {
-    this.#chunks.push(chunk);
-    this.length += chunk.length;
+    for (let at = 0; at < chunk.length;) {
+      const block = this.#openBlock();
+      const copied = chunk.copy(block, this.#used, at);
+      this.#used += copied;
+      this.length += copied;
+      at += copied;
+    }
   }
 
   take(): Buffer {
-    return Buffer.concat(this.#chunks.splice(0), this.length);
+    return Buffer.concat(this.#blocks.splice(0), this.length);
+  }
+
+  /** Returns the last block, which has room. A new block is not longer than the body so far, except for the first. */
+  #openBlock(): Buffer {
+    const last = this.#blocks.at(-1);
+    if (last !== undefined && this.#used < last.length) return last;
+    const block = Buffer.allocUnsafeSlow(
+      Math.min(Math.max(this.length, BLOCK_BYTES_MIN), BLOCK_BYTES_MAX),
+    );
+    this.#blocks.push(block);
+    this.#used = 0;
+    return block;
   }
 }
+
+/** Sizes of a block. The first holds a short body, and the largest wastes little of a long one. */
+const BLOCK_BYTES_MIN = 1024;
+const BLOCK_BYTES_MAX = 1 << 20;
 
 /**
  * Sends `100 Continue`. While an earlier answer on the same connection is not finished, Node would queue these bytes

@@ -2,7 +2,9 @@ import { once } from 'node:events';
 import { createServer, IncomingMessage, request } from 'node:http';
 import { Socket } from 'node:net';
 import { expect, test } from 'vitest';
+import { dropBody } from '../../src/http/bounded-server.ts';
 import { readBody, RequestBodies } from '../../src/http/request-bodies.ts';
+import { collectGarbage } from '../support/collect-garbage.ts';
 import { until } from '../support/sockets.ts';
 
 const BODY = Buffer.from(Array.from({ length: 400_000 }, (_, at) => `${at} `).join(''));
@@ -87,4 +89,48 @@ test('R38: a short body is read while three of the largest are decoded', async (
   await expect(send('few', 'br')).rejects.toThrow('Too many large requests');
   stopped.abort();
   await held;
+});
+
+test('a body of small chunks holds little more than its bytes', async () => {
+  const incoming = new IncomingMessage(new Socket());
+  const reading = readBody(incoming, { length: undefined, wireBytesMax: 2 ** 26 });
+  collectGarbage();
+  const before = process.memoryUsage();
+  const count = 50_000;
+  for (let sent = 0; sent < count; sent += 1) {
+    // Each chunk is cut from the buffer that the socket has read, as Node does it.
+    incoming.emit('data', Buffer.alloc(4096, sent % 251).subarray(0, 64));
+  }
+  collectGarbage();
+  const after = process.memoryUsage();
+  const held = after.heapUsed + after.arrayBuffers - before.heapUsed - before.arrayBuffers;
+  expect(held).toBeLessThan(3 * 64 * count);
+  incoming.emit('end');
+  const body = await reading;
+  expect(body?.length).toBe(64 * count);
+  expect(body?.every((byte, at) => byte === Math.floor(at / 64) % 251)).toBe(true);
+});
+
+test('a body of a byte in each chunk is refused before it occupies the thread', async () => {
+  const chunks = (count: number, bytes: number) =>
+    readChunks(
+      Array.from({ length: count }, () => Buffer.alloc(bytes)),
+      undefined,
+    );
+  expect((await chunks(16_384, 1))?.length).toBe(16_384);
+  await expect(chunks(20_000, 1)).rejects.toThrow('too many small chunks');
+  expect((await chunks(20_000, 20))?.length).toBe(400_000);
+});
+
+test('the rest of a refused body is not dropped to its end if it comes in small chunks', async () => {
+  const socket = new Socket();
+  const incoming = new IncomingMessage(socket);
+  dropBody(incoming);
+  for (let sent = 0; sent < 1000; sent += 1) incoming.emit('data', Buffer.alloc(1));
+  for (let sent = 0; sent < 5000; sent += 1) incoming.emit('data', Buffer.alloc(65_536));
+  expect(socket.destroyed).toBe(false);
+  for (let sent = 0; sent < 6_000_000 && !socket.destroyed; sent += 1) {
+    incoming.emit('data', Buffer.alloc(1));
+  }
+  expect(socket.destroyed).toBe(true);
 });
