@@ -232,7 +232,7 @@ export class AnswerWatch implements AnswerWatcher {
   readonly #reader: AnswerReader | undefined;
   readonly #onAnswer: (answer: Answer) => void;
   #isTold = false;
-  /** True if the provider has counted the tokens of the whole answer. */
+  /** True if the provider has counted the output tokens of the whole answer. Some gateways count the prompt alone. */
   #isCounted = false;
   /** Bytes of a successful answer in an encoding that svc does not read. */
   #unreadBytes = 0;
@@ -273,7 +273,7 @@ export class AnswerWatch implements AnswerWatcher {
     const said = this.#reader.finish();
     if (!said.isComplete && !said.isFailed) return false;
     this.#isTold = true;
-    this.#isCounted = said.usage !== undefined;
+    this.#isCounted = said.usage !== undefined && said.usage.output > 0;
     this.#lostThoughts = said.lostThoughts;
     this.#onAnswer(said);
     return true;

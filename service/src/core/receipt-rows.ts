@@ -65,7 +65,7 @@ export function receiptRow({ opening, closing, receipt }: ClosedReceipt, body: s
 
 function countsOf(opening: ReceiptOpening, closing: ReceiptClosing): UsageCounts {
   const decided = closing.decided ?? opening.decided;
-  const usage = closing.usage === undefined ? undefined : believed(closing.usage);
+  const usage = closing.usage === undefined ? undefined : believedUsage(closing.usage);
   const { input, cacheRead, cacheWrite, output } = usage ?? NO_USAGE;
   const reached = opening.provider !== null && closing.status !== 'rejected';
   const inputTokens = input + cacheRead + cacheWrite;
@@ -82,16 +82,19 @@ function countsOf(opening: ReceiptOpening, closing: ReceiptClosing): UsageCounts
     spentTokens:
       usage === undefined
         ? estimatedTokens(closing, reached ? decided.forwarded_input_tokens : 0)
-        : inputTokens + output,
+        : inputTokens + (output || (closing.uncountedTokens ?? 0)),
   };
 }
 
 const NO_USAGE = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0 } as const;
 
-/** Bound on each of the provider's four token counts, because a larger count could overflow the daily sums. */
+/**
+ * Bound on each of the provider's four token counts, in the daily sums and in the counts of the limiter. A larger count
+ * could overflow the sums, and would refuse a tenant's requests for years.
+ */
 const TOKENS_MAX = 1_000_000_000;
 
-function believed({ input, cacheRead, cacheWrite, output }: Usage): Usage {
+export function believedUsage({ input, cacheRead, cacheWrite, output }: Usage): Usage {
   return {
     input: Math.min(input, TOKENS_MAX),
     cacheRead: Math.min(cacheRead, TOKENS_MAX),

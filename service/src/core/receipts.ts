@@ -224,7 +224,7 @@ export function receiptOf(
     model_reported: nameOrNull(closing.modelReported),
     model_requested: nameOrNull(opening.model ?? undefined),
     object: 'svc.receipt',
-    output_tokens: closing.usage?.output ?? null,
+    output_tokens: outputOf(closing),
     provider_id: provider?.id ?? null,
     provider_kind: provider?.kind ?? null,
     provider_usage: usageNumbers(closing.providerUsage) ?? null,
@@ -242,6 +242,12 @@ export function receiptOf(
     upstream_response_id: nameOrNull(closing.upstreamResponseId),
     upstream_status: closing.upstreamStatus ?? null,
   };
+}
+
+/** Returns the provider's count of the output; null if it has none, so that svc estimated the output. */
+function outputOf({ usage, uncountedTokens = 0 }: ReceiptClosing): number | null {
+  if (usage === undefined || (usage.output === 0 && uncountedTokens > 0)) return null;
+  return usage.output;
 }
 
 /** Returns the canonical JSON of a receipt, which svc signs. It exists, because no text has half a surrogate pair. */

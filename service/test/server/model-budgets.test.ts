@@ -8,6 +8,8 @@ import {
   receiptIn,
 } from '../support/model-service.ts';
 import { openSocket } from '../../../test/support/raw-http.ts';
+import { ProcessLimiter } from '../../src/adapters/limiter/process-limiter.ts';
+import type { Limiter } from '../../src/ports/limiter.ts';
 import { pause, until } from '../../../test/support/sockets.ts';
 
 /** Budgets of tokens, where the client does not wait for the end of its answer. */
@@ -204,3 +206,68 @@ test.each([{ prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }, {}])(
     expect([next.status, errorIn(next).code]).toEqual([429, 'RATE_LIMIT_EXCEEDED']);
   },
 );
+
+// Gateways that count the prompt alone, or whose count of the answer is no count.
+test.each([
+  {},
+  { completion_tokens: -5 },
+  { completion_tokens: '300' },
+  { completion_tokens: 1e308 },
+])(
+  'a whole answer whose output the provider has not counted is spent by estimate: %j',
+  async (counts) => {
+    const dialect = 'openai_chat_completions';
+    const stage = await openWithBudget(dialect, WORDS);
+    const usage = { prompt_tokens: 12, ...counts };
+    const end = { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }], usage };
+    stage.provider.reply = () => ({
+      status: 200,
+      headers: { 'content-type': 'text/event-stream' },
+      body: `${deltasOf(dialect)}data: ${JSON.stringify(end)}\n\ndata: [DONE]\n\n`,
+    });
+    const body = promptOf(dialect, 'Write three hundred words.', { stream: true });
+    const answer = await stage.send(dialect, body, stage);
+    const receipt = await receiptIn(stage, answer.headers['x-svc-receipt-id']);
+    expect(receipt).toMatchObject({ status: 'completed', output_tokens: null });
+    const spent = (await stage.ask('GET usage')).json.data[0];
+    expect(spent.spent_tokens).toBeGreaterThanOrEqual(12 + WORDS);
+    expect(spent.spent_tokens).toBeLessThan(3 * WORDS);
+    expect([spent.input_tokens, spent.output_tokens]).toEqual([12, 0]);
+    const next = await stage.send(dialect, body, stage);
+    expect([next.status, errorIn(next).code]).toEqual([429, 'RATE_LIMIT_EXCEEDED']);
+  },
+);
+
+test('an absurd count is booked against the limits as it is in the sums of usage', async () => {
+  const dialect = 'openai_chat_completions';
+  const booked: number[] = [];
+  const clock = { now: () => Date.now(), monotonic: () => performance.now() };
+  const counting = new ProcessLimiter(clock);
+  const limiter: Limiter = {
+    ping: () => counting.ping(),
+    take: (asks) => counting.take(asks),
+    renew: (leases) => counting.renew(leases),
+    settle: async (end) => {
+      for (const { ask, more } of end.changes)
+        if (ask.kind === 'budget') booked.push(ask.cost + more);
+      await counting.settle(end);
+    },
+  };
+  const stage = await openModelService({ limiter });
+  await stage.addProvider(dialect);
+  const made = { name: 'k', scopes: ['read', 'write'], tokens_per_day: 2 ** 40 };
+  const key = (await stage.ask('POST keys', made)).json.secret;
+  const most = Number.MAX_SAFE_INTEGER;
+  const end = {
+    choices: [{ index: 0, message: { role: 'assistant', content: 'Yes.' }, finish_reason: 'stop' }],
+    usage: { prompt_tokens: most, completion_tokens: most },
+  };
+  const headers = { 'content-type': 'application/json' };
+  stage.provider.reply = () => ({ status: 200, headers, body: JSON.stringify(end) });
+  const body = promptOf(dialect, 'Do you count?');
+  const answer = await stage.send(dialect, body, { key });
+  await receiptIn(stage, answer.headers['x-svc-receipt-id']);
+  const { spent_tokens: spent } = (await stage.ask('GET usage')).json.data[0];
+  expect(booked).toEqual([spent]);
+  expect((await stage.send(dialect, body, { key })).status).toBe(200);
+});

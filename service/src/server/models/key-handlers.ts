@@ -24,6 +24,7 @@ import type {
 import { ProxyHandler } from '../../../../src/proxy/handle.ts';
 import { ServiceFault } from '../fault.ts';
 import type { ServingParts } from '../parts.ts';
+import { believedUsage } from '../../core/receipt-rows.ts';
 import { HandlerShelf, SHELF_BOUNDS, type ShelvedHandler } from './handler-shelf.ts';
 import { factsOfModel } from '../../../../src/core/settings/model-facts.ts';
 import { closingOf, type ModelCall, openingOf, type UnforwardedReceipts } from './receipt-facts.ts';
@@ -235,12 +236,12 @@ function spentOf({ kind, inputTokens }: ModelCall, facts: RequestFacts) {
   const isSent = facts.hashes?.forwarded !== undefined;
   const isLeft = isSent && facts.row.end === 'client-gone';
   if (head === undefined ? !isLeft : isProviderError(head.status)) return 'unused';
+  const { uncountedTokens = 0 } = facts;
   if (answer?.usage === undefined) {
-    const { uncountedTokens: output = 0 } = facts;
-    return inputTokens === undefined ? undefined : { input: inputTokens, output };
+    return inputTokens === undefined ? undefined : { input: inputTokens, output: uncountedTokens };
   }
-  const { input, cacheRead, cacheWrite, output } = answer.usage;
-  return { input: input + cacheRead + cacheWrite, output };
+  const { input, cacheRead, cacheWrite, output } = believedUsage(answer.usage);
+  return { input: input + cacheRead + cacheWrite, output: output || uncountedTokens };
 }
 
 const FREE: ReadonlySet<string> = new Set(['count_tokens', 'input_tokens']);
