@@ -98,6 +98,9 @@ test('spaces are listed, renamed, merged and joined, and the project of a folder
   const gone = await svc('spaces', 'join', 'team/a', join(home, 'gone'));
   expect(gone).toMatchObject({ code: 1, stdout: '' });
   expect(gone.stderr).toContain('svc finds no such folder.');
+  const fresh = await svc('spaces', 'join', 'team/typo', odd);
+  expect(fresh.stderr).toContain('No memory is in team/typo yet');
+  expect((await svc('spaces', 'join', 'team/e', odd)).stderr).not.toContain('No memory');
   const wrong = await svc('spaces', 'join', 'no name!', other);
   expect(wrong.stderr).toContain('The name of a space: expected 1 to 128');
 });

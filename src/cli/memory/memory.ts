@@ -154,25 +154,25 @@ export async function forgetMemories(call: Call<ForgetOptions>): Promise<ExitCod
       2,
     );
   }
-  let isComplete = true;
+  const missing: string[] = [];
   const forgotten = await withStore(context, async (store) => {
     const { memory } = store;
-    const { filters, question, missing } = await forgetChoice(call, memory);
-    isComplete = missing.length === 0;
-    if (refs.length > 0 && missing.length === refs.length) return 0;
-    for (const ref of missing) terminal.note(`No memory has the reference ${ref}.`);
+    const { parts, question } = await forgetChoice(call, memory);
     const isSure = options.yes === true || (await confirm?.(question)) === true;
     if (!isSure) return undefined;
     let number = 0;
-    for (const filter of filters) {
+    for (const { filter, unlisted } of parts) {
       // Set no deadline, because a forgetting that ends early leaves memories behind.
       // oxlint-disable-next-line no-await-in-loop -- One call for each space.
-      number += await memory.forget(filter, new AbortController().signal, (done, all) =>
+      const some = await memory.forget(filter, new AbortController().signal, (done, all) =>
         terminal.progress(`${done} of ${all} forgotten`),
       );
+      if (some === 0 && unlisted !== undefined) missing.push(unlisted);
+      number += some;
     }
     terminal.progressDone();
     if (number > 0) {
+      for (const ref of missing) terminal.note(`No memory has the reference ${ref}.`);
       const folder = dataFolder(context.environment);
       await nameForgotten(store, folder, terminal);
       if (readHookKey(folder) !== undefined) terminal.note(IN_TRANSCRIPTS);
@@ -186,16 +186,19 @@ export async function forgetMemories(call: Call<ForgetOptions>): Promise<ExitCod
   }
   if (options.json === true) terminal.json({ forgotten });
   else if (forgotten > 0) terminal.note(`Forgotten: ${forgotten}. svc does not capture it again.`);
-  if (forgotten > 0) return isComplete ? 0 : 1;
+  if (forgotten > 0) return missing.length === 0 ? 0 : 1;
   throw new CliError('No memory matches.', 'List the memories: svc memory list');
 }
 
 interface ForgetChoice {
-  /** One for each space; one without a space for texts that no list includes. */
-  readonly filters: readonly ForgetFilter[];
+  readonly parts: readonly ForgetPart[];
   readonly question: string;
-  /** The references, as the user typed them, that no memory has, or none in the space of --space. */
-  readonly missing: readonly string[];
+}
+
+interface ForgetPart {
+  readonly filter: ForgetFilter;
+  /** The reference, as the user typed it, if no list of this space has it: it may be wrong. */
+  readonly unlisted?: string;
 }
 
 async function forgetChoice(call: Call<ForgetOptions>, memory: Memory): Promise<ForgetChoice> {
@@ -204,13 +207,12 @@ async function forgetChoice(call: Call<ForgetOptions>, memory: Memory): Promise<
   if (refs.length > 0) return forgetByReference(call, memory);
   const where = space === undefined ? 'every space' : nameOf(space, context);
   if (search === undefined) {
-    const filters = [{ space: space ?? '' }];
-    return { filters, question: `Forget every memory of ${where}?`, missing: [] };
+    const filter = { space: space ?? '' };
+    return { parts: [{ filter }], question: `Forget every memory of ${where}?` };
   }
   return {
-    filters: [space === undefined ? { words: search } : { space, words: search }],
+    parts: [{ filter: space === undefined ? { words: search } : { space, words: search } }],
     question: `Forget every memory of ${where} that matches these words?`,
-    missing: [],
   };
 }
 
@@ -227,48 +229,38 @@ async function forgetByReference(
   const whole = await wholeReferences(memory, refs);
   const held = await memory.list({ refs: whole, limit: LIST_LIMIT.max }, deadline());
   const names = namesOf(held, context);
-  const missing: string[] = [];
-  const bySpace = new Map<string | undefined, string[]>();
+  const parts: ForgetPart[] = [];
+  const bySpace = new Map<string, string[]>();
   for (const [at, ref] of whole.entries()) {
-    const spaces = heldIn(held, ref);
-    const isListed =
-      options.space === undefined ? spaces.length > 0 : spaces.includes(options.space);
-    // `list` does not include left-out outputs, so if no space has the text, forget it in every space.
-    // oxlint-disable-next-line no-await-in-loop -- Seldom more than one.
-    if (!isListed && (spaces.length > 0 || !(await isStored(memory, ref)))) {
-      missing.push(refs[at] ?? ref);
+    const typed = refs[at] ?? ref;
+    const spaces = spacesOf(ref, held);
+    const isListed = spaces.length > 0 && spaces.includes(options.space ?? spaces[0] ?? '');
+    if (!isListed) {
+      // `list` does not include left-out outputs. Without --space, forget the text in every space.
+      const where = options.space === undefined ? {} : { space: options.space };
+      parts.push({ filter: { refs: [ref], ...where }, unlisted: typed });
       continue;
     }
-    const space =
-      options.space ??
-      // oxlint-disable-next-line no-await-in-loop
-      (spaces.length > 1 ? await projectAmong(spaces, context) : spaces[0]);
+    const one = spaces.length > 1 ? undefined : spaces[0];
+    // oxlint-disable-next-line no-await-in-loop -- Seldom more than one text is in several spaces.
+    const space = options.space ?? one ?? (await projectAmong(spaces, context));
     bySpace.set(space, [...(bySpace.get(space) ?? []), ref]);
-    const others = spaces.filter((one) => one !== space).map((one) => names.of(one));
-    if (space === undefined || others.length === 0) continue;
-    const subject = refs.length === 1 ? 'this text' : `the text of ${refs[at]}`;
-    terminal.note(
-      `${others.join(', ')} also has ${subject}. svc forgets it in ${names.of(space)} only.`,
-    );
-    terminal.note(`  Forget it there too: svc memory forget ${refs[at]} --space ${others[0]}`);
+    const [other, ...more] = spaces.filter((name) => name !== space).map((name) => names.of(name));
+    if (other === undefined) continue;
+    const text = refs.length === 1 ? 'this text' : `the text of ${typed}`;
+    const others = [other, ...more].join(', ');
+    terminal.note(`${others} also has ${text}. svc forgets it in ${names.of(space)} only.`);
+    terminal.note(`  Forget it there too: svc memory forget ${typed} --space ${other}`);
   }
-  const filters = Array.from(bySpace, ([space, some]) =>
-    space === undefined ? { refs: some } : { refs: some, space },
-  );
-  const count = refs.length - missing.length;
+  for (const [space, some] of bySpace) parts.push({ filter: { refs: some, space } });
+  const where = Array.from(bySpace.keys(), (space) => names.of(space)).join(', ');
   const text = held.length === 1 ? `: ${oneLine(held[0]?.text ?? '', QUESTION_CHARS)}` : '';
-  const what = count === 1 ? 'this memory' : `these ${count} memories`;
-  const where = [...bySpace.keys()].flatMap((one) => (one === undefined ? [] : names.of(one)));
-  const question = `Forget ${what}${where.length === 0 ? '' : ` of ${where.join(', ')}`}${text}?`;
-  return { filters, question, missing };
+  const what = refs.length === 1 ? 'this memory' : `these ${refs.length} memories`;
+  return { parts, question: `Forget ${what}${where === '' ? '' : ` of ${where}`}${text}?` };
 }
 
-function heldIn(held: readonly StoredRecord[], ref: string): readonly string[] {
-  return [...new Set(held.filter((one) => one.ref === ref).map((one) => one.space))].toSorted();
-}
-
-async function isStored(memory: Memory, ref: string): Promise<boolean> {
-  return (await memory.retrieve({ ref }, deadline())) !== undefined;
+function spacesOf(ref: string, held: readonly StoredRecord[]): readonly string[] {
+  return [...new Set(held.filter((one) => one.ref === ref).map(({ space }) => space))].toSorted();
 }
 
 const QUESTION_CHARS = 60;

@@ -66,6 +66,10 @@ export async function joinSpace({ args, context }: Call): Promise<void> {
     joined: { ...joined, [root]: space },
   }));
   context.terminal.note(`${root} now belongs to ${typed}.`);
+  const shelves = await readStore(context, async ({ desk }) => desk?.shelves());
+  if (shelves?.some((shelf) => shelf.space === space) === false) {
+    context.terminal.note(`  No memory is in ${typed} yet. The names in use: svc memory spaces`);
+  }
 }
 
 /**
