@@ -376,6 +376,12 @@ export class Recaller {
     const { isStated } = place;
     const unanswered = silence === undefined ? unansweredItem(view) : undefined;
     const leaving = await call.leaving();
+    // Texts were forgotten since `generation`, and the found blocks may quote one.
+    const newest = ledger.generation();
+    if (newest !== generation) {
+      if (bond.isBound || deadline.msLeft > 0) return this.#askLedger(call, newest);
+      return { replayed: settled(UNREADABLE), ...PASSING };
+    }
     const isGone = (item: Item): boolean => isOmitted(item, leaving.gone);
     const blockAgeMaxMs = memory.supports.kind === 'hosted' ? SERVICE_BLOCK_MS : undefined;
     const mayRead = (space: string): boolean =>

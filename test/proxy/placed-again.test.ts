@@ -1,4 +1,7 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import type { Ledger } from '../../src/ports/ledger.ts';
 import { said, toolRound } from '../support/dialect-wire.ts';
 import { longOutput } from '../support/tool-session.ts';
 import { ask } from '../support/sockets.ts';
@@ -83,6 +86,45 @@ test('a forgotten block stays away although another space has the same text', as
   expect(await story.memory.forget({ space }, patience)).toBeGreaterThan(1);
   const later = await send([asked, first.item, second], { headers });
   expect(blocksIn(later.sent)).toEqual([]);
+});
+
+// Another request of the process reads the new generation between this request's look-up and what it does with it.
+test('a block that is forgotten while svc repeats it is not sent, and is not recorded again', async () => {
+  let atFind: () => Promise<void> = () => Promise.resolve();
+  let readOn: () => unknown = () => undefined;
+  const folder = tempFolder();
+  const wrapLedger = (ledger: Ledger): Ledger => {
+    readOn = () => ledger.generation();
+    return {
+      generation: () => ledger.generation(),
+      record: (entries) => ledger.record(entries),
+      commit: (entries) => ledger.commit(entries),
+      isShared: false,
+      find: async (addresses, withinMs) => {
+        const found = await ledger.find(addresses, withinMs);
+        const told = JSON.stringify(addresses.map((one) => found.get(one) ?? ''));
+        if (told.includes('6431')) await atFind();
+        return found;
+      },
+    };
+  };
+  const { ask: send, story } = await startTalk({ folder, wrapLedger });
+  const first = await send([asked]);
+  expect(blocksIn(first.sent)).toHaveLength(1);
+  atFind = async () => {
+    atFind = () => Promise.resolve();
+    expect(await story.memory.forget({ words: '6431' }, AbortSignal.timeout(30_000))).toBe(1);
+    readOn();
+  };
+  // A fork under another id repeats the block, and records it as its own.
+  const headers = { 'session-id': 'a-fork' };
+  const later = await send([asked, first.item, second], { headers });
+  expect(later.sent).not.toContain('6431');
+  await story.stop();
+  const bytes = readdirSync(folder)
+    .filter((name) => name.startsWith('state.db'))
+    .map((name) => readFileSync(join(folder, name)).toString('latin1'));
+  expect(bytes.join('')).not.toContain('walrus shop listens on port 6431');
 });
 
 // Anthropic takes PDF files in requests of at most 32 MB (platform.claude.com, "PDF support", read 2026-11-29).

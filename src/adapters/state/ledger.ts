@@ -145,7 +145,8 @@ export class StateLedger implements Ledger {
     let isLate = false;
     const write = (state: Statements): void =>
       state.transaction(() => {
-        // If a text was forgotten since the caller's recall, one of these blocks may quote it.
+        // If a text was forgotten that this process has not seen yet, one of these blocks may quote it. For what was
+        // forgotten before this call, callers compare generation() themselves.
         const isChanged = this.#follow(state) !== generation;
         isLate = isChanged && rows.some((row) => quotedIn(row).length > 0);
         if (!isLate) this.#put(state, rows, false);
