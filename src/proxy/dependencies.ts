@@ -92,7 +92,10 @@ export interface ProxyDependencies {
   readonly inFlight?: InFlight;
   /** Keeps the last requests with their bodies, if the settings ask for it. */
   readonly kept?: KeptRequests;
-  /** Called once for each request, before memory is asked. Throws to stop the request. */
+  /**
+   * Called once for each request that has an upstream, before the ledger or the memory is asked about it. Throws to stop
+   * the request.
+   */
   readonly admit?: (facts: KnownFacts) => Promise<void>;
   /** Called once for each request, after the plan and before it is sent. Throws to stop the request. */
   readonly planned?: (facts: KnownFacts) => void;
@@ -181,7 +184,10 @@ export interface KnownFacts {
   readonly memoryState: MemoryState;
   /** The generation of the memory's space when it answered; undefined if it was not asked. */
   readonly memoryGeneration: string | undefined;
-  /** Records that the outbox took; 'failed' if it could not take them. */
+  /**
+   * The number of records that the outbox took when the answer ended; 'failed' if it could not take them. It does not
+   * count the question of a stopped answer, or the history.
+   */
   readonly captured: Captured;
   /**
    * Milliseconds that putting the answer's records into the outbox took; undefined without an answer, or if the request

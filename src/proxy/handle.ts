@@ -115,7 +115,7 @@ export class ProxyHandler {
     try {
       const context = { request, outgoing, record, gone };
       if (request.route.kind === 'model') await this.#answer(context);
-      else await this.#relayBeside(context, await this.#repeat(request));
+      else await this.#relayBeside(context);
     } catch (error) {
       if (gone.aborted) record.note({ end: 'client-gone' }, 'relay');
       else record.failed(error);
@@ -223,14 +223,14 @@ export class ProxyHandler {
    * Returns the body of a token count or a compaction, with the edits of earlier requests: the provider checks the
    * history in these requests too. Returns undefined if svc sends the client's own bytes.
    */
-  async #repeat(asked: ClientRequest): Promise<readonly Uint8Array[] | undefined> {
-    const { route, body } = asked;
+  async #repeat(relayed: ClientRequest): Promise<readonly Uint8Array[] | undefined> {
+    const { route, body } = relayed;
     if (route.kind !== 'relay' || route.dialect === undefined || body === undefined)
       return undefined;
-    if (!carriesHistory(asked.target, route.dialect)) return undefined;
+    if (!carriesHistory(relayed.target, route.dialect)) return undefined;
     try {
       const settings = this.#dependencies.settings();
-      const request = { ...asked, route: { kind: 'model', dialect: route.dialect } as const };
+      const request = { ...relayed, route: { kind: 'model', dialect: route.dialect } as const };
       const modes = this.#modesOf(request, settings, settings.compressionMode);
       const read = await this.#read(request);
       if (typeof read === 'string') return undefined;
@@ -241,11 +241,8 @@ export class ProxyHandler {
     }
   }
 
-  /** Relays a request that is no model request. `changed`: the result of #repeat(). */
-  async #relayBeside(
-    context: RequestContext,
-    changed: readonly Uint8Array[] | undefined,
-  ): Promise<void> {
+  /** Relays a request that is no model request. */
+  async #relayBeside(context: RequestContext): Promise<void> {
     const { request: asked, record, gone } = context;
     const { choose, settings, memory, issuer, planned } = this.#dependencies;
     const { configured, body = asked.body } = await choose({ request: asked, read: 'relayed' });
@@ -254,6 +251,7 @@ export class ProxyHandler {
     record.note({ upstream: configured.settings });
     record.hashes?.routed(body);
     await this.#admit(record);
+    const changed = await this.#repeat(request);
     planned?.(record.known());
     const late = request.method === 'POST' ? undefined : AbortSignal.timeout(LIST_HEADERS_MS);
     const signal = late === undefined ? gone : AbortSignal.any([gone, late]);

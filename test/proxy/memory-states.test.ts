@@ -4,11 +4,12 @@ import { FoundEntries } from '../../src/core/ledger/entries.ts';
 import type { Ledger } from '../../src/ports/ledger.ts';
 import type { RecallAnswer } from '../../src/ports/memory.ts';
 import { trialOf } from '../../src/core/meter/hold-out.ts';
-import { PROXY_SETTINGS } from '../support/local-server.ts';
+import { PROXY_SETTINGS, TOKEN } from '../support/local-server.ts';
 import { DIALECTS, promptOf, requestWith, said } from '../support/dialect-wire.ts';
 import { FakeMemory } from '../support/fake-memory.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { recordOf } from '../support/records.ts';
+import { ask } from '../support/sockets.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import {
   startRecordingProvider,
@@ -16,7 +17,7 @@ import {
   type Story,
   type StoryOptions,
 } from '../support/story.ts';
-import { MemoryError, type MemoryFailure } from '../../src/core/errors.ts';
+import { MemoryError, type MemoryFailure, ProxyError } from '../../src/core/errors.ts';
 
 const FACT = 'The staging database of the walrus shop listens on port 6431.';
 const QUESTION = 'On which port does the staging database of the walrus shop listen?';
@@ -390,3 +391,40 @@ test('the hold-out gives its conversations no memory and no shortening, and note
   ]);
   await memory.close();
 });
+
+test.each(['/v1/messages', '/v1/messages/count_tokens'])(
+  'a request to %s that the limits of a service refuse asks neither ledger nor memory',
+  async (path) => {
+    let asked = 0;
+    let refuses = false;
+    const { story, provider } = await startKnowing({
+      wrapLedger: (ledger) => ({
+        generation: () => ledger.generation(),
+        record: (entries) => ledger.record(entries),
+        commit: (entries) => ledger.commit(entries),
+        isShared: false,
+        find: (addresses, withinMs) => {
+          asked += 1;
+          return ledger.find(addresses, withinMs);
+        },
+      }),
+      admit: async () => {
+        if (refuses) throw new ProxyError('LOGIN_CLIENT_REFUSED', 'made to refuse');
+      },
+    });
+    const body = requestWith('anthropic_messages', [said('user', QUESTION)]);
+    const send = () =>
+      ask(story.port, {
+        path,
+        headers: ['Authorization', `Bearer ${TOKEN}`, 'Content-Type', 'application/json'],
+        body: Buffer.from(JSON.stringify(body)),
+      });
+    expect((await send()).status).toBe(200);
+    expect(asked).toBeGreaterThan(0);
+    refuses = true;
+    asked = 0;
+    const seen = provider.seen.length;
+    expect((await send()).status).toBe(403);
+    expect([asked, provider.seen.length]).toEqual([0, seen]);
+  },
+);

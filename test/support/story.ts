@@ -130,6 +130,8 @@ export interface StoryOptions {
   readonly ledger?: Ledger;
   /** Stands between the proxy and the store's ledger. */
   readonly wrapLedger?: (ledger: Ledger) => Ledger;
+  /** Checks the limits of a service; there are none otherwise. */
+  readonly admit?: ProxyDependencies['admit'];
   readonly folder?: string;
   readonly settings?: Partial<ProxySettings>;
   readonly dialects?: readonly Dialect[];
@@ -187,6 +189,7 @@ export async function startStory(options: StoryOptions): Promise<Story> {
     ...(options.projects !== undefined && { code: store.code }),
     blockKey: 'a secret of these tests',
     hookKey: () => options.hookKey,
+    ...(options.admit !== undefined && { admit: options.admit }),
     outputFolder: undefined,
     note: ({ row }) => {
       store.log(row);
@@ -262,7 +265,7 @@ function openParts(
   const outbox = state.outboxFor('story', memory);
   return {
     log: () => {},
-    parts: { memory, ledger: ledger ?? state.ledger, outbox },
+    parts: { memory, ledger: wrapLedger(ledger ?? state.ledger), outbox },
     close: async () => {
       outbox.close();
       await state.close();
