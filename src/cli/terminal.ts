@@ -48,12 +48,12 @@ export class Terminal {
     return this.#stderr.isTTY === true;
   }
 
-  /** Returns the characters in a line of stderr; `fallback` without a screen. */
+  /** Returns how many characters fit into a line of stderr; `fallback` without a screen. */
   noteColumns(fallback: number): number {
     return widthOf(this.#stderr) ?? fallback;
   }
 
-  /** Returns the characters in a line of stdout; `fallback` without a screen. */
+  /** Returns how many characters fit into a line of stdout; `fallback` without a screen. */
   columns(fallback: number): number {
     return widthOf(this.#stdout) ?? fallback;
   }

@@ -43,7 +43,7 @@ interface Serving {
 }
 
 export function serveWith(server: Server, { bounds, connections, serve }: Serving): void {
-  // By default Node silently drops headers beyond some 2,000. svc counts all headers and refuses too many (checkForm).
+  // By default Node silently drops headers beyond some 1,000. svc counts all headers and refuses too many (checkForm).
   server.maxHeadersCount = 0;
   server.maxConnections = bounds.connectionsMax;
   const answer = (incoming: IncomingMessage, outgoing: ServerResponse): void => {

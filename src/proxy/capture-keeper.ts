@@ -111,7 +111,8 @@ export class CaptureKeeper {
       this.noteCut(reading);
       return 0;
     }
-    // If the answer calls a tool, the exchange continues. Its question was stored in the first round.
+    // If the answer calls a tool, the exchange continues. Its first round stores the question, so a later one stores
+    // nothing.
     const goesOn = answer.callsTools && !answer.isCutShort;
     const isLaterRound = reading.view.items.at(-1)?.soFar.exchange.isAnswered === true;
     const place = goesOn && isLaterRound ? undefined : placeOf(reading);

@@ -8,7 +8,7 @@ interface OpenRequest {
 /** Gets the row of a finished request. It is also called when a request begins or ends, without a row. */
 type Watcher = (finished?: RequestRow) => void;
 
-/** The requests that are being answered, for the live view of the proxy. */
+/** The requests that are being answered: for the live views, for `svc stop`, and to know when the proxy is idle. */
 export class InFlight {
   readonly #requests = new Set<OpenRequest>();
   readonly #watchers = new Set<Watcher>();

@@ -25,7 +25,7 @@ export async function updateConfigFile(
   folder: string,
   change: (old: ConfigFile | undefined) => Value,
 ): Promise<void> {
-  // Make the folder private before the secret is written into it.
+  // Make the folder private before keys are written into it.
   await ensurePrivateFolder(folder);
   try {
     await withFileLock(join(folder, 'config.lock'), async () => {

@@ -69,7 +69,10 @@ export interface AcknowledgementsOptions {
   readonly target: string;
   /** Called with each generation that the service reports. */
   readonly onSeen: (space: string, generation: string) => void;
-  /** Called when a space has a new generation, because something was forgotten there on any machine. */
+  /**
+   * Called when a space has a new generation: something was forgotten there on any machine, or the service's database
+   * was restored. If it rejects, it is called again with the next answer.
+   */
   readonly onMoved?: (space: string) => Promise<void>;
   /** Called once for each space in which the service reports a lower commit sequence than before. */
   readonly onBehind: (space: string) => void;

@@ -316,7 +316,7 @@ interface Carried {
 /** Bound on ledger rows that are copied into a new file: the newest ones, which current conversations need. */
 const CARRIED_ROWS_MAX = 5000;
 
-/** Reads the rows of an open file that was deleted, replaced or damaged. */
+/** Reads the outbox and the newest ledger rows of an open file that was deleted, replaced or damaged. */
 function carriedFrom(rows: Statements): Carried {
   return {
     outbox: readable(() => rows.all('SELECT target, record, at FROM outbox ORDER BY n')),

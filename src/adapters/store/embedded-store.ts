@@ -76,7 +76,8 @@ export interface EmbeddedStore extends LocalStore {
 }
 
 /**
- * Opens the store and returns at once. The files are opened afterwards, `memory.db` by a worker; calls wait for that.
+ * Opens the store and returns at once. The files are opened afterwards, `memory.db` by a worker unless a hook runs the
+ * store in its own thread; calls wait for that.
  */
 export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore {
   const { folder, lookMs = LOOK_MS, eraseRestMs = ERASE_REST_MS } = options;
@@ -350,7 +351,7 @@ class EmbeddedMemory implements Memory {
   }
 
   /**
-   * Deletes the copies of a memory service's outputs in a space. Call it after the service forgot a record there,
+   * Deletes the local copies of a space's outputs, which a memory service stores. Call it after the service forgot a record there,
    * because that record may be one of these outputs.
    */
   async dropOutputs(space: string): Promise<void> {

@@ -405,7 +405,10 @@ function sizesOf(spaces: readonly Space[], candidates: readonly Exchange[]) {
   };
 }
 
-/** Fewest words of a file name that is searched for. A name of one word, such as index.ts, occurs in every project. */
+/**
+ * Fewest words of a file name that is searched for. Names of one word, such as index.ts, are too common to show what a
+ * session is about.
+ */
 const NAME_WORDS_MIN = 2;
 
 function wordsOfName(file: string): readonly (readonly string[])[] {

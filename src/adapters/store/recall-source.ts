@@ -130,7 +130,7 @@ export interface Passage {
 export interface ExchangePlace {
   readonly conversation: number;
   readonly exchange: number;
-  /** The id of the newest record among the exchange's given passages. */
+  /** The id of the exchange's newest record among the passages that exchangesOf() was asked for. */
   readonly record: number;
   readonly at: number;
 }

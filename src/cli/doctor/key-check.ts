@@ -32,9 +32,8 @@ const ANSWER_MS = 10_000;
 const BODY_BYTES_MAX = 8 * 1024 * 1024;
 
 /**
- * Checks a provider and its key with a call that costs nothing: GET /v1/models, or an empty model request if it has no
- * list. Its connection is pinned to an address as that of other requests. `found` of the result quotes nothing of the
- * answer.
+ * Checks a provider and its key with calls that cost nothing: GET /v1/models, and an empty model request if the provider
+ * has no list. Sends nothing if the provider takes the client's own login. `open` connects as for other requests.
  */
 export async function checkKey(settings: UpstreamSettings, open: OpenUpstream): Promise<KeyCheck> {
   // Only the client has the login, so svc cannot test it.

@@ -39,7 +39,7 @@ const CLIENTS: Readonly<Record<string, LaunchedClient>> = {
 
 /** Starts the client, and returns its exit code when it ends; if a signal ended it, 128 plus the signal's number. */
 export async function runClient({ args: [name = '', ...given], context }: Call): Promise<number> {
-  // The first -- ends svc's own options; a second one belongs to the client.
+  // Drop a -- directly behind the client's name. All else belongs to the client, a later -- too.
   const args = given[0] === '--' ? given.slice(1) : given;
   const client = Object.hasOwn(CLIENTS, name) ? CLIENTS[name] : undefined;
   if (client === undefined) {

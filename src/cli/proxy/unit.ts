@@ -182,7 +182,8 @@ function keptVariables(environment: Environment): readonly (readonly [string, st
   ];
   return names.flatMap((name) => {
     const value = environment[name] ?? '';
-    // Leave out a value that is no absolute path, or has a line break, which would end its line in the file.
+    // Leave out a value that is no absolute path, or has a control character: a line break would end its line in
+    // the file.
     return isAbsolute(value) && !/\p{Cc}/u.test(value) ? [[name, value] as const] : [];
   });
 }

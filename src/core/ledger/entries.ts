@@ -48,8 +48,9 @@ interface AtOwnItem extends ConversationOwner {
 /** An item with human text, and its answer, which other conversations with the same beginning hardly ever have. */
 interface AtAnswer extends AtItem {
   /**
-   * Fingerprint of the conversation up to the first item of the answer. Before a request has that item, it is the
-   * result of spokenAnswer() of recall/injections.ts.
+   * Names the answer: the fingerprint of its first item that is more than thinking. svc also records an entry when a
+   * conversation's first answer ends, before a request has that item. Then this is the result of spokenAnswer() in
+   * recall/injections.ts.
    */
   readonly answer: string;
 }

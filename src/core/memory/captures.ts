@@ -243,7 +243,10 @@ function afterLastClose(text: string): number {
 
 const MESSAGE_ENDS = /<\|start\|>(?:assistant)?|<\|(?:end|return|call)\|>/;
 const MESSAGE = /^\s*<\|channel\|>(\w*)([^]*?)<\|message\|>([^]*)$/;
-/** Matches reasoning between two channel names, which a server leaves in the text if it only removes the marks. */
+/**
+ * Matches the reasoning of an answer in the harmony format from which a server removed the marks such as `<|channel|>`,
+ * but not the words between them: `analysis`, the reasoning, `assistantfinal`.
+ */
 const UNMARKED = /^\s*analysis[^]*assistantfinal/;
 
 /** Removes harmony's messages except those of the channel `final`, and of `commentary` that is not for a tool. */

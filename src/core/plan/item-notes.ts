@@ -63,7 +63,10 @@ export function itemNotes(facts: NoteFacts): readonly ItemNote[] {
   return writer.notes;
 }
 
-/** Tokens of the names and braces around an output. An item with fewer tokens beside its outputs gets no own note. */
+/**
+ * Bound on the tokens of the names and braces around an output. If stubs replaced outputs of an item, and the rest of the
+ * item has fewer tokens than this, the rest gets no note.
+ */
 const SHELL_TOKENS_MAX = 40;
 
 function editsByItem({ view, placements, shortening }: NoteFacts): Map<number, ItemNote[]> {

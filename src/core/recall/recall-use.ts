@@ -59,7 +59,10 @@ const WORD = /[\p{L}\p{N}_][\p{L}\p{N}_./-]{3,60}[\p{L}\p{N}_]/gu;
 const DATE = /^\d{4}-\d\d-\d\d/;
 const CODE_LIKE = /\d|_|[a-z][A-Z]|[./-]/;
 
-/** Returns the names of code, the numbers and the paths in a block. */
+/**
+ * Returns words of a block that look like names of code, numbers or paths: at most WORDS_MAX, each of five or more
+ * characters, without references and dates.
+ */
 function rareWords(block: string): readonly string[] {
   const words = (block.replaceAll(REFERENCES, ' ').match(WORD) ?? []).filter(
     (word) => CODE_LIKE.test(word) && !DATE.test(word),

@@ -63,10 +63,9 @@ function shapeOf(words: string): string {
   return words.replaceAll(/\p{Nd}+/gu, '#');
 }
 
-/** Returns the words of a line in lower case, without signs, and without the reference that ends a shortened title. */
+/** Returns the words of a line in lower case, without signs. */
 function wordsOf(text: string): string {
   return text
-    .replace(/…(?: \(m_[a-z2-7]+\))?$/, '')
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{N}]+/gu, ' ')
     .trim();

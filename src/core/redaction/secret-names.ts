@@ -52,7 +52,10 @@ export const VENDORS =
 /** Names of secrets that people choose, so that the value may be a word. */
 export const CHOSEN = `(?:${PASSWORDS}|secret)`;
 
-/** Matches a part that each name has. Parts are searched for first, because whole names take ten times as long. */
+/**
+ * Matches one of these parts; every name contains at least one. Parts are searched for first, because a search for whole
+ * names takes ten times as long.
+ */
 const NAME_PART = new RegExp(
   `pass|kennwort|mdp|p/w|pswd|contrase|clave|senha|phrase|wachtwoord|has[łl]o|heslo|senord|adgangskode|salasana|parola|ifre|jelsz|lozinka|κωδικός|пароль|密[码碼]|口令|パスワード|暗証|비밀|비번|암호|패스|pwd|pw|psk|secret|token|cred|auth|key|schl(?:ü|ue)ssel|clé|chiave|jeton|connection|cookie|hmac|_pat|_dsn|${VENDORS}`,
   'gi',

@@ -15,7 +15,7 @@ const SIGNED_THINGS: readonly SecretRule[] = [
   {
     kind: 'jwt',
     keywords: ['eyj'],
-    // Try a run only at its beginning: no `\w` or `-` may precede.
+    // Try a run only at its beginning: no `\w` or `-` may precede, except the letter of an escape such as `\n`.
     pattern: /eyJ(?<=(?:^|[^\w-]|\\[nrt])eyJ)[\w-]{8,2048}\.[\w-]{0,8192}\.[\w-]{8}/g,
     rest: /[\w.-]*/y,
     source: 'RFC 7519; a JSON object in base64url begins with eyJ',

@@ -51,7 +51,10 @@ interface VerifyOptions {
   readonly json?: boolean;
 }
 
-/** The files of an export: receipts, heads with the total, and the public keys to verify both. */
+/**
+ * The files of an export: the receipts; the signed heads, which state how many receipts each node has, with the tenant's
+ * total; and the public keys to verify both.
+ */
 const FILES = { receipts: 'receipts.ndjson', heads: 'heads.ndjson', keys: 'keys.json' } as const;
 
 /** Exports receipts to a folder, which must not contain an export yet. */
