@@ -11,6 +11,7 @@ import { passagesAbout } from '../core/recall/cues.ts';
 import { isOpening } from '../core/recall/openings.ts';
 import { quotedRecords } from '../core/recall/quoted-records.ts';
 import { writeRecallBlock } from '../core/recall/recall-block.ts';
+import { statedIn } from '../core/recall/stated-texts.ts';
 import type { Texts } from '../ports/texts.ts';
 
 /** Implements the port Texts with the rules of the core. */
@@ -33,6 +34,15 @@ export const TEXTS: Texts = {
     answer.exchanges === undefined
       ? { ...answer, passages: passagesAbout(answer.passages, action, prompt) }
       : answer,
+  withoutStated: (answer, view) => {
+    const isStated = statedIn(view);
+    const isNew = ({ text }: { readonly text: string }): boolean => !isStated(text);
+    const exchanges = answer.exchanges?.flatMap((exchange) => {
+      const quotes = exchange.quotes.filter(isNew);
+      return quotes.length === 0 ? [] : { ...exchange, quotes };
+    });
+    return { ...answer, passages: answer.passages.filter(isNew), ...(exchanges && { exchanges }) };
+  },
   isOpening,
   filesOfSession,
   concernedFiles,

@@ -8,7 +8,6 @@ import {
   allowedMethods,
   checkUpgrade,
   isAnthropic,
-  pathOf,
   routeKind,
 } from '../core/http/gate.ts';
 import type { RequestHead } from '../core/http/http-form.ts';
@@ -25,7 +24,7 @@ import {
 import { type HookRequest, readHookRequest } from '../core/hooks/hook-question.ts';
 import { parseJson } from '../core/bytes/json-fields.ts';
 import type { Login } from '../core/http/logins.ts';
-import { errorDialect, type Route } from '../core/http/routes.ts';
+import { errorDialect, pathOf, type Route } from '../core/http/routes.ts';
 import type { ProxySettings } from '../core/settings/settings.ts';
 import type { BodyDecoder } from '../ports/body-decoder.ts';
 import type { Clock } from '../ports/clock.ts';

@@ -37,6 +37,8 @@ export interface Texts {
   writeBlock(answer: QuotedAnswer, limits: AgentLimits, told: readonly string[]): WrittenBlock;
   /** Returns the memory's answer with only the passages about the action. */
   aboutAction(answer: RecallAnswer, action: Action, prompt: string): RecallAnswer;
+  /** Returns the memory's answer without the texts that the request states outside of its conversation. */
+  withoutStated(answer: QuotedAnswer, view: RequestView): QuotedAnswer;
   /**
    * Says whether the newest prompt is the first in its session that may name a subject: all earlier ones only answer
    * the agent.

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Dialect } from '../core/conversation/view.ts';
 import type { Answer } from '../core/dialects/dialect-answer.ts';
 import { apiOf } from '../core/dialects/apis.ts';
-import { pathOf } from '../core/http/gate.ts';
+import { pathOf } from '../core/http/routes.ts';
 import { type CompressionMode, decideModes, type Modes, modesToTell } from '../core/http/modes.ts';
 import { applyEdits, type Edit } from '../core/plan/item-edits.ts';
 import { modesWithout, trialOf } from '../core/meter/hold-out.ts';

@@ -42,7 +42,7 @@ import {
 import type { Answer } from '../core/dialects/dialect-answer.ts';
 import type { BatchMoment } from '../core/shortening/elisions.ts';
 import { isOmitted, type Leaving } from '../core/shortening/omissions.ts';
-import type { Item, RequestView } from '../core/conversation/view.ts';
+import type { Item } from '../core/conversation/view.ts';
 import { contentForm } from '../core/plan/item-edits.ts';
 import type { Modes } from '../core/http/modes.ts';
 import { markBlock } from '../core/recall/own-blocks.ts';
@@ -292,7 +292,7 @@ export class Recaller {
     const told = [...toldBy(placements, leaving), ...byHooks];
     const left = roomLeft(placements, open.call.settings.recalledTokensMax);
     const limits = limitsOfBlock({ tokensMax, left, isLook: 'action' in open });
-    const news = withoutStated(answer, reading.view);
+    const news = this.#dependencies.texts.withoutStated(answer, reading.view);
     const written = this.#dependencies.texts.writeBlock(news, limits, told);
     const block = marked(written, this.#dependencies.blockKey);
     const form = carrier.isResult ? 'text' : contentForm(reading.view, carrier.item);
@@ -564,35 +564,6 @@ export function aroundPrompt(
  */
 function isAgent({ identity, view }: Reading): boolean {
   return identity.client !== 'unknown' || offersTools(view);
-}
-
-/**
- * Most bytes that are searched for the client's instructions in each of two places: before the first answer, and behind
- * the messages.
- */
-const STATED_BYTES_MAX = 256 * 1024;
-/** Least characters of a quote that is searched for in the instructions. A shorter one may occur by chance. */
-const STATED_CHARS_MIN = 12;
-
-/**
- * Removes quotes that the request contains where clients put instructions, such as CLAUDE.md, AGENTS.md and memory
- * files: before the first answer, or behind the messages.
- */
-function withoutStated(answer: QuotedAnswer, { bytes, items, list }: RequestView): QuotedAnswer {
-  const first = items.find(({ role }) => role === 'assistant')?.start ?? list.end;
-  const places = [
-    bytes.subarray(0, Math.min(first, STATED_BYTES_MAX)),
-    bytes.subarray(list.end, list.end + STATED_BYTES_MAX),
-  ];
-  const isNew = ({ text }: { readonly text: string }): boolean => {
-    const escaped = JSON.stringify(text.replace(/[.!]$/, '')).slice(1, -1);
-    return escaped.length < STATED_CHARS_MIN || places.every((place) => !place.includes(escaped));
-  };
-  const exchanges = answer.exchanges?.flatMap((exchange) => {
-    const quotes = exchange.quotes.filter(isNew);
-    return quotes.length === 0 ? [] : { ...exchange, quotes };
-  });
-  return { ...answer, passages: answer.passages.filter(isNew), ...(exchanges && { exchanges }) };
 }
 
 /** Returns a key of the tool loop that the request continues; undefined outside a tool loop. */

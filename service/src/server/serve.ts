@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { asRecord } from '../../../src/core/bytes/json-fields.ts';
 import { MemoryError, ProxyError } from '../../../src/core/errors.ts';
-import { pathOf } from '../../../src/core/http/gate.ts';
+import { pathOf } from '../../../src/core/http/routes.ts';
 import { headerOf } from '../../../src/core/http/header-rules.ts';
 import { HEADERS_MAX } from '../../../src/core/http/http-form.ts';
 import { REQUEST_BYTES_MAX } from '../../../src/core/memory-api/limits.ts';

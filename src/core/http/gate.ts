@@ -13,7 +13,14 @@ import {
 import { isOneOf, type SplitTarget, splitTarget, TOKEN_HEADER } from './local-token.ts';
 import { CLIENT_HEADER } from '../request/clients.ts';
 import { carriesLogin, checkLogin, type Login } from './logins.ts';
-import { explainUnknownPath, findPath, isTelemetry, type PathEntry, type Route } from './routes.ts';
+import {
+  explainUnknownPath,
+  findPath,
+  isTelemetry,
+  type PathEntry,
+  pathOf,
+  type Route,
+} from './routes.ts';
 import type { Dialect } from '../conversation/view.ts';
 import { apiOf, type DialectApi } from '../dialects/apis.ts';
 
@@ -109,10 +116,6 @@ export function allowedMethods(head: RequestHead, relayPaths: readonly string[])
 function entryOf(head: RequestHead, relayPaths: readonly string[]): PathEntry | undefined {
   const path = pathOf(splitTarget(head.target).target);
   return findPath({ path, isAnthropic: false, relayPaths });
-}
-
-export function pathOf(target: string): string {
-  return target.split('?', 1)[0] ?? '';
 }
 
 export function isAnthropic(headers: RawHeaders): boolean {

@@ -144,3 +144,8 @@ function decodeOnce(id: string): string {
     return '';
   }
 }
+
+/** Returns a request target without its query. */
+export function pathOf(target: string): string {
+  return target.split('?', 1)[0] ?? '';
+}

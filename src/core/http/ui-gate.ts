@@ -1,5 +1,6 @@
 import { refuse } from '../errors.ts';
-import { isOwnHost, pathOf } from './gate.ts';
+import { isOwnHost } from './gate.ts';
+import { pathOf } from './routes.ts';
 import { checkForm, type HeaderIndex, indexHeaders, type RequestHead } from './http-form.ts';
 import { TOKEN_HEADER } from './local-token.ts';
 

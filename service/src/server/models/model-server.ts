@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { apiOf } from '../../../../src/core/dialects/apis.ts';
 import { MemoryError, ProxyError } from '../../../../src/core/errors.ts';
-import { pathOf } from '../../../../src/core/http/gate.ts';
 import { withoutHeader } from '../../../../src/core/http/header-rules.ts';
 import {
   checkBody,
@@ -16,6 +15,7 @@ import {
   findPath,
   MODELS,
   type PathEntry,
+  pathOf,
 } from '../../../../src/core/http/routes.ts';
 import { relayedEvidence, unreadEvidence } from '../../../../src/core/plan/plan.ts';
 import { dropBody, requestHead } from '../../../../src/http/bounded-server.ts';
