@@ -109,6 +109,8 @@ export interface Receipts {
   reject(opening: ReceiptOpening, closing: ReceiptClosing): void;
   /** Returns undefined while receipts can be written; otherwise the problem, for the operator. */
   problem(): string | undefined;
+  /** Stores the receipts that are closed. Returns false if that is not possible now. */
+  flush(): Promise<boolean>;
 }
 
 export interface OpenReceipt {

@@ -13,6 +13,7 @@ import {
 } from '../core/limits.ts';
 import type { Caller } from '../ports/control-store.ts';
 import type { CostChange, LimitAnswer, Limiter } from '../ports/limiter.ts';
+import type { Receipts } from '../ports/receipt-store.ts';
 import type { ServiceStore } from '../ports/service-store.ts';
 import { ServiceFault } from './fault.ts';
 
@@ -104,6 +105,7 @@ const SETTLE_MS = 5000;
 interface Needs {
   readonly limiter: Limiter;
   readonly store: ServiceStore;
+  readonly receipts: Pick<Receipts, 'flush'>;
   readonly clock: Clock;
   /** Calls of one key per minute; null means no limit. */
   readonly settings: { readonly requestsPerMinute: number | null };
@@ -200,24 +202,30 @@ export class ModelAdmission {
     return limitsOfModelCalls({ key, limits, requestsPerMinute, now: clock.now() });
   }
 
-  /** Returns how much of a budget is spent: the tokens of stored receipts, and the estimates of running calls. */
+  /** Returns how much of a budget is spent: the tokens of its receipts, and the estimates of its running calls. */
   async #knownOf(tenant: string, budgets: readonly TokenBudget[], bucket: string): Promise<number> {
     const budget = budgets.find((one) => one.bucket === bucket);
     if (budget === undefined) throw limiterUnavailable();
-    const reading = this.#reading.get(bucket) ?? this.#ask(tenant, budget);
+    const reading = this.#reading.get(bucket) ?? this.#read(tenant, budget);
     this.#reading.set(bucket, reading);
     try {
-      return (await reading) + (this.#running.get(bucket) ?? 0);
+      return await reading;
+    } catch {
+      throw limiterUnavailable();
     } finally {
       this.#reading.delete(bucket);
     }
   }
 
-  #ask(tenant: string, { from, to, keyId }: TokenBudget): Promise<number> {
-    const store = this.#parts.store.of(tenant);
-    return store
-      .tokensSpent({ from, to, keyId }, AbortSignal.timeout(STORE_MS))
-      .catch(() => Promise.reject(limiterUnavailable()));
+  #read(tenant: string, { bucket, from, to, keyId }: TokenBudget): Promise<number> {
+    const { store, receipts } = this.#parts;
+    return withinDeadline(STORE_MS, async (signal) => {
+      // The receipts of calls that have just ended wait for their batch, and no limiter has counted them.
+      if (!(await receipts.flush())) throw limiterUnavailable();
+      // A call that ends from here on is in this estimate, and its receipt is not stored yet.
+      const running = this.#running.get(bucket) ?? 0;
+      return (await store.of(tenant).tokensSpent({ from, to, keyId }, signal)) + running;
+    });
   }
 }
 

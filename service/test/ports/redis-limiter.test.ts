@@ -86,6 +86,7 @@ describe.skipIf(missing !== undefined)('a limiter on Redis', () => {
       limiter,
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- It is asked for nothing else.
       store: store as unknown as ServiceStore,
+      receipts: { flush: async () => true },
       clock: { now: () => Date.now(), monotonic: () => performance.now() },
       settings: { requestsPerMinute: null },
     });

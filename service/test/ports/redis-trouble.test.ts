@@ -3,7 +3,10 @@ import { Redis } from 'ioredis';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { RedisLimiter } from '../../src/adapters/limiter/redis-limiter.ts';
 import type { LimitAsk } from '../../src/ports/limiter.ts';
-import { takeLimits } from '../../src/server/admission.ts';
+import type { ServiceStore } from '../../src/ports/service-store.ts';
+import { ModelAdmission, takeLimits } from '../../src/server/admission.ts';
+import type { ServiceFault } from '../../src/server/fault.ts';
+import { callerOf } from '../support/callers.ts';
 import { budgetAsk, leaseAsk, rateAsk } from '../support/limits.ts';
 import { missingRedis, type RedisServer, startRedis } from '../support/redis.ts';
 import { startBalancer } from '../support/tcp-balancer.ts';
@@ -71,6 +74,40 @@ describe.skipIf(missing !== undefined)('a Redis in trouble', () => {
     await operator.config('SET', 'maxmemory', '0');
     await expect.poll(() => admit(limiter, rateAsk('a')), { timeout: 20_000 }).toBe('passed');
     await limiter.ping();
+  });
+
+  test('a budget survives the loss of all counts with the calls that have just ended', async () => {
+    const { limiter, operator } = await openStage();
+    let [waiting, stored, canStore] = [0, 0, true];
+    const flush = async (): Promise<boolean> => {
+      if (canStore) [stored, waiting] = [stored + waiting, 0];
+      return canStore;
+    };
+    const admission = new ModelAdmission({
+      limiter,
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- It is asked for nothing else.
+      store: { of: () => ({ tokensSpent: async () => stored }) } as unknown as ServiceStore,
+      receipts: { flush },
+      clock: { now: () => Date.now(), monotonic: () => performance.now() },
+      settings: { requestsPerMinute: null },
+    });
+    const caller = callerOf({ tokens_per_day: 1000 });
+    const ask = (callId: string, inputTokens: number) =>
+      admission.admit({ caller, callId, inputTokens });
+    const refusalOf = (call: Promise<unknown>) =>
+      call.then(
+        () => 'passed',
+        (error: ServiceFault) => error.more.param ?? error.code,
+      );
+    (await ask('a', 500)).settle({ input: 500, output: 100 });
+    // Its receipt waits for a batch.
+    waiting = 600;
+    await operator.flushall();
+    canStore = false;
+    expect(await refusalOf(ask('b', 300))).toBe('RATE_LIMITER_UNAVAILABLE');
+    canStore = true;
+    expect(await refusalOf(ask('c', 500))).toBe('tokens_per_day');
+    expect(await refusalOf(ask('d', 300))).toBe('passed');
   });
 
   test('a connection to a primary that hangs for good is replaced', async () => {

@@ -30,6 +30,7 @@ function open({ limiter, spent = () => 0 }: Given = {}) {
     limiter: limiter ?? new ProcessLimiter(clock),
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- It is asked for nothing else.
     store: store as unknown as ServiceStore,
+    receipts: { flush: async () => true },
     clock,
     settings: { requestsPerMinute: null },
   });
