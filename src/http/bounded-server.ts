@@ -204,6 +204,7 @@ export function dropBody(incoming: IncomingMessage): void {
     bytes += length;
     if (chunks > UNREAD_CHUNKS_FREE + bytes / CHUNK_BYTES_MIN) socket.destroy();
   });
+  incoming.resume();
 }
 
 /**

@@ -125,7 +125,10 @@ test('a body of a byte in each chunk is refused before it occupies the thread', 
 test('the rest of a refused body is not dropped to its end if it comes in small chunks', async () => {
   const socket = new Socket();
   const incoming = new IncomingMessage(socket);
+  incoming.pause();
   dropBody(incoming);
+  // A listener alone does not make a paused request flow.
+  expect(incoming.isPaused()).toBe(false);
   for (let sent = 0; sent < 1000; sent += 1) incoming.emit('data', Buffer.alloc(1));
   for (let sent = 0; sent < 5000; sent += 1) incoming.emit('data', Buffer.alloc(65_536));
   expect(socket.destroyed).toBe(false);
