@@ -125,6 +125,22 @@ test.skipIf(!existsSync('/dev/full'))('a log that cannot be written ends no prox
   expect(await ended).toEqual([0, null]);
 });
 
+test.skipIf(!existsSync('/dev/full'))(
+  'an export that cannot be written says that it is cut off',
+  async () => {
+    const { home, env } = place();
+    await runHere(['memory', 'add', 'Tests need Docker.'], { home, env });
+    const child = spawn(process.execPath, [BIN, 'memory', 'export'], {
+      env: { PATH: process.env['PATH'] ?? '', HOME: home, ...env },
+      stdio: ['ignore', openSync('/dev/full', 'w'), 'pipe'],
+    });
+    let said = '';
+    child.stderr?.on('data', (chunk: Buffer) => (said += chunk.toString()));
+    expect(await once(child, 'close')).toEqual([1, null]);
+    expect(said).toContain('The output could not be written (ENOSPC), so it is not complete.');
+  },
+);
+
 test('what was asked of the memory in vain is not told as done', async () => {
   const where = place();
   const added = await runHere(['memory', 'add', 'Tests need Docker.'], where);

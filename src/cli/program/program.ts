@@ -57,8 +57,8 @@ export async function runProgram(
 /** Returns the context of this process. It opens stdin only on use, because a client that `svc run` starts needs it. */
 export function ofProcess(abilities: Pick<CommandContext, 'asker'> = {}): CommandContext {
   const { env: environment, stdout, stderr } = process;
-  bearBrokenOutput();
   const terminal = new Terminal({ stdout, stderr, environment });
+  bearBrokenOutput(terminal);
   return {
     ...abilities,
     terminal,
@@ -93,13 +93,18 @@ export function emptyProgram(terminal: Terminal, words = SVC): Command {
 }
 
 /**
- * Ends the process at a write error on stdout, which `svc requests | head` closes early. Ignores those on stderr, which
- * may be a proxy's log on a full disk: its requests must continue.
+ * Ends the process at a write error on stdout. `svc requests | head` closes it early, which is no failure; any other error
+ * is reported, because an export may then be cut off. Ignores errors on stderr, which may be a proxy's log on a full disk:
+ * its requests must continue.
  */
-function bearBrokenOutput(): void {
+function bearBrokenOutput(terminal: Terminal): void {
   process.stderr.on('error', () => undefined);
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    process.exit(error.code === 'EPIPE' ? 0 : 1);
+  process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
+    if (code === 'EPIPE') process.exit(0);
+    const failure = `The output could not be written (${code ?? 'unknown'}), so it is not complete.`;
+    process.exit(
+      reportError(new CliError(failure, 'Make room for it, and run this again.'), terminal),
+    );
   });
 }
 
