@@ -125,6 +125,11 @@ test('each of several references is forgotten in its own project, and a wrong on
   expect(done.stderr).toContain(`No memory has the reference ${wrong}.`);
   expect(done.stderr).not.toContain('also has');
   expect((await svc(['list', '--json'])).json()).toEqual([]);
+  // The list of rules shows other ids.
+  for (const command of [['get'], ['forget', '--yes']]) {
+    const { code, stderr } = await svc([...command, 'r_abcdefgh']);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('It is the id of a rule.')]);
+  }
   // A space that does not have it is no reason to say that it is forgotten.
   const kept = await add('The till has two drawers.');
   expect(await svc(['forget', kept, '--space', 'project/other', '--yes'])).toMatchObject({

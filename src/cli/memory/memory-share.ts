@@ -149,7 +149,7 @@ export async function joinMemories({ options, context }: Call<JoinOptions>): Pro
       terminal.note(`Joined into ${name}: ${countsText(counts)}.`);
       if (!isAccepted) {
         terminal.note(
-          'They are unverified: no rule of them holds. Accept them with: svc memory join --accept',
+          'What was new is unverified: no rule of it holds. To accept it: svc memory join --accept',
         );
       }
     }

@@ -187,6 +187,8 @@ export async function forgetMemories(call: Call<ForgetOptions>): Promise<ExitCod
   if (options.json === true) terminal.json({ forgotten });
   else if (forgotten > 0) terminal.note(`Forgotten: ${forgotten}. svc does not capture it again.`);
   if (forgotten > 0) return missing.length === 0 ? 0 : 1;
+  const rule = refs.find((ref) => ref.startsWith('r_'));
+  if (rule !== undefined) throw noSuchReference(rule);
   throw new CliError('No memory matches.', 'List the memories: svc memory list');
 }
 

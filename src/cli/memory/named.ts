@@ -106,8 +106,11 @@ export function wholeReferences(
 /** Returns the error for a reference that no memory has. */
 export function noSuchReference(ref: string): CliError {
   const isTooShort = /^m_.{0,3}$/.test(ref);
-  const hint = isTooShort
-    ? 'Give at least 4 characters after m_.'
-    : 'Find it with: svc memory search WORDS';
+  const isRule = ref.startsWith('r_');
+  const hint = isRule
+    ? 'It is the id of a rule. svc memory rules names the memory of each, and retires one.'
+    : isTooShort
+      ? 'Give at least 4 characters after m_.'
+      : 'Find it with: svc memory search WORDS';
   return new CliError('No memory has this reference.', hint);
 }
