@@ -180,6 +180,8 @@ test('the work is linear in hostile text', () => {
 
 test.each([
   ['We use npm here.', 'No, we use pnpm here.'],
+  ['From now on we use pnpm here, never npm.', 'From now on we use yarn here.'],
+  ['We use pnpm here, not npm.', 'From now on we use yarn here, never npm.'],
   ['Always use tabs for indentation.', 'From now on always use spaces for indentation.'],
   ["From now on end all method names with '_a'.", "I want you to end method names with '_b'."],
   ['Always write comments in German.', 'Always write comments in English.'],
@@ -209,6 +211,8 @@ test.each([
   ['Always use docstrings in functions.', 'Always use annotations in functions.'],
   ['Always use docstrings in functions.', 'Always use docstrings in methods.'],
   ['Never push to main.', 'Always use pnpm here.'],
+  ['Never use npm.', 'From now on we use yarn here.'],
+  ['Never use jest, and never mocha.', 'Always use vitest here.'],
   ['Always write commit messages in English.', 'Always answer in German.'],
   ['Always use pytest for the backend.', 'Always use vitest for the frontend.'],
 ])('%s and %s both hold', (one, other) => {

@@ -147,21 +147,34 @@ interface Facets {
   readonly terms: ReadonlySet<string>;
   /** The terms of what the rule says not to use. */
   readonly refused: ReadonlySet<string>;
+  /** The terms without its contrast, such as "never npm"; see CONTRAST. */
+  readonly affirmed: ReadonlySet<string>;
+  /** True if the rule without its contrast says what not to do. */
   readonly isNegative: boolean;
   readonly scope: Scope;
 }
 
 function facetsOf(text: string): Facets {
   const constructs = constructsIn(text);
+  const plain = text.replaceAll(CONTRAST, ' ');
   return {
     constructs,
     naming: namingIn(text),
-    terms: new Set(termsOf(withoutValues(text)).filter((term) => !EMPTY_TERMS.has(term))),
+    terms: tellingTerms(text),
+    affirmed: plain === text ? tellingTerms(text) : tellingTerms(plain),
     refused: new Set([...text.matchAll(REFUSED)].flatMap(([, what = '']) => termsOf(what))),
-    isNegative: NEGATIVE.test(text),
+    isNegative: NEGATIVE.test(plain),
     scope: scopeOf(text, constructs),
   };
 }
+
+function tellingTerms(text: string): Set<string> {
+  return new Set(termsOf(withoutValues(text)).filter((term) => !EMPTY_TERMS.has(term)));
+}
+
+/** Matches the end of "we use pnpm here, never npm", which repeats in the negative what the rule says. */
+const CONTRAST =
+  /[,;:(]? ?(?:\band |\bbut )?\b(?:never|not) (?:use )?[\w@./-]{1,40}\b(?=\)?(?:[.,;!]|$))/gi;
 
 const REFUSED =
   /\b(?:not|instead of|rather than|no longer(?: use)?|stop using|forget about|said about|no more)\s+((?:[\w@./-]+\s?){1,3})/gi;
@@ -251,12 +264,12 @@ function replaces(later: Facets, earlier: Facets): boolean {
 function namesOtherTool(later: Facets, earlier: Facets): boolean {
   if (later.scope !== earlier.scope) return false;
   return FAMILIES.some((family) => {
-    const [one, other] = [later, earlier].map(({ terms, refused }) =>
-      family.filter((tool) => terms.has(tool) && !refused.has(tool)),
+    const [one, other] = [later, earlier].map(({ affirmed, refused }) =>
+      family.filter((tool) => affirmed.has(tool) && !refused.has(tool)),
     );
     if (one?.length !== 1 || other?.length !== 1 || one[0] === other[0]) return false;
-    const rest = [later, earlier].map(({ terms }) =>
-      [...terms].filter((term) => !family.includes(term)),
+    const rest = [later, earlier].map(({ affirmed }) =>
+      [...affirmed].filter((term) => !family.includes(term)),
     );
     const [first = [], second = []] = rest;
     return first.length === 0 || second.length === 0 || first.some((term) => second.includes(term));
