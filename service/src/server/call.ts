@@ -243,6 +243,7 @@ export function expectBody(
   return { encoding: 'identity', length, wireBytesMax: bytesMax };
 }
 
-export function tooLarge(bytesMax: number): ServiceFault {
-  return new ServiceFault('PAYLOAD_TOO_LARGE', `The body is over ${bytesMax} bytes.`);
+/** `message`: what is too large, a constant. */
+export function tooLarge(bytesMax: number, message = 'The body is over the limit.'): ServiceFault {
+  return new ServiceFault('PAYLOAD_TOO_LARGE', `${message} A body has at most ${bytesMax} bytes.`);
 }

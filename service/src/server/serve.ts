@@ -236,7 +236,7 @@ export class CallServer {
       return outgoing.destroyed ? 'gone' : received.body;
     } catch (error) {
       if (!(error instanceof ProxyError)) throw error;
-      if (error.code !== 'TOO_BUSY') throw tooLarge(expected.wireBytesMax);
+      if (error.code !== 'TOO_BUSY') throw tooLarge(expected.wireBytesMax, error.message);
       const message = 'Too many large calls are under way.';
       throw new ServiceFault('STORE_UNAVAILABLE', message, { afterMs: 1000 });
     }
