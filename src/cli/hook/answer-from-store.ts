@@ -97,7 +97,7 @@ async function cutOf(
 }
 
 interface HookSetup extends HookStoreOptions {
-  /** Address and token of the proxy; undefined if there is no configuration. */
+  /** Address and token of the proxy; undefined if the configuration is missing, or one of them is wrong. */
   readonly access: Access | undefined;
   readonly reads: boolean;
   readonly writes: boolean;

@@ -21,19 +21,19 @@ import { type HookCall, type HookEnd, type HookParts, IN_BACKGROUND } from './ho
  */
 
 /**
- * Deadline of a hook while the user waits. The process starts in 50 to 150 ms, so start and hook together take at most
- * about a second.
+ * Deadline of a hook while the user waits, in milliseconds. The process starts in 50 to 150 ms, so start and hook
+ * together take at most about a second.
  */
 const WHOLE_MS = 800;
 /**
- * Deadlines of a hook at the end of an answer: for storing the new exchanges, and for starting a background process
- * that stores them instead, which takes some milliseconds.
+ * Deadlines of a hook at the end of an answer or session, in milliseconds: for storing the new exchanges, and for
+ * starting a background process that stores them instead.
  */
 const KEEP_MS = 650;
 const HAND_OVER_MS = 150;
-/** Longest time for closing the store while the user waits. Captures not stored by then wait in the outbox. */
+/** Longest time, in ms, for closing the store while the user waits. Captures not stored by then wait in the outbox. */
 const CLOSE_MS_MAX = 400;
-/** Time for closing the store if the answer has used up the deadline. */
+/** Time for closing the store if the answer has used up the deadline, in milliseconds. */
 const CLOSE_MS_MIN = 50;
 
 export async function runHook(call: HookCall, parts: HookParts): Promise<void> {
@@ -168,14 +168,14 @@ function mayCut(config: unknown, environment: Environment): boolean {
 
 /** Bound on the bytes of an event. It may contain a tool's output, whose length the client bounds. */
 const INPUT_BYTES_MAX = 32 * 1024 * 1024;
-/** Deadline of reading the event. Clients write it at once, but some keep the pipe open afterwards. */
+/** Deadline of reading the event, in milliseconds. Clients write it at once, but some keep the pipe open afterwards. */
 const INPUT_MS = 500;
 /** Bytes of the largest input that is parsed after each piece that ends in `}`, which takes a millisecond or two. */
 const SMALL_BYTES = 256 * 1024;
 /** A larger input is parsed when nothing has followed a piece that ends in `}` for this time, in milliseconds. */
 const QUIET_MS = 20;
 
-/** Reads the first whole JSON value, without waiting for the end of stdin; undefined if it is late or too long. */
+/** Reads a whole JSON value without waiting for the end of stdin; undefined if it is late, too long or no JSON. */
 function readValue(stdin: Readable): Promise<unknown> {
   const pieces: Buffer[] = [];
   let bytes = 0;

@@ -18,10 +18,10 @@ import type { HookStore } from '../compose-hook.ts';
 
 /** Bytes of a transcript that are read, from its end: some thousand exchanges. */
 const TRANSCRIPT_BYTES_MAX = 24 * 1024 * 1024;
-/** Deadline of waiting for the answer in the transcript: a client writes it some milliseconds after the hook starts. */
+/** Deadline of waiting for the answer in the transcript, in ms: a client writes it shortly after the hook starts. */
 const WRITTEN_MS = 300;
 const POLL_MS = 20;
-/** Deadline of reading the session's note in the ledger. */
+/** Deadline of reading the session's note in the ledger, in milliseconds. */
 const LEDGER_MS = 200;
 
 /**

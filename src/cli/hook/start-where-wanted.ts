@@ -8,7 +8,7 @@ import type { HookCall } from './hook-call.ts';
 
 /** Starts the proxy for a client whose settings name it. Without a proxy the client would show nothing for a minute. */
 
-/** Deadline of waiting for the starting proxy, which takes 0.3 s. A client repeats a failed first request. */
+/** Deadline, in ms, of waiting for a starting proxy, which takes some 300. A client repeats a failed first request. */
 const START_MS = 700;
 const POLL_MS = 25;
 
@@ -28,8 +28,8 @@ export async function startWhereWanted(
 }
 
 /**
- * Says whether the client is configured for this address. Claude Code passes the variables of its settings to hooks;
- * Codex has the address in its file.
+ * Says whether Claude Code or Codex is configured for this address; false for other clients. Claude Code passes the
+ * variables of its settings to hooks; Codex has the address in its file.
  */
 function isSetTo(address: string, { client, environment }: HookCall): boolean {
   if (client === 'claude')

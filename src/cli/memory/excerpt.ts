@@ -7,8 +7,8 @@ import { runInNewContext } from 'node:vm';
 /**
  * Returns the requested part of a stored text, because a model pays for each line of it until its session ends. An
  * excerpt consists of the text's own lines; only a search for a pattern puts line numbers in front of them, and `--`
- * between groups of them. A line that is too long is cut. If a limit leaves out something, the excerpt says how to get
- * it.
+ * between groups of them. A line that is too long is cut. If the token limit leaves out lines of a range, or matches of
+ * a pattern, the excerpt says how to get them.
  */
 
 /** Lines that are shown before and after a match: the default and the maximum. */
@@ -99,7 +99,7 @@ function withinTokens(text: string, tokensMax: number): Beginning {
   return beginningOf(text, Math.max(1, low));
 }
 
-/** Returns the whole definition of the name, or the first line with the word and the lines around it. */
+/** Returns the definition of the name, or the first line with the word and lines around it, within the token limit. */
 function aroundSymbol(
   text: string,
   request: ExcerptRequest & { readonly around: string },
@@ -153,8 +153,9 @@ const AS = {
 } as const;
 
 /**
- * Returns the matching lines with the lines around them, as many as EXCERPT_TOKENS_MAX allows unless `isAll` is set.
- * `found`: the indexes of the matching lines. `shown`: how many of them the text has.
+ * Returns the matching lines with the lines around them, as many as EXCERPT_TOKENS_MAX allows unless `isAll` is set. A
+ * first group that is too long is cut, and `shown` counts its first match even then. `found`: the indexes of the
+ * matching lines. `shown`: how many of them the text has.
  */
 function shownHits(
   lines: readonly string[],

@@ -43,9 +43,12 @@ import { parseJson } from '../../core/bytes/json-fields.ts';
 const MESSAGE_BYTES_MAX = 1024 * 1024;
 /** -32600 is JSON-RPC's "invalid request". */
 const TOO_LONG = { code: -32_600, message: 'The message is longer than 1 MiB.' };
-/** Characters of the longest answer: about 20,000 tokens of text or code. Claude Code accepts 25,000 from a tool. */
+/**
+ * Characters of the longest excerpt that memory_get returns: about 20,000 tokens of text or code. A longer one is cut
+ * at the end of a line. Claude Code accepts 25,000 tokens from a tool.
+ */
 const ANSWER_CHARS_MAX = 60_000;
-/** Characters that memory_search shows of each memory; memory_get returns the rest. */
+/** Most characters that memory_search shows of a memory; memory_get returns all of it. */
 const FOUND_CHARS_MAX = 2_000;
 const FOUND_MAX = 20;
 const FOUND_USUAL = 5;
@@ -273,7 +276,7 @@ async function beginningSo(
   return refs.filter((_, at) => found[at] !== undefined);
 }
 
-/** Reads a text, which several spaces may have. Returns undefined if the model may read none of them. */
+/** Reads a text, which several spaces may have. Returns undefined if no space that the model may read has it. */
 async function retrieveAllowed(
   store: Pick<CliStore, 'memory' | 'readOutput'>,
   { ref, allowed }: { readonly ref: string; readonly allowed: AllowedSpaces },
@@ -343,7 +346,7 @@ const LINE_END = 0x0a;
 
 /**
  * Returns the lines of `input` that have at most `bytesMax` bytes. A longer line is dropped, and `onLong` gets the id
- * of its message, or undefined if the id cannot be read.
+ * of its message, or undefined if the id cannot be read. A last line without a line end is dropped too.
  */
 export async function* shortLines(
   input: Readable,

@@ -18,7 +18,10 @@ import { count, timeText, limitOf, LIST_LIMIT, type ListOptions } from '../listi
  * --origin`, `svc memory list --stale` and the remarks below memories.
  */
 
-/** Deadline of comparing the files of one memory. A few thousand files take a second; a disk may hang. */
+/**
+ * Deadline of comparing the files of one memory, in milliseconds. A few thousand files take a second; a disk may hang.
+ * The state of a file that is not compared by then is unknown.
+ */
 const CHECK_MS = 10_000;
 
 interface FileCheck {
@@ -58,7 +61,9 @@ export class CodeChecker {
     return { held, files, holds: holdsNow(verdicts, root === held.root) };
   }
 
-  /** Returns the folder of the exchange. If it is gone, returns the project's newest existing folder, if it has one. */
+  /**
+   * Returns the folder of the exchange; if that folder is gone and the project has another one, the newest of those.
+   */
   #rootOf({ root, record: { space } }: HeldProvenance): Promise<string> {
     const key = `${space}\0${root}`;
     const found = this.#roots.get(key) ?? this.#findRoot(space, root);
@@ -91,8 +96,8 @@ const NAMED_MAX = 3;
 const PATH_CHARS_MAX = 200;
 
 /**
- * Returns a remark that names the files of a memory that have changed since it was stored; undefined if none has, or if
- * svc does not know. Never rejects.
+ * Returns a remark about the files of a memory that have changed since it was stored, with the names of up to
+ * NAMED_MAX; undefined if none has, or if svc does not know. Never rejects.
  */
 export type ChangeReader = (ref: string) => Promise<string | undefined>;
 
@@ -210,7 +215,7 @@ function text(value: string): string {
 
 const VALUE_CHARS_MAX = 300;
 
-/** Returns a file with its state: `src/pool.ts (changed)`. */
+/** Returns a file with its state: `src/pool.ts (changed)`; only the path if the file is the same. */
 function fileText({ path, state }: FileCheck): string {
   return state === 'same' ? text(path) : `${text(path)} (${state})`;
 }

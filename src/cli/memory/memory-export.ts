@@ -21,8 +21,8 @@ const PAGE = 1000;
 
 /**
  * Writes memories to stdout, newest first, and their number to stderr. It leaves out memories that are stored
- * meanwhile. From a memory service it may skip a memory if others are forgotten meanwhile, because a service finds a
- * page by the number of memories before it.
+ * meanwhile. From a memory service it may skip a memory if others are forgotten meanwhile, and repeat one if others are
+ * stored, because a service finds a page by the number of memories before it.
  */
 export async function exportMemories({ options, context }: Call<ExportOptions>): Promise<void> {
   const { terminal } = context;

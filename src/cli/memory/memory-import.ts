@@ -34,7 +34,7 @@ interface ImportOptions {
  * no line of an export is longer.
  */
 const LINE_CHARS_MAX = 4 * 1024 * 1024;
-/** Bound on reported problems, because in a wrong file every line is one. */
+/** Bound on reported problems, because in a wrong file every line may be one. */
 const PROBLEMS_MAX = 5;
 
 export async function importMemories(call: Call<ImportOptions>): Promise<void> {

@@ -243,7 +243,9 @@ function ruleEntry({ at, client, text }: DeskRule): SharedEntry {
   return { kind: 'rule', role: 'user', at, client, text };
 }
 
-/** Masks secrets, because somebody may have written one into the file, and removes repeated entries. */
+/**
+ * Masks secrets and removes private parts, which somebody may have written into the file, and drops repeated entries.
+ */
 function maskedEntries(given: readonly SharedEntry[]): { entries: SharedEntry[]; masked: number } {
   let masked = 0;
   const unique = new Map(given.toReversed().map((entry) => [sharedId(entry), entry]));
@@ -292,7 +294,10 @@ function recordOf(
   return [isAccepted ? record : { ...record, source: 'unverified' }];
 }
 
-/** Returns the references of memories that were joined before and are no longer in the file. */
+/**
+ * Returns the references of memories, among the newest LIST_MAX joined ones, that are no longer in the file. With a
+ * memory service returns none.
+ */
 async function goneRecords(
   { entries }: SharedFile,
   space: string,

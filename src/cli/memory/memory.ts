@@ -114,8 +114,8 @@ function problemError({
 }
 
 /**
- * Reads a stored text. If the database cannot be opened, as in a read-only sandbox (Codex's default), it reads left-out
- * outputs from their files.
+ * Reads a stored text; undefined if the memory has no such text. If the memory fails, as in a read-only sandbox
+ * (Codex's default), where the database cannot be opened, it reads a left-out output from its file.
  */
 export async function retrieveFrom(
   { memory, readOutput }: Pick<CliStore, 'memory' | 'readOutput'>,
@@ -199,7 +199,7 @@ interface ForgetChoice {
 
 interface ForgetPart {
   readonly filter: ForgetFilter;
-  /** The reference, as the user typed it, if no list of this space has it: it may be wrong. */
+  /** The reference as the user typed it, if Memory.list() has no record for `filter`: the reference may be wrong. */
   readonly unlisted?: string;
 }
 
@@ -219,9 +219,9 @@ async function forgetChoice(call: Call<ForgetOptions>, memory: Memory): Promise<
 }
 
 /**
- * Returns what to forget for references. A reference names a text, and several spaces may have that text. Each text is
- * forgotten in the space of --space, or else in the only space that has the text, or else in the current folder's
- * project. The other spaces are printed.
+ * Returns what to forget for references. A reference names a text, and several spaces may have that text. A listed text
+ * is forgotten in the space of --space, or else in the only space that has it, or else in the current folder's project.
+ * The other spaces are printed. Throws CliError if this project is not one of several spaces that have the text.
  */
 async function forgetByReference(
   { args: refs, options, context }: Call<ForgetOptions>,

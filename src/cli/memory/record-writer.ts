@@ -15,9 +15,9 @@ export interface Counts {
   rejected: number;
 }
 
-/** Records that are stored by one call. */
+/** The most records that one call stores. */
 const BATCH = 64;
-/** Deadline of storing a batch: a slower disk or service is broken. */
+/** Deadline of storing a batch, in milliseconds: a slower disk or service is broken. */
 const BATCH_MS = 30_000;
 /**
  * Bounds of the pause after a batch, in milliseconds. Within these bounds the pause is as long as the batch took, which

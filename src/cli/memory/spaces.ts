@@ -48,7 +48,7 @@ export async function listSpaces(call: Call<{ readonly json?: boolean }>): Promi
   }
   const shown = namesOf(names, context);
   for (const { space, memories, folders } of rows) {
-    // The name of a folder or of an imported space may have control characters and line ends.
+    // The name of a folder may have control characters and line ends.
     const row = [shown.of(space), String(memories), folders.at(-1) ?? ''].join('  ').trimEnd();
     context.terminal.row(printable(row).replaceAll(/[\n\t]/g, '\ufffd'), '    ');
   }
@@ -132,8 +132,8 @@ export async function moveSpace(typed: SpaceChange, context: CommandContext): Pr
 
 /**
  * Moves the memories and the project of a space. It changes the registry of projects first: from then on the project
- * uses the new space, and recall reads both spaces until everything is moved. After an interruption the same call moves
- * the rest. `typed`: the names for messages.
+ * uses the new space, and recall reads the old one too, so recall finds what is not moved yet. After an interruption
+ * the same call moves the rest. `typed`: the names for messages. `left`: the memories that stay, counted up to PAGE.
  */
 export async function moveSpaceIn(
   memory: Memory,
@@ -192,7 +192,8 @@ async function moveAll(memory: Memory, from: string, to: string): Promise<number
 
 /**
  * Moves memories in a memory service: stores each page in the other space, and then forgets it in the first one.
- * Left-out outputs stay in the first space, so a conversation that leaves them out sends them once more.
+ * Memories that were forgotten in the other space stay. Left-out outputs stay too, so a conversation that leaves them
+ * out sends them once more.
  */
 async function moveCopies(memory: Memory, from: string, to: string): Promise<number> {
   let moved = 0;
