@@ -119,7 +119,10 @@ export function writeClientFile(form: ClientFileForm, dataFolder: string): Promi
   });
 }
 
-/** Removes svc's settings from the file. Restores the earlier bytes if nobody else has changed the file since. */
+/**
+ * Removes svc's settings from the file. Restores the earlier bytes if nobody else has changed the file since. Deletes a
+ * file that svc created, if nothing else is in it.
+ */
 export function undoClientFile(form: ClientFileForm, dataFolder: string): Promise<Undone> {
   return withFile(form, dataFolder, async (opened) => {
     const { file, record, records, name } = opened;
@@ -182,8 +185,8 @@ function withFile<T>(
 }
 
 /**
- * Finds the undo record of a settings file, and the record's name. A record belongs to a file and not to a client,
- * because a client may use another folder later.
+ * Finds the undo record of a settings file, and the record's name; without a record, returns the name for a new one. A
+ * record belongs to a file and not to a client, because a client may use another folder later.
  */
 function recordOf(
   { path: named }: ClientFileForm,

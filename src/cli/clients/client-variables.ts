@@ -96,7 +96,7 @@ export function proxyVariables(environment: Environment): readonly string[] {
   return NAMES.filter((name) => Boolean(environment[name]));
 }
 
-/** Says whether NO_PROXY excludes requests to this machine from the network proxy. */
+/** Says whether NO_PROXY excludes requests to 127.0.0.1 from the network proxy. */
 export function sparesLoopback(environment: Environment): boolean {
   const list = `${environment['NO_PROXY'] ?? ''},${environment['no_proxy'] ?? ''}`;
   const entries = list.split(/[\s,]+/);

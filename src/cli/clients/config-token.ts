@@ -17,7 +17,7 @@ export async function printToken(options: TokenOptions, context: CommandContext)
   context.terminal.out(access.localToken);
 }
 
-/** Deadline of starting a proxy: Codex gives its token command 5 seconds, during which the user sees nothing. */
+/** Deadline of starting a proxy, in ms: Codex gives its token command 5 seconds, during which the user sees nothing. */
 const START_MS = 4_500;
 
 /**

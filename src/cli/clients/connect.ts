@@ -37,9 +37,10 @@ import { HOOKABLE, hookableOf } from './hook-files.ts';
 import { commandLine, holdsStart, ownCommand, START, TOKEN } from './own-command.ts';
 
 /**
- * Runs `svc connect NAME` and `svc disconnect NAME`. They change the client's own settings file, so that the client
- * finds the proxy however it is started. Wherever the client can ask svc for the token, the file does not contain it.
- * Before a change the commands say what they will change and ask; without a terminal they need --yes.
+ * Runs `svc connect NAME`, which changes the client's own settings, and `svc disconnect NAME`, which undoes that. With
+ * these settings the client finds the proxy however it is started, or, with --hooks, runs svc's hooks. Where it asks
+ * svc for the token, its file does not contain the token. Without --yes the commands first say what they will change,
+ * and ask; without a terminal they need --yes.
  */
 
 export interface ConnectOptions {

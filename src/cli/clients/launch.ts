@@ -199,7 +199,9 @@ function providerArgs(facts: LaunchFacts, isLogin: boolean): readonly string[] {
   return ['-c', `model_providers.svc={ ${pairs.join(', ')} }`];
 }
 
-/** Returns the base URL that `svc connect codex` wrote into Codex's file. */
+/**
+ * Returns the base URL that `svc connect codex` wrote into Codex's file for the provider svc; undefined without one.
+ */
 function writtenBase(environment: Environment): string | undefined {
   const text = readClientFile(environment, CODEX_FOLDER, 'config.toml');
   if (!text.includes(BLOCK_BEGIN)) return undefined;
@@ -219,7 +221,7 @@ export function isBuiltInConfigurable(version: string): boolean {
   return Number(major) > 0 || Number(minor) >= BUILT_IN_SINCE;
 }
 
-/** Deadline of `PROGRAM --version`. Codex answers in 50 ms; a client that hangs must not keep the user waiting. */
+/** Deadline of `PROGRAM --version`, in ms. Codex answers in 50; a client that hangs must not keep the user waiting. */
 const VERSION_MS = 5_000;
 
 /** Returns the output of `PROGRAM --version`; '' without output in time. */

@@ -402,7 +402,10 @@ export const NOT_POSSIBLE: Readonly<Record<string, readonly [reason: string, ins
   ],
 };
 
-/** Returns the model after `-m`, `--model` or `--model=`, without the prefix `svc/`, which names svc's provider. */
+/**
+ * Returns the model after `-m`, `--model` or `--model=`, without the prefix `svc/`, which names svc's provider;
+ * undefined if the arguments name no model in these forms.
+ */
 export function modelIn(args: readonly string[]): string | undefined {
   const at = args.findIndex((arg) => arg === '-m' || arg === '--model');
   const joined = args.find((arg) => arg.startsWith('--model='))?.slice('--model='.length);
@@ -460,7 +463,10 @@ function opencodeOf(facts: ClientFacts, apiKey = '{env:SVC_LOCAL_PROXY_TOKEN}') 
   });
 }
 
-/** Returns the value of OPENCODE_SETTINGS with these providers added. Other settings of the user stay. */
+/**
+ * Returns the value of OPENCODE_SETTINGS with these providers, which replace the user's of the same names. The user's
+ * other settings stay. Throws CliError if the value is no JSON object.
+ */
 function withOpencode(environment: Environment, provider: object): string {
   const text = environment[OPENCODE_SETTINGS] ?? '';
   const own = text === '' ? {} : parseJson(text);
@@ -528,7 +534,9 @@ function continueModel([dialect]: readonly Dialect[], model: string | undefined)
   return { name: model, provider: provider ?? 'openai', model };
 }
 
-/** Token limits of a model, which Zed and VS Code require. The user must correct them for a model with other limits. */
+/**
+ * Token limits of a model: Zed requires the first, VS Code both. For a model with others the user must correct them.
+ */
 const WINDOW_TOKENS = 200_000;
 const ANSWER_TOKENS = 16_000;
 

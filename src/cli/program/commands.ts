@@ -11,7 +11,10 @@ import type { McpOptions } from '../memory/mcp.ts';
 
 /** The commands of svc. Each loads its code only when it runs, because most need little of svc. */
 
-/** The commands `svc print-config` for all other clients. Users run them by hand, so they need no quick bundle. */
+/**
+ * One command `svc print-config NAME` for each client of other-clients.ts. Users run these by hand, so they are not in
+ * the bundle of quick.ts.
+ */
 const OTHER_CONFIGS = OTHER_CLIENTS.map((client): CliCommand => {
   const { name, title } = client;
   return {
@@ -291,7 +294,7 @@ const MEMORY_COMMANDS: readonly CliCommand[] = [
   },
 ];
 
-/** All commands, in the order of the help. */
+/** The commands of svc except `help` and `completion`. Those of a group are in the order of the help. */
 export const COMMANDS: readonly CliCommand[] = [
   {
     name: 'run',

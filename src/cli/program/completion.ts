@@ -137,7 +137,7 @@ async function valuesOf(
   return program.name() === 'svc' ? values(context) : [];
 }
 
-/** Returns the word if it is an option with a value. */
+/** Returns the word if it is a long option of the command that takes a value; otherwise undefined. */
 function valuedIn(command: Command, word: string): string | undefined {
   const option = command.options.find(({ long }) => long === word);
   return option !== undefined && (option.required || option.optional) ? word : undefined;
@@ -156,7 +156,10 @@ function wordsIn(command: Command): readonly string[] {
 /** How far back requests are searched for spaces, in milliseconds: 90 days, which the request log keeps. */
 const DAYS_MS = 90 * 24 * 3600 * 1000;
 
-/** Returns the spaces of recent requests. The request log sums them up faster than the memory lists its spaces. */
+/**
+ * Returns the names of the spaces of recent requests, and `global`. The request log sums them up faster than the memory
+ * lists its spaces.
+ */
 async function spaces(context: CommandContext): Promise<readonly string[]> {
   const since = Date.now() - DAYS_MS;
   const sums = await readLog(context, ({ requests }) => requests.sum({ since }));

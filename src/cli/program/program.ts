@@ -7,7 +7,10 @@ import { wrapped } from '../text-table.ts';
 
 /** Runs the command lines of svc and svc-service: parsing, help, errors and exit codes. */
 
-/** Sets the exit code, which is otherwise 0. It may be any number, because `svc run` returns that of its client. */
+/**
+ * Sets the exit code of a command that throws nothing; without this call the code is 0. The code may be any number,
+ * because `svc run` returns that of its client.
+ */
 export type Finish = (code: number) => void;
 
 /** A line about exit codes in `--help`. docs/commands.md has the same. */
@@ -54,7 +57,7 @@ export async function runProgram(
   }
 }
 
-/** Returns the context of this process. It opens stdin only on use, because a client that `svc run` starts needs it. */
+/** Returns this process's context. stdin is opened only on use, because a client that `svc run` starts needs stdin. */
 export function ofProcess(abilities: Pick<CommandContext, 'asker'> = {}): CommandContext {
   const { env: environment, stdout, stderr } = process;
   const terminal = new Terminal({ stdout, stderr, environment });

@@ -56,7 +56,10 @@ export function configError(path: string, problems: readonly Problem[]): CliErro
   return new CliError(problems.map(problemText), hintFor(path, problems), isUsage ? 2 : 1);
 }
 
-/** Returns what the user must do: correct the file, or change variables if the file itself is right. */
+/**
+ * Returns what the user must do: read the help if only flags are wrong, make a local token if only that is wrong,
+ * change variables if the file itself is right, and otherwise correct the file.
+ */
 function hintFor(path: string, problems: readonly Problem[]): string {
   if (problems.every(isOfFlag)) return 'See: svc start --help';
   if (problems.every((one) => one.path === 'localToken' && !isOfEnvironment(one))) {

@@ -109,7 +109,7 @@ export function listText(words: readonly string[]): string {
 const PROMPTS_MAX = 8;
 /** Deadline of filling the temporary store and of these recalls together, in milliseconds, while the user waits. */
 const WAIT_MS = 5000;
-/** Bounds on what a preview shows: characters of a line, and quotes. */
+/** Bounds on what a preview shows: characters of the prompt and of a quote, and the number of quotes. */
 const LINE_CHARS = 90;
 const QUOTES_MAX = 2;
 

@@ -26,7 +26,7 @@ interface Typed {
 
 /** The width of what inquirer prints before each question and choice: a sign or a cursor, and a space. */
 const MARK = '  ';
-/** Bound on the visible lines of a list. A longer list scrolls, so that it fits on a screen. */
+/** Bound on the visible lines of the list of select(). A longer list scrolls, so that it fits on a screen. */
 const LINES_MAX = 15;
 /** The text that inquirer prints after the question of `confirm`. */
 const YES_NO = ' (Y/n)';

@@ -22,7 +22,9 @@ import type { HostedSettings } from '../../adapters/memory-client/open-hosted-me
 import { type KeyCheck, meaningOf } from '../doctor/key-check.ts';
 import { MemoryError, type MemoryFailure } from '../../core/errors.ts';
 
-/** The wizard's questions about proxy and memory. Each function returns the settings that its answers change. */
+/**
+ * The wizard's questions about proxy and memory. The exported functions return the settings that the answers change.
+ */
 
 export async function askAddress(answers: Answers): Promise<Draft> {
   const { host, port } = storedSettings(answers.draft);

@@ -41,7 +41,10 @@ export interface Provided {
   readonly hooked?: Login;
 }
 
-/** Asks for a provider. Returns undefined if the user went back, or declined the login, the key or a replacement. */
+/**
+ * Asks for a provider. Returns undefined if nothing is left to write: the user went back, or declined the login, the
+ * key or every replacement.
+ */
 export async function askUpstreams(answers: Answers): Promise<Provided | undefined> {
   const name = await answers.prompts.search({
     message: 'Which provider? (type to search)',
@@ -153,7 +156,10 @@ const AUTH_WORDS = {
   none: 'it needs none',
 } as const;
 
-/** Returns the upstreams to write. An API style has only one upstream, so it asks before a new one replaces another. */
+/**
+ * Returns the upstreams to write. An API style has only one upstream, so the user must agree to each replacement;
+ * otherwise the new upstream is left out.
+ */
 async function withoutOccupied(
   wanted: readonly UpstreamDraft[],
   answers: Answers,
@@ -185,7 +191,10 @@ async function askKey(
   }
 }
 
-/** Asks for a provider's key, and returns the upstreams with it. Returns none if the user went back. */
+/**
+ * Asks for a provider's key, unless none of the upstreams needs one. Returns the upstreams, with the key if the user
+ * gave a new one; none if the user went back.
+ */
 async function withKey(
   upstreams: readonly UpstreamDraft[],
   answers: Answers,
@@ -211,7 +220,10 @@ function authOf({ name, apiStyle, auth }: UpstreamDraft, { draft }: Answers): un
   return auth ?? existingUpstream(draft, name, apiStyle)?.['auth'];
 }
 
-/** Tests the key of an upstream, and asks what to do if it is not accepted. */
+/**
+ * Tests the key of an upstream, and asks what to do if it is not accepted. A key whose variable is not set here is kept
+ * without a test.
+ */
 async function judge(draft: UpstreamDraft, answers: Answers): Promise<Next> {
   const { context, dependencies } = answers;
   const { name, apiStyle } = draft;
@@ -249,7 +261,7 @@ const OTHER = {
   description: 'any endpoint with one of the three API styles; you give its URL',
 };
 
-/** Typed words that put the choice OTHER before the catalog. Otherwise they would only find models with such names. */
+/** Typed words that put the choice OTHER before what the catalog finds for them. */
 const OTHER_WORDS = ['another', 'other', 'custom', 'own', 'gateway', 'local', 'url', 'self-hosted'];
 /** Fewest typed letters that count as the beginning of such a word. Fewer may begin the name of a provider. */
 const OTHER_CHARS_MIN = 4;
@@ -278,7 +290,7 @@ function providerChoices(term: string, answers: Answers): readonly Choice<string
   if (isOther(term.trim().toLowerCase()))
     return [...own, OTHER, ...keyed, ...others, ...logins, BACK];
   if (term.trim() !== '') return [...own, ...keyed, ...others, ...logins, OTHER, BACK];
-  // The catalog has two hundred providers, so the well-known ones come first.
+  // The catalog has some two hundred providers, so the well-known ones come first.
   const known = others.filter(({ value }) => wellKnown(value) !== undefined);
   const unknown = others.filter((one) => !known.includes(one));
   return [...own, ...keyed, ...logins, ...known, OTHER, BACK, ...unknown];
@@ -302,7 +314,7 @@ const PLANS: Readonly<Record<Login, string>> = {
   codex: 'ChatGPT subscription',
 };
 
-/** Returns the providers of the file that the catalog does not have. */
+/** Returns the file's providers that the catalog does not have, if their names contain the typed text. */
 function ownEntries(term: string, { draft, dependencies }: Answers) {
   const listed = new Set(dependencies.catalog.providers().map(({ id }) => id));
   return upstreamNames(draft)
