@@ -72,7 +72,7 @@ export function maskKeysOf(settings: Settings): void {
   rememberOwnSecrets(ownSecretsOf(settings));
 }
 
-/** Deadlines of `svc doctor`, which asks each provider for some seconds, and with --live also sends model requests. */
+/** Deadlines of `svc doctor`, in milliseconds: without --live, and with --live, which also sends model requests. */
 const CHECK_MS = 45_000;
 const LIVE_MS = 140_000;
 
@@ -110,10 +110,12 @@ async function storeFacts({ store, settings, dataFolder }: UiParts): Promise<Sto
   };
 }
 
-/** Bound on pages of 200 exchanges whose files are compared, because a user waits. */
+/** Bound on pages of 200 exchanges whose files are compared, oldest first, because a user waits. */
 const STALE_PAGES_MAX = 25;
 
-/** Returns the memories that `svc memory list --stale` lists for a space, from at most STALE_PAGES_MAX pages. */
+/**
+ * Returns references of memories that `svc memory list --stale` lists for a space, from STALE_PAGES_MAX pages at most.
+ */
 async function staleIn(space: string, { store, dataFolder }: UiParts): Promise<readonly string[]> {
   const checker = new CodeChecker(new CodeFiles(), dataFolder);
   const scope = { space, pagesMax: STALE_PAGES_MAX };

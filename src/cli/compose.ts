@@ -42,7 +42,10 @@ import { upstreamFor, findUpstream, type LiveSettings } from '../proxy/upstream-
 
 /** Time without an open request, in milliseconds, after which a started proxy warms up. */
 const REST_MS = 100;
-/** Longest wait of an answer's end for its captures to be on disk, in milliseconds. A user does not notice it. */
+/**
+ * Longest time, in milliseconds, for which an answer's end waits until state.db has what the answer adds; then the end
+ * is sent anyway. A user does not notice this wait.
+ */
 const HOLD_MS = 50;
 
 export interface StartProxyOptions {
@@ -191,7 +194,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
   };
 }
 
-/** Opens connections and prepares the store, so that the first request is as fast as later ones. */
+/** Opens connections and prepares the store for the first request, and warns if the memory cannot be used. */
 function warmAll(runtime: Runtime, store: EmbeddedStore, terminal: Terminal): void {
   runtime.warm();
   void store.warm();
@@ -402,7 +405,7 @@ class Runtime {
   }
 }
 
-/** Returns a configuration with the number of open requests that use it. */
+/** Returns a configuration; `users`: the number of open requests that use it. Also lets svc mask the keys in it. */
 function generationOf(settings: Settings, before: LiveSettings | undefined) {
   rememberOwnSecrets(ownSecretsOf(settings));
   const { localToken, proxy, ui } = settings;

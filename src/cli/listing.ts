@@ -13,7 +13,10 @@ export interface ListOptions {
 /** The default and the maximum of --limit. */
 export const LIST_LIMIT = { fallback: 20, max: 1000 };
 
-/** Parses the number of an option. Throws CliError if the text is no whole number in the range. */
+/**
+ * Parses the number of an option; without a text returns `fallback`. Throws CliError for a text that is no whole number
+ * in the range.
+ */
 export function limitOf(
   text: string | undefined,
   range: {

@@ -5,7 +5,8 @@ import { wrapped } from './text-table.ts';
 /**
  * Prints the output of commands, except what `svc mcp` and `svc hook` write for a program. stdout has only what the
  * command was asked for, often for a program; stderr has messages for people. In text that svc did not make, control
- * characters and those that change the direction of text are replaced, so that it cannot control a screen.
+ * characters and those that change the direction of text are replaced, so that the text cannot control a screen. JSON,
+ * and stored texts in a pipe or a file, stay exact.
  */
 
 /** The members of process.stdout and process.stderr that Terminal uses. */
@@ -78,7 +79,7 @@ export class Terminal {
     this.#stdout.write('\u001b[?25h\u001b[?1049l');
   }
 
-  /** Prints a line on stdout without replacing a character. Use it only for text that svc itself made. */
+  /** Prints a line on stdout without replacing a character. In text that svc did not make, the caller must do that. */
   out(line: string): void {
     this.#stdout.write(`${line}\n`);
   }

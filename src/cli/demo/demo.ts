@@ -36,8 +36,8 @@ const QUESTIONS = [
 ] as const;
 
 /**
- * Deadline of a recall. The demo asks within milliseconds of the start, and a busy machine may need more than the usual
- * 300 ms to open the store.
+ * Deadline of a recall, in milliseconds. The demo asks at once after the start, and a busy machine may need more than
+ * the usual 300 ms to open the store.
  */
 const RECALL_MS = 10_000;
 
@@ -157,7 +157,7 @@ async function withProxy<Result>(
   }
 }
 
-/** Returns a configuration like a user's, but with the simulated provider. */
+/** Returns a configuration like a user's, but with the simulated provider, any free port, and RECALL_MS. */
 function demoSettings(providerUrl: string): Settings {
   const upstreams = DIALECT_DESCRIPTORS.map(({ name, defaultAuth }) => ({
     name: `stand-in-${name}`,
@@ -227,8 +227,8 @@ function streamedText(sample: ReturnType<typeof sampleOf>, body: string): string
 }
 
 /**
- * The simulated provider. It answers a question from the texts of the same request, and remembers nothing, so a right
- * answer proves that svc sent it the fact. It supports all three dialects.
+ * The simulated provider. It answers a question only from the texts of the same request, so a right answer proves that
+ * svc sent it the fact. It supports all three dialects.
  */
 interface DemoProvider {
   readonly url: string;
@@ -272,7 +272,10 @@ function answerTo(path: string, body: unknown, response: ServerResponse): void {
   response.end(JSON.stringify(sample.answer(DEMO_MODEL, reply)));
 }
 
-/** Returns the line that shares the most words with the question, if it shares enough. */
+/**
+ * Returns an answer with the line that shares the most words with the question. If no line shares enough, the answer
+ * says that it does not know; without a question it is 'Noted.'.
+ */
 function answerFrom(texts: readonly string[]): string {
   const lines = texts.flatMap((it) => it.split('\n'));
   const question = lines.find((line) => line.includes('?'));

@@ -65,7 +65,7 @@ interface CheckReport {
   readonly isJson: boolean;
 }
 
-/** Prints each check with its fix below it. Returns exit code 1 if there is a problem, 0 if there are only warnings. */
+/** Prints each check with its fix below it. Returns exit code 1 if there is a problem, otherwise 0. */
 export function reportChecks({ checks, facts, isJson }: CheckReport, terminal: Terminal): ExitCode {
   const problems = checks.filter(({ level }) => level === 'problem').length;
   if (isJson) terminal.json({ ok: problems === 0, ...facts, checks });

@@ -43,7 +43,7 @@ export async function checkRunning(
   const checks = await Promise.all(
     own.map(async (proxy): Promise<Check> => {
       const place = urlOf(proxy);
-      // 405 means that the token is valid: the proxy checks it before it refuses the method.
+      // 405 means that the token is valid: the proxy checks the token first, and then refuses the method.
       const status = await probeToken(proxy, access.localToken);
       if (status !== 405) {
         const found = `${place} does not accept the local token (${status ?? 'no answer'})`;
@@ -68,8 +68,9 @@ export async function checkRunning(
 }
 
 /**
- * Checks each provider with calls that cost nothing: the connection, its key, and whether it serves its dialect. Also
- * compares the providers' clocks with this machine's. Returns the checks, and the names of unreachable providers.
+ * Checks each provider whose settings have no error, with calls that cost nothing: the connection, the key, and whether
+ * the provider serves its dialect. Also compares a provider's clock with this machine's. Returns the checks, and the
+ * names of unreachable providers.
  */
 export async function checkProviders(environment: Environment, open: OpenUpstream) {
   const upstreams = await readableUpstreams(environment);
@@ -127,8 +128,8 @@ async function ask(upstream: UpstreamSettings, open: OpenUpstream): Promise<Aske
 }
 
 /**
- * Sends an empty object to the path of model calls. A provider refuses it before a model runs, so it costs nothing. The
- * refusal shows whether the provider serves the path.
+ * Sends an empty object to the path of model calls. A provider refuses the object before a model runs, so the call
+ * costs nothing. The status usually shows whether the provider serves the path; otherwise the check is a warning.
  */
 async function checkDialect(settings: UpstreamSettings, open: OpenUpstream): Promise<Check> {
   const { name, apiStyle } = settings;
@@ -163,7 +164,7 @@ async function checkDialect(settings: UpstreamSettings, open: OpenUpstream): Pro
 /** Largest difference between clocks without a warning, in milliseconds. The delay of an answer adds some seconds. */
 const CLOCK_MS_MAX = 120_000;
 
-/** Compares this machine's clock with that of the provider that differs least. A single provider's may be wrong. */
+/** Compares this machine's clock with the nearest of the providers' clocks, because one of them may be wrong. */
 function checkClock(asked: readonly Asked[]): readonly Check[] {
   const [nearest] = asked
     .filter((one) => one.clockAheadMs !== undefined)
@@ -203,7 +204,7 @@ function checkOf({ name, apiStyle }: UpstreamSettings, { state, found: text }: K
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** A certificate that expires within fewer days causes a warning. Automatic renewals happen 30 days ahead. */
+/** A certificate that expires within fewer days causes a warning. Automatic renewals usually happen earlier. */
 const VALID_DAYS_MIN = 14;
 
 type Place = Pick<UpstreamSettings, 'name' | 'baseUrl' | 'allowPrivate' | 'proxy' | 'auth'>;
@@ -214,8 +215,8 @@ interface ProbedPlace {
 }
 
 /**
- * Checks the connection to each host once: whether its name resolves, whether svc may use the address, and TLS.
- * `reached` of the result says whether the host of a base URL could be reached.
+ * Checks the connection to each host and port once: whether its name resolves, whether svc may use the address, and
+ * TLS. `reached` of the result says whether the host of a base URL could be reached.
  */
 async function checkNetwork(
   upstreams: readonly UpstreamSettings[],
@@ -401,7 +402,7 @@ async function callTwice(
   const { modelPath, callHeaders } = apiOf(apiStyle);
   const isOpenAi = new URL(upstream.baseUrl).hostname === 'api.openai.com';
   const call = { path: modelPath, body: testCall({ apiStyle, model }, isOpenAi) };
-  // With the memory mode `read` nothing of the test is stored.
+  // With the memory mode `read` svc captures nothing of the test.
   const mode = { 'x-svc-memory-mode': 'read', 'x-svc-memory-space': PROBE_SPACE };
   const send = () => proxies.call(proxy, call, { ...callHeaders, ...mode });
   const first = await send();

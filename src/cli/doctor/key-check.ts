@@ -16,7 +16,10 @@ export interface KeyCheck {
   readonly found: string;
   /** Ids of the provider's models, if it lists them. */
   readonly models?: readonly string[];
-  /** How far the provider's clock is ahead of this machine's, in milliseconds, accurate to about a second. */
+  /**
+   * How far the provider's clock is ahead of this machine's, in milliseconds; too low by the answer's delay, and by up
+   * to a second.
+   */
   readonly clockAheadMs?: number;
 }
 
@@ -28,12 +31,12 @@ export type OpenUpstream = (
 
 /** Deadline of an answer, in milliseconds. A list of models takes a second; a provider that needs ten is unusable. */
 const ANSWER_MS = 10_000;
-/** Bound on an answer with a list of models. The longest seen, of an aggregator with thousands of models, is 2 MB. */
+/** Bound on an answer, in bytes; a longer one counts as empty. The longest list of models that was seen has 2 MB. */
 const BODY_BYTES_MAX = 8 * 1024 * 1024;
 
 /**
- * Checks a provider and its key with calls that cost nothing: GET /v1/models, and an empty model request if the provider
- * has no list. Sends nothing if the provider takes the client's own login. `open` connects as for other requests.
+ * Checks a provider and its key with calls that cost nothing: GET /v1/models, and an empty model request if there is no
+ * list. Sends nothing if the provider takes the client's own login. `open` connects as for other requests.
  */
 export async function checkKey(settings: UpstreamSettings, open: OpenUpstream): Promise<KeyCheck> {
   // Only the client has the login, so svc cannot test it.

@@ -22,7 +22,7 @@ import { prepareConfig, type StartOptions } from './start.ts';
 export interface EnsuredProxy {
   readonly proxy: OwnProxy;
   readonly proxies: OwnProxies;
-  /** False if the proxy was running before. */
+  /** True if this call has started the proxy. */
   readonly isNew: boolean;
 }
 
@@ -30,8 +30,8 @@ export interface EnsuredProxy {
 const START_MS = 20_000;
 const POLL_MS = 20;
 /**
- * Time after which a start without a run file tries the configured address, in milliseconds, and for which it then waits
- * for the file of a proxy that answers there. A proxy whose data folder is read-only writes no run file.
+ * Two waits of a start, in milliseconds. After the first without a run file, svc tries the configured address. If the
+ * new proxy answers there, svc waits as long again for its run file: with a read-only data folder it writes none.
  */
 const RUN_FILE_MS = 1000;
 
@@ -52,8 +52,8 @@ export async function startDetached(options: StartOptions, context: CommandConte
 
 /**
  * Returns the running proxy of this configuration, or starts one in the background. It replaces a background proxy of
- * another build, unless that proxy is still answering requests after `patienceMs`, or a start from this shell would
- * fail.
+ * another build, unless that proxy is still answering requests after `patienceMs` or does not stop, or a start from
+ * this shell would fail.
  */
 export async function ensureProxy(
   flags: ProxyFlags,

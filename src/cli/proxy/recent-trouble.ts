@@ -94,7 +94,7 @@ function runOf(
   return last === undefined || end === 0 ? [] : [{ last, number: end === -1 ? rows.length : end }];
 }
 
-/** Returns a warning if the disk is nearly full. On a full disk svc keeps captures in memory, up to a bound. */
+/** Returns a warning if the disk is nearly full. On a full disk a running svc keeps captures in RAM, up to a bound. */
 export function fullDisk(folder: string): readonly string[] {
   try {
     const { bavail, bsize } = statfsSync(folder);

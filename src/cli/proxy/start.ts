@@ -33,7 +33,7 @@ export interface StartOptions {
   readonly flags: ProxyFlags;
   readonly quiet?: boolean;
   readonly json?: boolean;
-  /** How to print a line for each request: 'text', 'json' or 'off'. On a terminal the default is 'text'. */
+  /** How to print a line for each request: 'text', 'json' or 'off'. The default is 'text' on a terminal, else 'off'. */
   readonly log?: string;
 }
 

@@ -203,7 +203,7 @@ function networkVariables(
   return [...new Map([...ways, ...spared])].filter(([, value]) => value !== '');
 }
 
-/** Deadline of a command of the service manager, in milliseconds. A command that asks for a password never ends. */
+/** Deadline of a command of the service manager, in milliseconds: one that asks for a password would never end. */
 const COMMAND_MS = 30_000;
 
 async function runAll(commands: readonly (readonly string[])[]): Promise<void> {

@@ -232,7 +232,7 @@ function rangeText({ price: { paid, direct }, againPrice }: Total): string {
     : `${percent(low)} of direct, or ${percent(high)} with all calls that read left-out text again`;
 }
 
-/** Returns the share of the direct price that svc saved; negative if svc cost more. */
+/** Returns the share of the direct price that svc saved, as text: negative if svc cost more, a dash if unknown. */
 function kept({ price: { paid, direct } }: Total): string {
   return percent(direct === 0 ? undefined : (direct - paid) / direct);
 }

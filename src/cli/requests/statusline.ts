@@ -17,7 +17,7 @@ import type { CommandContext } from '../context.ts';
 
 /** Bound on the input, in bytes. Claude Code writes about 2 kB. */
 const INPUT_BYTES_MAX = 256 * 1024;
-/** Deadline of reading the input. Claude Code writes it at once, but a terminal never does. */
+/** Deadline of reading the input, in milliseconds. Claude Code writes it at once, but a terminal never does. */
 const INPUT_MS = 1_000;
 /** Matches the id of a session of Claude Code. For any other text the status line is empty. */
 const SESSION = /^[\w.:-]{1,200}$/;
@@ -65,7 +65,10 @@ function lineOf(sums: readonly SessionSum[]): string {
   ].join(' · ');
 }
 
-/** Returns the dollars that svc saved, by list prices; 0 for a login, or if too few tokens have a price. */
+/**
+ * Returns the dollars that svc saved, by list prices; negative if svc cost more; 0 for a login, or if too few tokens
+ * have a price.
+ */
 function dollarsOf(sums: readonly SessionSum[]): number {
   const parts = sums.map((sum) => {
     const money = sum.isLogin === 1 ? undefined : moneyOf(sum.model, sum, { output: 0 });

@@ -135,8 +135,8 @@ export function activityOf({ proxies, open, finished }: Seen) {
 }
 
 /**
- * Sums up the requests of a conversation. `at`: the time of its newest request. Input tokens are estimates; output
- * tokens are those that the provider reported.
+ * Sums up the finished requests of a conversation, and counts the open ones. `at`: the time of its newest request.
+ * Input tokens are estimates; output tokens are those that the provider reported.
  */
 function summed(conversation: string, rows: readonly RequestRow[]) {
   const finished = rows.filter(({ end }) => end !== 'open');
