@@ -208,8 +208,8 @@ export function dropBody(incoming: IncomingMessage): void {
 }
 
 /**
- * The bytes that a chunk of a body has at least on average, if it has thousands of chunks. A chunk costs
- * about 2 us, so a long body of a byte per chunk would occupy the thread for minutes.
+ * Least average bytes of a chunk in a body with thousands of chunks; reading ends at a body with smaller ones. A chunk
+ * costs about 2 us, so a long body of a byte per chunk would occupy the thread for minutes.
  */
 export const CHUNK_BYTES_MIN = 64;
 

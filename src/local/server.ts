@@ -50,7 +50,7 @@ import { answerError, answerJson, type ErrorContext, writeErrorAnswer } from './
 interface LocalServerOptions {
   /** Returns the settings in force. It is called for every request; host and port count only when the server starts. */
   readonly settings: () => ProxySettings;
-  /** Returns the sha256 of each valid token. It is called for every request, so a new token counts at once. */
+  /** Returns the sha256 of each valid token. It is called for each check of a token, so a new token counts at once. */
   readonly tokenDigests: () => readonly Buffer[];
   /** Returns the sha256 of each token that is valid in the path of a URL. */
   readonly pathTokenDigests?: () => readonly Buffer[];

@@ -18,7 +18,8 @@ export interface Ledger {
   /**
    * Records entries. Await it before sending the bytes that they describe: it resolves when the entries would survive a
    * kill of the process, or when they cannot be written soon. Until they are written, this process remembers them. An
-   * entry that is written once (`isWrittenOnce`) keeps its first value. Never throws.
+   * entry that is written once (`isWrittenOnce`) keeps its first value, unless a later one has `replaces`. Never
+   * throws.
    */
   record(entries: readonly LedgerEntry[]): Promise<void>;
   /**

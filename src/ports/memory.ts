@@ -14,8 +14,8 @@ export type { AgentFacts, RecalledExchange, RecalledSession };
 
 /**
  * Stores memories. The embedded store, the client of a memory service and the tests' fake implement this contract, and
- * the suite in test/ports checks all three. Every method may reject with MemoryError, which must never fail a model
- * request.
+ * the suite in test/ports checks all three. Every method that returns a promise may reject with MemoryError, which must
+ * never fail a model request.
  */
 export interface Memory {
   readonly supports: MemorySupport;
@@ -121,9 +121,12 @@ export interface RecallQuestion {
   readonly space: string;
   /** Spaces that held the memories of this project earlier. */
   readonly olderSpaces?: readonly string[];
-  /** The user's prompt with secrets masked. */
+  /** The user's prompt with secrets masked; for a second look with a memory service, the words of the action. */
   readonly humanText: string;
-  /** The last visible text of the assistant. It has less weight, and helps with prompts such as "ok, do it". */
+  /**
+   * The last visible text of the assistant; for an agent its end, and the prompts before this one. It has less weight,
+   * and helps with prompts such as "ok, do it".
+   */
   readonly assistantText: string;
   /** Digests of texts that the request already holds, which must not be returned. */
   readonly excludeDigests: readonly string[];

@@ -140,7 +140,7 @@ export interface RequestRow {
   readonly space: string;
   readonly conversation: string;
   readonly status: number;
-  /** 'complete', 'client-gone', 'upstream-cut', or the code of svc's own error. */
+  /** 'complete', 'client-gone', 'upstream-cut', or the code of svc's own error; 'open' until the request has ended. */
   readonly end: string;
   readonly memoryMode: string;
   readonly memoryState: string;
@@ -190,7 +190,7 @@ export interface RequestRow {
   readonly readings?: number;
   /** True if the provider has bound thinking to the conversation's prefix, so that nothing already sent may change. */
   readonly isBound?: true;
-  /** True if no block may be added any more, because the conversation was continued without svc. */
+  /** True if the newest thinking was made without svc, so that no block may stand in front of it. */
   readonly isForeign?: true;
   /** Milliseconds of each step, by name. */
   readonly ms: Readonly<Record<string, number>>;

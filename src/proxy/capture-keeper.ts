@@ -20,7 +20,10 @@ type KeeperDependencies = Pick<
   'clock' | 'outbox' | 'ledger' | 'texts' | 'blockKey' | 'hookKey'
 >;
 
-/** Bound on the texts that wait in memory while the disk refuses writes, in characters: some hundred exchanges. */
+/**
+ * Bound on the texts that wait in memory while the disk refuses writes, in characters: some hundred exchanges. Above it
+ * the oldest captures are lost.
+ */
 const HELD_CHARS_MAX = 4 << 20;
 /** Milliseconds until svc repeats a failed write. A new capture repeats it earlier. */
 const RETRY_MS = 5000;

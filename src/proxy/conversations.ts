@@ -31,7 +31,7 @@ import type { MeterState } from '../core/shortening/meter.ts';
 const VIEWS_MAX = 16;
 
 // Bound on the bytes of cached bodies: 16 of 1.5 MB. A conversation close to a window of 200,000 tokens has about 1 MB.
-// With the facts that svc reads of these bodies, the idle process stays within 110 MB.
+// With the facts that svc reads of these bodies, the idle process stays within 110 MB. A longer body is not cached.
 const BYTES_MAX = 24 * 1024 * 1024;
 
 export class Conversations {
@@ -186,8 +186,9 @@ export class ConversationState {
    */
   notedAt: number | undefined;
   /**
-   * Whether svc has read the old texts of an earlier request, so that they are stored or will be. Without it: the first
-   * request with a long history would read all of it, though the memory cannot have anything of it.
+   * Whether svc has checked, for an earlier request, what may be left out. Then the old texts of that request are
+   * stored or will be. Without it: the first request with a long history would read all of it, though the memory most
+   * likely has nothing of it.
    */
   wasRead = false;
   /**

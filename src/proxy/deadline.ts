@@ -46,8 +46,8 @@ export async function withinDeadline<Result>(
 }
 
 /**
- * Runs long work in slices, so that no request blocks the others. If several works run, they take turns: one slice in
- * each round of the event loop.
+ * Runs long work in slices of SLICE_MS, so that no request blocks the others for long. If several works run, they take
+ * turns: one slice in each round of the event loop.
  */
 export class Slices {
   readonly #clock: Clock;

@@ -93,13 +93,13 @@ export interface ProxyDependencies {
   /** Keeps the last requests with their bodies, if the settings ask for it. */
   readonly kept?: KeptRequests;
   /**
-   * Called once for each request that has an upstream, before the ledger or the memory is asked about it. Throws to stop
-   * the request.
+   * Called once for each request that has an upstream, before the ledger or the memory is asked about it. Throws to
+   * stop the request.
    */
   readonly admit?: (facts: KnownFacts) => Promise<void>;
-  /** Called once for each request, after the plan and before it is sent. Throws to stop the request. */
+  /** Called once for each request that is about to be sent, after its plan. Throws to stop the request. */
   readonly planned?: (facts: KnownFacts) => void;
-  /** Called once with each request, when its answer has ended. */
+  /** Called once with each request that the handler gets, when its answer has ended or it has failed. */
   readonly note: (facts: RequestFacts) => void;
   /** The pace of background work, if several handlers have a common one. */
   readonly background?: BackgroundPace;
@@ -182,7 +182,7 @@ export interface KnownFacts {
   readonly modes: Modes | undefined;
   readonly plan: Plan;
   readonly memoryState: MemoryState;
-  /** The generation of the memory's space when it answered; undefined if it was not asked. */
+  /** The generation of the memory's space when it answered; undefined if it was not asked, or has none. */
   readonly memoryGeneration: string | undefined;
   /**
    * The number of records that the outbox took when the answer ended; 'failed' if it could not take them. It does not
@@ -200,7 +200,7 @@ export interface KnownFacts {
   readonly isStreamed: boolean;
   /** The upstream; undefined if none was chosen. */
   readonly upstream: UpstreamSettings | undefined;
-  /** The head of the provider's answer. */
+  /** The head of the provider's answer; undefined until it arrives. */
   readonly head: { readonly status: number; readonly headers: RawHeaders } | undefined;
   readonly answer: Answer | undefined;
   /** Estimated output tokens; undefined if the provider counted them, or if no answer came. */

@@ -90,8 +90,8 @@ export class ProxyHandler {
   }
 
   /**
-   * Tries once more to write the captures that the disk has refused. Returns how many records are lost. Call it after
-   * `drain`.
+   * Tries once more to write the captures that the disk has refused. Returns how many records are still not written.
+   * Call it after `drain`.
    */
   keepLast(): number {
     return this.#keeper.keepLast();
@@ -271,7 +271,7 @@ export class ProxyHandler {
     await this.#relay(context, { answer, watch, configured, evidence });
   }
 
-  /** Checks the limits of a service before anything is recalled. Throws to stop the request. */
+  /** Checks the limits of a service, if this is one, before anything is recalled. Throws to stop the request. */
   async #admit(record: RequestRecord): Promise<void> {
     const { admit } = this.#dependencies;
     if (admit === undefined) return;
@@ -392,7 +392,7 @@ export class ProxyHandler {
     return { recalled: { ...recalled, state }, ...facts };
   }
 
-  /** Records a finished answer. Called before the client has its last byte. */
+  /** Records a finished answer, before the client has its last byte, or when the client has closed its connection. */
   #noteAnswer(record: RequestRecord, { reading, modes, said, taken, bond }: SaidAnswer): void {
     const { placements } = taken.recalled;
     this.#shortener.measured(reading, said.usage);

@@ -55,9 +55,11 @@ const ANSWER_MS = 700;
  * ones matter. The first prompt may get a longer list.
  */
 const START_BRIEF_TOKENS = 88;
-/** Attempts to write a block within the byte limit of a hook, each with a quarter fewer tokens. */
+/** Attempts to write a block within the byte limit of a hook, each with a quarter fewer tokens than the one before. */
 const FITS_MAX = 6;
-/** Bound on the blocks of a session that are read. Hardly any session gets so many. */
+/**
+ * Bound on the blocks of a session that are read, oldest first. Hardly any session gets so many between compactions.
+ */
 const BLOCKS_MAX = 32;
 
 /** What svc has given to a session since the session began or was last compacted. */
@@ -99,7 +101,10 @@ export class HookMemory {
     }
   }
 
-  /** Returns the blocks of a session, so that svc does not store what an answer repeats of them. */
+  /**
+   * Returns the blocks that a session has got since its last compaction, so that svc does not store what an answer
+   * repeats of them; none if the ledger does not answer.
+   */
   async blocksOf(session: string): Promise<readonly string[]> {
     const deadline = new Deadline(this.#dependencies.clock, this.#answerMs);
     const known = await this.#sessionOf({ session }, deadline);
@@ -182,7 +187,7 @@ export class HookMemory {
       code: code?.reader,
       withinMs: deadline.msLeft / 2,
     });
-    // If memories were forgotten during the recall, the result may quote a forgotten text.
+    // If the generation has changed during the recall, mostly because texts were forgotten, the answer may quote one.
     if (ledger.generation() !== generation) return undefined;
     const told = placed.map(({ block }) => block).filter((block) => block !== '');
     const block = blockThatFits(answer, {

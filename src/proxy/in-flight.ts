@@ -55,7 +55,7 @@ interface KeptRequest {
   readonly went: readonly Uint8Array[] | undefined;
 }
 
-/** Bound on the bytes of all kept requests. A longer request is not kept. */
+/** Bound on the bytes of all kept requests. Above it the oldest are dropped; a longer request is not kept. */
 const BYTES_MAX = 64 << 20;
 
 export class KeptRequests {

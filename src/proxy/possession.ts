@@ -61,7 +61,7 @@ const DISTRUST_MS = 15_000;
 const PROOF_AGE_MAX_MS = 3_600_000;
 /**
  * Bound on the proven digests of a space, of 50 bytes each: some three times the usual number of stored outputs
- * (BYTES_MAX in src/adapters/store/outputs.ts).
+ * (BYTES_MAX in src/adapters/store/outputs.ts). The memory is asked about further ones in every request.
  */
 const PROVEN_MAX = 50_000;
 const NOTHING_PROVEN: Possession = { kind: 'proven', digests: new Set() };

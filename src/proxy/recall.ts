@@ -84,8 +84,8 @@ export interface Recalled {
 const AROUND_CHARS = 1_500;
 const PROMPTS_AROUND = 2;
 
-// Deadline for the ledger after the answer, in milliseconds. The ledger has the entries in memory, because they are
-// new.
+// Deadline for the ledger after the answer, in milliseconds. The ledger usually has the entries in memory, because this
+// process wrote them for the same request.
 const PIN_MS = 1_000;
 
 const NOTHING: readonly Placement[] = [];
@@ -127,7 +127,7 @@ export type Replayed = Pick<BatchMoment, 'firstUnsent'> &
 interface Open {
   readonly call: ReadCall;
   readonly reading: Reading;
-  /** The item that gets the block: the newest prompt, or for a second look the newest tool result. */
+  /** The item that gets a block, if there is one: the newest prompt, or for a second look the newest tool result. */
   readonly carrier: BlockItem;
   readonly placements: readonly Placement[];
   readonly leaving: Leaving;
@@ -272,21 +272,23 @@ export class Recaller {
     return { ...recalled, generation: found.generation };
   }
 
-  /** Writes the block from the memory's answer. */
+  /** Writes the block that quotes the memory's answer, and records it; places and records none if the recall failed. */
   async #place(
     open: Open | Look,
     tokensMax: number,
     { answer, state }: { readonly answer: QuotedAnswer; readonly state: MemoryState },
   ): Promise<Recalled> {
     const { reading, carrier, placements, generation, leaving } = open;
-    // If memories were forgotten during the recall, the blocks may quote a forgotten text.
+    // If the generation has changed during the recall, mostly because texts were forgotten, a block may quote such a
+    // text.
     const now = this.#dependencies.ledger.generation();
     if (now !== generation) {
       const { replayed } = await this.#askLedger(open.call, now);
       const { placements: left } = replayed.kind === 'settled' ? replayed.recalled : replayed;
       return { placements: left, state: 'degraded_unavailable' };
     }
-    // A failed recall is not recorded here, so the next request of this prompt asks again (not for a second look).
+    // A failed recall is not recorded here, so the next request of this prompt asks again. Only #lookAgain() records
+    // the failure of a second look.
     if (state !== 'recalled' && state !== 'empty') return { placements, state };
     const byHooks = this.#hooksIn(reading).placed.map((one) => one.block);
     const told = [...toldBy(placements, leaving), ...byHooks];
@@ -327,8 +329,9 @@ export class Recaller {
   }
 
   /**
-   * Takes refused blocks back. `isAtFault`: the provider accepted the request without them. Then no later request has
-   * them, and this conversation gets no new block for an hour. Otherwise svc decides about the prompt again.
+   * Takes refused blocks back. `isAtFault`: the provider accepted the request without them. Then no later request of
+   * this conversation has them, and it gets no new block for an hour. Otherwise svc decides about the prompt again, but
+   * not about a second look.
    */
   async refused(
     { view, place, state }: Reading,
@@ -376,7 +379,7 @@ export class Recaller {
     const { isStated } = place;
     const unanswered = silence === undefined ? unansweredItem(view) : undefined;
     const leaving = await call.leaving();
-    // Texts were forgotten since `generation`, and the found blocks may quote one.
+    // The ledger's generation has changed, mostly because texts were forgotten. The found blocks may quote such a text.
     const newest = ledger.generation();
     if (newest !== generation) {
       if (bond.isBound || deadline.msLeft > 0) return this.#askLedger(call, newest);
@@ -458,7 +461,9 @@ export class Recaller {
     return isWanted && isAgent(reading);
   }
 
-  /** Says whether any process has taken a second look in this tool loop. */
+  /**
+   * Says whether any process has taken a second look in this tool loop; 'unknown' without the ledger's whole answer.
+   */
   async #looksOf({ reading, deadline }: ReadCall): Promise<'none' | 'some' | 'unknown'> {
     const { view, place } = reading;
     const results = resultItems(view, place, newestPromptIndex(view) + 1);
@@ -487,7 +492,10 @@ export class Recaller {
     return { ...stateOf(placements), isForeign };
   }
 
-  /** Returns entries for svc's hooks, which store answers and must not store what an answer repeats of a block. */
+  /**
+   * Returns entries for svc's hooks, which store answers and must not store what an answer repeats of a block; none for
+   * an empty block, or if no hook has run yet.
+   */
   #forHooks(
     { view, place }: Reading,
     { item, isResult }: BlockItem,
@@ -573,7 +581,9 @@ function loopOf({ view, place }: Reading): string | undefined {
   return isLoop ? keyOf(answered) : undefined;
 }
 
-/** Keeps a request's blocks in memory, so that later requests of its tool loop need not ask the ledger for them. */
+/**
+ * Keeps the blocks of a request in a tool loop, so that later requests of the loop need not ask the ledger for them.
+ */
 function remember(
   {
     reading,
@@ -756,7 +766,7 @@ function isEmpty({ passages, exchanges = [], sessions = [] }: RecallAnswer): boo
   return passages.length + exchanges.length + sessions.length === 0;
 }
 
-/** Bound on the files that are compared. Those of the best exchange come first. */
+/** Bound on the files that are compared, those of the best exchange first. An exchange beyond it is not marked. */
 const CHECKED_MAX = 40;
 
 interface Checking {
@@ -766,7 +776,7 @@ interface Checking {
   readonly withinMs: number;
 }
 
-/** Marks the exchanges whose files have changed since they were stored. Never rejects. */
+/** Marks the exchanges of which a compared file (see CHECKED_MAX) has changed since they were stored. Never rejects. */
 export async function checkAnswer(
   answer: RecallAnswer,
   { workplace, code, withinMs }: Checking,

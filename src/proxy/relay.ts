@@ -212,7 +212,7 @@ class Relay implements AnswerSink {
 }
 
 // Bound on the characters of an answer's text that are kept. The longest outputs of models in 2026 have 128,000 tokens,
-// about 512 kB. A memory stores less.
+// about 512 kB. A record has at most 32,768 characters.
 const TEXT_CHARS_MAX = 1_048_576;
 
 const BAD_REQUEST = 400;
@@ -226,7 +226,8 @@ export interface AnswerListeners extends Pick<AnswerParserOptions, 'onThought'> 
 
 /**
  * Reads an answer while it is relayed. It reports each signed thought, and the whole answer, before the client has the
- * bytes that complete them.
+ * bytes that complete them. If the client closes its connection early, it may report the answer afterwards; see
+ * endsEarly().
  */
 export class AnswerWatch implements AnswerWatcher {
   readonly #reader: AnswerReader | undefined;
@@ -234,7 +235,7 @@ export class AnswerWatch implements AnswerWatcher {
   #isTold = false;
   /** True if the provider has counted the output tokens of the whole answer. Some gateways count the prompt alone. */
   #isCounted = false;
-  /** Bytes of a successful answer in an encoding that svc does not read. */
+  /** Bytes of a successful answer that svc does not read: not to a model request, or in a content encoding. */
   #unreadBytes = 0;
   readonly #isSuccess: boolean;
   #lostThoughts: LostThoughts | undefined;

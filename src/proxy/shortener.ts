@@ -501,7 +501,8 @@ function kindOf({ compression }: Modes): ElisionKind {
 
 // Deadline for storing outputs, in milliseconds. No request waits for that.
 const KEEP_MS = 10_000;
-// Bound on the outputs whose state is remembered, of 200 bytes each: some days of work. A dropped one is stored again.
+// Bound on the outputs whose state is remembered, of 200 bytes each: some days of work. An output whose state was
+// dropped is offered to the memory again.
 const KNOWN_MAX = 10_000;
 const KNOWN_BYTES = 200;
 
@@ -553,9 +554,9 @@ class OutputKeeper {
   }
 
   /**
-   * Stores at most `limit` outputs that were not stored yet, oldest first; with `keepsShort` also those that are too
-   * short to be left out. All go in one call, because each call is one message to the memory, and one sync of its disk.
-   * Never rejects.
+   * Stores at most `limit` outputs, oldest first, that this process has not offered to the memory yet; with
+   * `keepsShort` also those that are too short to be left out. All go in one call, because each call is one message to
+   * the memory, and one sync of its disk. Never rejects.
    */
   async keep(
     { place, identity: { client } }: Reading,

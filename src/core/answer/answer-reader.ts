@@ -112,7 +112,10 @@ const SETTLE_BYTES = 32 * 1024;
 /** Bound on one event, in characters. The last event of a Responses stream repeats the whole answer. */
 const EVENT_CHARS_MAX = 4 * 1024 * 1024;
 const JSON_BYTES_MAX = 4 * 1024 * 1024;
-/** Bound on the chunks of a JSON answer that end in `}`, as the last one does. At each, svc parses all bytes so far. */
+/**
+ * Bound on the chunks of a JSON answer that end in `}`, as the last one does. At each, svc parses all bytes so far;
+ * after so many, only at the end of the answer.
+ */
 const JSON_ENDS_MAX = 8;
 
 function formOf(contentType: string | undefined): 'unknown' | 'events' | 'json' {

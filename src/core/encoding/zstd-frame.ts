@@ -41,8 +41,8 @@ const FRAMES_MAX = 1_024;
 const BLOCKS_MAX = 1 << 18;
 
 /**
- * Returns the frames of a zstd body without reading the content of blocks. Throws ProxyError: BODY_UNREADABLE if the
- * body is not whole zstd, BODY_TOO_LARGE if decoding it would take more memory than allowed.
+ * Returns the frames of a zstd body, without the skippable ones, and reads no content of blocks. Throws ProxyError:
+ * BODY_UNREADABLE if the body is not whole zstd, BODY_TOO_LARGE if decoding it would take more memory than allowed.
  */
 export function readZstdFrames(body: Uint8Array, decodedBytesMax: number): readonly ZstdFrame[] {
   const frames: ZstdFrame[] = [];

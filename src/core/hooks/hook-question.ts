@@ -14,11 +14,11 @@ export interface HookQuestion {
   /** The last answer, and the prompts before this one. Secrets in them are not masked yet. */
   readonly answer: string;
   readonly around: readonly string[];
-  /** Digests of the texts that the session still has. */
+  /** Digests of the texts that the session still has, in the part of the transcript that was read. */
   readonly held: readonly string[];
-  /** The files that the session has read or changed. */
+  /** The names of the files that the session has read or changed last; see filesOfSession(). */
   readonly files: readonly string[];
-  /** True if the session has no answer yet. */
+  /** True if the transcript was read from its beginning and has no answer yet, or none since the last compaction. */
   readonly isOpening: boolean;
   /** The tool calls that a second look is about. */
   readonly action?: Action;

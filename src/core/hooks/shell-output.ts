@@ -18,8 +18,8 @@ export interface ShellOutput {
 }
 
 /**
- * Returns the output of a shell. Undefined for other tools, for a command that prints a file, and for an output that
- * the client has cut itself.
+ * Returns the output of a shell. Undefined for other tools, for a command that prints a file, for an output that Claude
+ * Code has cut itself, and for Codex.
  */
 export function shellOutputOf(
   { form }: Pick<HookClient, 'form'>,

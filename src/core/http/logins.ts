@@ -3,7 +3,8 @@ import type { HeaderIndex } from './http-form.ts';
 
 /**
  * The logins of subscriptions. svc never logs in, and never stores, refreshes or shares a login. It relays the official
- * client's own request, with exactly one credential, to exactly one host.
+ * client's own request, with exactly one credential, to the provider's host, or to a listener on this machine that the
+ * user allows.
  */
 
 /** The client whose login an upstream takes. */
@@ -11,7 +12,9 @@ export type Login = 'claude' | 'codex';
 
 export interface LoginFacts {
   readonly login: Login;
-  /** The provider that issued the login; the configuration accepts no other base URL. */
+  /**
+   * The provider that issued the login. The only other base URLs that the configuration accepts are on this machine.
+   */
   readonly baseUrl: string;
   /** The client that the login belongs to, as users know it. */
   readonly client: string;

@@ -48,9 +48,9 @@ interface AtOwnItem extends ConversationOwner {
 /** An item with human text, and its answer, which other conversations with the same beginning hardly ever have. */
 interface AtAnswer extends AtItem {
   /**
-   * Names the answer: the fingerprint of its first item that is more than thinking. svc also records an entry when a
-   * conversation's first answer ends, before a request has that item. Then this is the result of spokenAnswer() in
-   * recall/injections.ts.
+   * Names the answer: the fingerprint of its first item that is more than thinking. svc also records an entry at the
+   * end of a conversation's first answer, when that answer is not yet an item of any request. Then the name is the
+   * result of spokenAnswer() in recall/injections.ts.
    */
   readonly answer: string;
 }
@@ -165,7 +165,8 @@ interface Addresses {
   /** Whether the conversation's tools and system prompt are cached for an hour. */
   readonly 'long-cache': ConversationOwner;
   /**
-   * When the last request of the conversation came, to this process or another. It is written at most once a minute.
+   * When a recent request of the conversation came, to this process or another. The entry is written at most once a
+   * minute, so the last request may be up to a minute later.
    */
   readonly 'last-request': ConversationOwner;
   /** A thinking block that svc relayed, by its thoughtId. */
@@ -314,7 +315,7 @@ function withoutColon(text: string): string {
   return /[%:]/.test(text) ? text.replaceAll('%', '%25').replaceAll(':', '%3A') : text;
 }
 
-/** Characters of a mark. They hold 96 bits, so two blocks or items never have the same mark by chance. */
+/** Characters of a mark. They hold 96 bits, so that svc does not expect two blocks or items with the same mark. */
 const MARK_CHARS = 16;
 
 /** Returns the mark of a fingerprint or a digest: its first characters, as a ThoughtFact has them. */
@@ -389,7 +390,8 @@ type RefusalAddress = AddressOf<'refusal' | 'refusal-at'>;
 
 /**
  * Returns the addresses of refusals that count for this request. In a conversation without a stated id a refusal
- * belongs to a prompt, so that another conversation with the same beginning is not concerned.
+ * belongs to a prompt, one of the newest REFUSAL_PROMPTS, so that another conversation with the same beginning is not
+ * concerned.
  */
 export function refusalAddresses(
   view: RequestView,

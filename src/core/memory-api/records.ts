@@ -4,7 +4,7 @@ import { closed, eitherOf, type Infer, listOf, oneOf, text } from './shape.ts';
 
 /**
  * The content that a memory service stores, digests and proves: visible text only. The shapes forbid other members, so
- * a record cannot hold reasoning or tool arguments.
+ * a record has no member for reasoning or tool arguments.
  */
 
 /** Bound on the canonical bytes of one record. */

@@ -205,7 +205,7 @@ const PAIRED = PAIRS.map(
   ([open, close]) =>
     new RegExp(`(?:^|\\n)[ \\t]*${literal(open)}[^]*?(?:${literal(close)}|$)`, 'g'),
 );
-// A mark inside quotes or code does not count: the text is about the mark.
+// A mark directly behind or before a quotation mark or a backtick does not count: the text is about the mark.
 const MARK = new RegExp(
   `(?<![\`'"])(?:<(/?)(${NAMES})>|${PAIRS.flat().map(literal).join('|')})(?![\`'"])`,
   'gi',

@@ -54,7 +54,10 @@ const POLITE_ORDER =
 /** Matches a word for something on the screen. With it, a polite order may have one more word beyond ORDER_WORDS. */
 const POINTS_AT_SOMETHING = /\b(?:this|that|these|those|it|again|them)\b/i;
 
-/** Matches signs of a text worth storing, however short: a rule, a reason, a name, a path, an address, a number. */
+/**
+ * Matches signs of a text worth storing, however short: a rule, a reason, a name, a path, an address, three digits, a
+ * letter of another script than Latin.
+ */
 const SAYS_SOMETHING =
   /\b(?:never|always|do not|don'?t|must|only|because|since|prefer|rather|no longer|remember|every time|from now on|called|named|means|by default|should (?:be|stay|still|not|have|use)|use(?= \w)|without|avoid|keine?|nie|immer|nur|(?:answer|reply|respond|speak|write) in)\b|\bat \d|(?:[`"@/\\_=]|#(?!\d))|\bno (?!problem|worries|need|thanks|idea|more|its?\b|lets?\b|just|we\b|you|the|that|this|please|go\b)\p{L}{4}|\w\.\w|\d{3}|\p{Ll}\p{Lu}|[^\p{scx=Latin}\p{scx=Common}]/u;
 

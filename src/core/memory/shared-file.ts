@@ -25,7 +25,7 @@ export interface SharedEntry {
 
 export interface SharedFile {
   readonly entries: readonly SharedEntry[];
-  /** One message for each paragraph that is no entry. No message quotes the paragraph. */
+  /** One message for each paragraph that is no entry, or is beyond SHARED_ENTRIES_MAX. No message quotes it. */
   readonly problems: readonly string[];
   /** True if the file has git conflict marks. The entries of both sides are read. */
   readonly isConflicted: boolean;

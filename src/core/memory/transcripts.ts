@@ -121,7 +121,10 @@ export class TranscriptReader {
     return true;
   }
 
-  /** Returns the records of the session in the order of the conversation, or by time if the user left a branch. */
+  /**
+   * Returns the records of the session in the order of the conversation, or by time if the user left a branch; none for
+   * a session of a sub-agent.
+   */
   finish(facts: SessionFacts): TranscriptRecord[] {
     if (this.#isSubAgents) return [];
     const left = this.#abandoned.flatMap(({ entries, from }) =>

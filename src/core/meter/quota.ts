@@ -280,7 +280,7 @@ const HOUR_MS = 3_600_000;
 /** Least time and least change from which a pace is computed, because the provider rounds shares. */
 const PACE_SPAN_MS = 10 * 60_000;
 const PACE_SHARE = 0.01;
-/** A new window has begun if the share falls by SINK, or the reset time moves by RESET_SLACK_MS. */
+/** A new window has begun if the share falls by more than SINK, or the reset is more than RESET_SLACK_MS later. */
 const SINK = 0.02;
 const RESET_SLACK_MS = 10 * 60_000;
 const MOVERS_MAX = 8;

@@ -153,7 +153,7 @@ export function untouchedPlan(
   };
 }
 
-/** Writes the headers that show a client what svc did to its request. */
+// --- the headers that show a client what svc did to its request
 
 /** The program that answers the request: the local proxy, or a service. */
 export type Issuer =

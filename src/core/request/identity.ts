@@ -346,7 +346,9 @@ function bounded(value: unknown): string {
 
 // --- project
 
-/** Returns the absolute path of Codex's workspace. Of several, it prefers the one that contains the folder. */
+/**
+ * Returns the path of the workspace that Codex states, of several the one with the folder; undefined if it states none.
+ */
 function workspaceOf(headers: RawHeaders, folder: string | undefined): string | undefined {
   const workspaces = codexMetadata(headers)['workspaces'];
   const paths = isRecord(workspaces) ? Object.keys(workspaces) : [];

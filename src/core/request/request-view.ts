@@ -33,8 +33,8 @@ import { pictureSize } from '../bytes/picture-size.ts';
 /**
  * Parses a request body into a view. The bytes are authoritative: nothing here changes or rebuilds them.
  * A body becomes a view only if all of it is valid JSON. Every element of the list is parsed separately, and so is the
- * shell, which is the body with its list emptied. So the next request of a conversation is cheap: svc does not read
- * the bytes again that both bodies share.
+ * shell, which is the body with its list emptied. So the next request of a conversation is cheap: svc parses only the
+ * elements that the earlier body does not have, and the shell if that has changed.
  */
 
 /**
@@ -426,7 +426,7 @@ const BASE64_MARK = ';base64,';
 // Longest beginning of a data URL; it names the media type.
 const URL_HEAD_CHARS = 256;
 
-/** Returns the base64 of a data URL, or a text that is base64 itself; '' for the URL of a file elsewhere. */
+/** Returns the base64 of a data URL, or a text that is base64 itself; '' for any other URL. */
 function base64In(text: string): string {
   if (!text.startsWith('data:')) return text.includes('://') ? '' : text;
   const mark = text.slice(0, URL_HEAD_CHARS).indexOf(BASE64_MARK);
@@ -444,8 +444,8 @@ const HEAD_CHARS = 48;
 const QUOTE = '"';
 
 /**
- * Finds a payload in the bytes from `from` on. Undefined if the payload is not there, is shorter than HEAD_CHARS, or is
- * written with other escapes than `\/`.
+ * Finds a payload in the bytes from `from` on, by its first HEAD_CHARS characters. Undefined if these are not there, or
+ * are written with other escapes than `\/`, or if the payload is shorter.
  */
 function findPayload(
   bytes: Buffer,

@@ -107,7 +107,7 @@ function callsTools({ items }: RequestView): boolean {
   return items.some(({ toolCalls }) => toolCalls.length > 0);
 }
 
-/** Returns the texts to leave out. The memory must prove that it has them. */
+/** Returns the texts to leave out if the memory proves them; see settle() for the exception. */
 export function removalOf(facts: ShorteningFacts): Removal {
   const { repeated, omitted, old, omittable, takesNew } = facts;
   const again = { repeated, omitted, batch: [], omissions: [] };
@@ -168,8 +168,9 @@ export interface Settled extends Batch {
 }
 
 /**
- * Decides finally what is left out. `proven`: the digests of texts that the memory has proved in this request. In a
- * bound conversation earlier batches stay out without a proof, because the provider checks the prefix of thinking.
+ * Decides finally what is left out. `proven`: the digests of texts that the memory has proved, in this request or in an
+ * earlier one whose proof still counts. In a bound conversation earlier batches stay out without a proof, because the
+ * provider checks the prefix of thinking.
  */
 export function settle(
   facts: ShorteningFacts,

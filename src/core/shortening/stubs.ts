@@ -145,7 +145,7 @@ function plain(text: string): string {
     .trim();
 }
 
-/** Finds the lines of a text. The `\n` at the end of a line belongs to that line. */
+// --- the lines of a text: the `\n` at the end of a line belongs to that line
 
 /** Counts the lines of a text; a last line without a line end counts too. */
 export function countLines(text: string): number {

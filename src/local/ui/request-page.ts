@@ -36,7 +36,7 @@ const COUNTED_MAX = 500;
 const LEDGER_MS = 2000;
 /** Bound on the characters of a text for the page. A longer text is cut, and the answer says so. */
 const TEXT_CHARS_MAX = 512 << 10;
-/** Bound on the bytes of a whole request for the page. */
+/** Bound on the bytes of each body of a kept request for the page. The rest of a longer body is left out. */
 const KEPT_BYTES_MAX = 2 << 20;
 
 export function requestPageRoutes(parts: RequestPageParts): readonly UiRoute[] {

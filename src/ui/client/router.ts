@@ -33,7 +33,7 @@ export const route = computed<Route>(() => {
   return { view, query: new URLSearchParams(words) };
 });
 
-/** Returns a day in the address, such as 2026-11-20; undefined if the value is missing or not a day. */
+/** Returns a day in the address, such as 2026-11-20; undefined if the value is missing or has another form. */
 export function dayIn(query: URLSearchParams, name: string): string | undefined {
   const value = query.get(name) ?? '';
   return /^\d{4}-\d\d-\d\d$/.test(value) ? value : undefined;

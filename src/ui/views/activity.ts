@@ -49,7 +49,7 @@ function summed(key: string, rows: readonly RequestRow[]) {
   };
 }
 
-/** The memory states of requests for which the memory was asked and has answered. */
+/** The memory states of requests that could carry memories, as new ones or again. */
 const ASKED = ['recalled', 'empty'];
 
 export function priceOf(rows: readonly RequestRow[]): { paid: number; direct: number } {
@@ -61,7 +61,7 @@ export function priceOf(rows: readonly RequestRow[]): { paid: number; direct: nu
   return { paid, direct };
 }
 
-/** Returns the sum of the prices up to each request, oldest first. `rows`: newest first. */
+/** Returns the sum of the prices up to each request that has a price, oldest first. `rows`: newest first. */
 export function curveOf(
   rows: readonly RequestRow[],
 ): readonly { readonly paid: number; readonly direct: number }[] {
@@ -74,7 +74,7 @@ export function curveOf(
   });
 }
 
-/** Returns the batches: the requests in which more was left out than in the one before, newest first. */
+/** Returns the batches: the main requests in which more items were left out than in the one before, newest first. */
 export function batchesOf(rows: readonly RequestRow[]) {
   const main = rows.filter(({ kind }) => kind === 'main').toReversed();
   const batches = main.flatMap(({ at, id, elidedItems, elidedTokens }, index) => {
