@@ -48,7 +48,10 @@ import type { UiDoor } from './ui-door.ts';
 import { answerError, answerJson, type ErrorContext, writeErrorAnswer } from './answers.ts';
 
 interface LocalServerOptions {
-  /** Returns the settings in force. It is called for every request; host and port count only when the server starts. */
+  /**
+   * Returns the settings in force. It is called for each use of a setting, so a changed one counts at once; host and
+   * port count only when the server starts.
+   */
   readonly settings: () => ProxySettings;
   /** Returns the sha256 of each valid token. It is called for each check of a token, so a new token counts at once. */
   readonly tokenDigests: () => readonly Buffer[];
@@ -99,9 +102,9 @@ const LOOPBACK = ['127.0.0.1', '::1'];
 
 /**
  * The listener on loopback. It checks access, reads and decodes the body, and gives the request to the handler. An
- * error that is thrown ends in #fail(), except one of the page, which answers its own: #fail() writes it in the form of
- * the client's API if the answer has not begun, and otherwise breaks the connection. The listener never logs a header,
- * a body or a key.
+ * error ends in #fail(), except one inside the page's server, which answers its own errors. #fail() answers in the form
+ * of the client's API if no answer has begun; otherwise it breaks the connection. The listener never logs a header, a
+ * body or a key.
  */
 export class LocalServer {
   readonly #options: LocalServerOptions;

@@ -1,8 +1,9 @@
 import type { FoundEntries, LedgerAddress, LedgerEntry } from '../core/ledger/entries.ts';
 
 /**
- * Stores every change that svc made to a conversation. So svc makes the same changes again after a restart, a resume,
- * a fork or a rewind. Entries and their addresses are defined in core/ledger/entries.ts.
+ * Stores the changes that svc made to a conversation, except the request to clear outputs, which svc decides anew each
+ * time. So svc makes the same changes again after a restart, a resume, a fork or a rewind. Entries and their addresses
+ * are defined in core/ledger/entries.ts.
  */
 export interface Ledger {
   /**

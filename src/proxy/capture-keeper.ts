@@ -176,8 +176,8 @@ export class CaptureKeeper {
   }
 
   /**
-   * Returns the record of an exchange's question. It is cached, because each round of a tool loop needs it again, and
-   * looking for secrets is most of the work.
+   * Returns the record of an exchange's question. It is cached, because the last round of a tool loop needs it again
+   * after the first one, and looking for secrets is most of the work.
    */
   #questionOf({ state }: Reading, { humanText }: Exchange, heard: Heard): RecordText | undefined {
     const blocks = heard.blocks.join('\0');

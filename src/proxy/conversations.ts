@@ -150,8 +150,8 @@ export class ConversationState {
    */
   keptIn: number | undefined;
   /**
-   * The newest question and its record. Without it: svc would make the record again in each round, while the client
-   * waits for its last byte.
+   * The newest question and its record, made in the first round. Without it: svc would make the record again at the end
+   * of the exchange, while the client waits for its last byte.
    */
   question: KnownQuestion | undefined;
   /**

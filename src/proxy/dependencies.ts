@@ -235,7 +235,10 @@ export interface AnswerWatcher {
 
 /** Completes the rows of the request log; see accounts.ts. */
 export interface Accounts {
-  /** Compares an ended request with the one before it. Call it once per request, in order. */
+  /**
+   * Compares an ended request with an earlier one; undefined for a request that is neither of the user's conversation
+   * nor of a sub-agent. Call it once per request, in order.
+   */
   compare(reading: Reading, startedAt: number): Comparison | undefined;
   /** Completes the row of an ended request, and keeps what the next row depends on. */
   complete(row: RequestRow, ended: EndedRequest): RequestRow;

@@ -102,7 +102,7 @@ export class ProxyHandler {
     return this.#conversations.bytes + this.#shortener.heldBytes + this.#background.bytes;
   }
 
-  /** Drops the caches, and ends background work for good. Running requests continue to their end. */
+  /** Drops the cached conversations, and ends background work for good. Running requests continue to their end. */
   leave(): void {
     this.#conversations.clear();
     this.#background.close();

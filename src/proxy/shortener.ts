@@ -257,7 +257,7 @@ export class Shortener {
 
   /**
    * Reads everything that may be left out, in steps. The outputs of the newest item never leave, because the model has
-   * not seen them yet. They are read after the request was sent.
+   * not seen them yet. Most are read after the request was sent; see seenOutputsOf().
    */
   *#candidateSteps(view: RequestView, exchanges: readonly Exchange[]): Steps<void> {
     yield* itemToolsSteps(view, view.items.length - 1);

@@ -67,7 +67,7 @@ function placeOf({ exchange, fingerprint, branch, source, lastFrom, isTimed }: M
   };
 }
 
-/** Returns the passage of an item; undefined if its space is not one of `spaces`, which were searched. */
+/** Returns the passage of an item; undefined without provenance, or if its space is not among the searched `spaces`. */
 export function passageIn(
   item: MemoryItem,
   spaces: readonly string[],

@@ -66,8 +66,9 @@ interface AnsweredPrefix {
   readonly lifetimeMs: number;
 }
 
-/** A request compared with an earlier request of its conversation: the one that shares most items with it. */
+/** A request compared with an earlier request of its conversation. */
 export interface Comparison {
+  /** The nearest earlier request, mostly the one that shares most items; undefined if there is none. */
   readonly before: SentPrefix | undefined;
   readonly sketch: PrefixSketch;
   /** The first difference that the client made. */
@@ -81,7 +82,7 @@ const THREADS_MAX = 3;
 
 /** Most items of a conversation's beginning: a prompt, with what the client adds before it. */
 const OPENING_ITEMS = 3;
-/** Bound on the remembered `ends` of a SentPrefix; providers do not look further back. */
+/** Bound on the remembered `ends` of a SentPrefix. Providers hardly ever find an entry further back. */
 const ENDS_MAX = 4;
 
 /** The latest requests of one conversation, as digests. */

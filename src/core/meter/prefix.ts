@@ -478,7 +478,8 @@ export function ownChangesOf(
 }
 
 /**
- * Returns the index of the first item before `end` that svc changed in another way than last time, and what differs.
+ * Returns the index of the first item before `end` that svc changed in another way than last time, and what differs;
+ * undefined if there is none.
  */
 export function ownDifference(
   before: OwnChanges,

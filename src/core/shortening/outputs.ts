@@ -234,8 +234,8 @@ export function outputsOf(view: RequestView, items = view.items): readonly ToolO
 }
 
 /**
- * Returns all outputs except those of the newest item. The model has not seen these yet, so they are never left out,
- * and svc reads them only after it has sent the request.
+ * Returns all outputs except those of the newest item. The model has not seen these yet, so they are never left out.
+ * svc reads them after it has sent the request, unless one of them refers to an earlier output.
  */
 export function seenOutputsOf(view: RequestView): readonly ToolOutput[] {
   const { items, bytes } = view;

@@ -327,7 +327,7 @@ export interface BatchFacts {
   readonly isCacheCold: boolean;
   /** Tokens of the whole request. */
   readonly wholeTokens: number;
-  /** If the request has no more tokens than this, nothing is left out. */
+  /** If the request has no more tokens than this, nothing new is left out. */
   readonly inputBudget: number;
   /** The tokens that the model's window has for this request, as the provider counts them; undefined if unknown. */
   readonly room: number | undefined;

@@ -16,7 +16,7 @@ const TYPES: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
 };
 
-/** Returns a file of the page; undefined for any other path. */
+/** Returns a file of the page; undefined for any other path, or if the file cannot be read. */
 export async function readPageFile(folder: string, path: string): Promise<PageFile | undefined> {
   if (path === UI_PATH || path === `${UI_PATH}/`) return shell(folder);
   const name = path.slice(UI_PATH.length + 1);

@@ -8,7 +8,7 @@ const DAYS_MAX = 90;
 /** How long the sums of a day are cached, in milliseconds. Later the log may have deleted rows of that day. */
 const KEPT_MS = 600_000;
 
-/** Returns the call of the savings view, which answers with a sum for each day, client, project and model. */
+/** Returns the call of the savings view, which answers with the sums of some days; see RequestSum. */
 export function savingsRoutes(requestLog: RequestLog, today: () => number): readonly UiRoute[] {
   const sums = new DaySums(requestLog);
   return [['GET savings', (call) => savings(sums, today(), call)]];

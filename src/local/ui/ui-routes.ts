@@ -32,7 +32,7 @@ export function deadline(): AbortSignal {
   return AbortSignal.timeout(WAIT_MS);
 }
 
-/** Returns a value of the query. Throws UiRefusal if it is missing or too long. */
+/** Returns a value of the query. Throws UiRefusal if it is missing, empty or too long. */
 export function textIn(query: URLSearchParams, name: string, charsMax: number): string {
   const value = query.get(name);
   if (value === null || value === '' || value.length > charsMax) throw invalid(name);
@@ -67,7 +67,7 @@ export function invalid(name: string): UiRefusal {
 /** Bound on the references in one call. */
 const REFS_MAX = 500;
 
-/** Returns a member of a call's body. Throws UiRefusal if it is missing or too long. */
+/** Returns a member of a call's body. Throws UiRefusal if it is missing, no text, blank or too long. */
 export function memberText(body: unknown, name: string, charsMax: number): string {
   const value = asRecord(body)[name];
   if (typeof value !== 'string' || value.trim() === '' || value.length > charsMax) {
