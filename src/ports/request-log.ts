@@ -154,8 +154,8 @@ export interface RequestRow {
   /** References of the newest left-out outputs. */
   readonly elidedRefs?: readonly string[];
   /**
-   * Notes on the items: one for each changed item, and one for each run of unchanged ones. Undefined if all were sent
-   * unchanged.
+   * Notes on the items: one for each edit, of which the oldest may be merged, and one for each run of unchanged items.
+   * Undefined if all were sent unchanged.
    */
   readonly items?: readonly ItemNote[];
   /** The recall for the newest prompt, and whether the model used it. */
@@ -188,7 +188,7 @@ export interface RequestRow {
   readonly price?: Price;
   /** The number of calls of the newest round that read left-out outputs again; undefined if none. */
   readonly readings?: number;
-  /** True if the provider has bound thinking to the conversation's prefix, so that nothing already sent may change. */
+  /** True if the provider may have bound thinking to its prefix, so that svc changes nothing that was sent before. */
   readonly isBound?: true;
   /** True if the newest thinking was made without svc, so that no block may stand in front of it. */
   readonly isForeign?: true;

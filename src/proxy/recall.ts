@@ -536,7 +536,7 @@ export class Recaller {
     };
   }
 
-  /** Returns the facts about an agent; undefined for a chat without tools. */
+  /** Returns the facts about an agent; undefined for a chat (see isAgent). */
   #agentFactsOf(
     reading: Reading,
     { sessionBrief, recallQuietPercent }: HandlerSettings,

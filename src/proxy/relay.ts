@@ -235,7 +235,7 @@ export class AnswerWatch implements AnswerWatcher {
   #isTold = false;
   /** True if the provider has counted the output tokens of the whole answer. Some gateways count the prompt alone. */
   #isCounted = false;
-  /** Bytes of a successful answer that svc does not read: not to a model request, or in a content encoding. */
+  /** Bytes of a successful answer that svc does not read, because it has an encoding or answers no model request. */
   #unreadBytes = 0;
   readonly #isSuccess: boolean;
   #lostThoughts: LostThoughts | undefined;
@@ -282,7 +282,8 @@ export class AnswerWatch implements AnswerWatcher {
 
   /**
    * Says, after the client has closed its connection, whether the client has the whole answer. Some clients close their
-   * connection after the finish reason, without waiting for the end of the stream. Never throws.
+   * connection after the finish reason, without waiting for the end of the stream. True also if the answer's end cannot
+   * be processed. Never throws.
    */
   endsEarly(): boolean {
     try {

@@ -70,7 +70,7 @@ export function isScalar(bytes: Buffer, at: number): boolean {
   return !opensString(bytes, at) && !opensObject(bytes, at) && !opensList(bytes, at);
 }
 
-/** Returns the offset after the closing quote of the string whose opening quote is at `open`, or -1. */
+/** Returns the offset after the closing quote of the string whose opening quote is at `open`; -1 if it has none. */
 export function stringEnd(bytes: Buffer, open: number): number {
   let at = open + 1;
   for (;;) {

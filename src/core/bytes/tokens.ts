@@ -261,8 +261,8 @@ function buildTables(): Tables {
 }
 
 /**
- * Returns one kind for all kinds that lead from this state to the same next state. buildTables() calls step() only for
- * that one, which saves two of three calls.
+ * Returns the kind that stands for `kind` in this state: the two lead to the same next state, and several kinds may
+ * have one stand-in. buildTables() calls step() only for stand-ins, which saves two of three calls.
  */
 function standIn({ row, count, isEscaping }: State, kind: Kind): Kind {
   const isLetter = kind === 'small n' || kind === 'small t' || kind === 'small u';

@@ -29,7 +29,7 @@ export interface TranscriptStep {
   readonly branch?: string | undefined;
   /** The id of this line. A later line with this id as its `parent` continues from here. */
   readonly id?: string | undefined;
-  /** The id of the line before this one; '' for the first line of a session. */
+  /** The id of the line that this one continues; '' for the first line of a session. */
   readonly parent?: string | undefined;
   /** The message in the form of Anthropic Messages. */
   readonly message?: unknown;

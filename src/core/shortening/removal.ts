@@ -375,19 +375,19 @@ export interface SightFacts {
   readonly isOverBudget: boolean;
   /** True if this conversation, or another one with the same beginning, has earlier batches. */
   readonly hasBatches: boolean;
-  /** True if the ledger answered. Otherwise it is unknown whether earlier batches exist. */
+  /** True if the ledger answered or was not asked. Otherwise it is unknown whether earlier batches exist. */
   readonly isLedgerRead: boolean;
   /** True if the mode shortens; in shadow mode svc only measures. */
   readonly isReal: boolean;
   /** True if the provider refused a shortened request of this conversation within the last hour. */
   readonly isRefused: boolean;
   /**
-   * True if reading the old texts can have a result. The memory may have them, because svc has read an earlier request
-   * or left something out. If the cache is cold, another process may have stored them. If the conversation is bound,
-   * svc only measures them.
+   * True if reading the old texts can have a result. The memory may have them, because svc has checked an earlier
+   * request of the conversation or left something out. If the cache is cold, another process may have stored them. If
+   * the conversation is bound, svc only measures them.
    */
   readonly isKnown: boolean;
-  /** True if no exchange and no round is old enough to be left out. */
+  /** True if no exchange and no round is old enough to be left out. It is set only if `isKnown` is false. */
   readonly isShort: boolean;
 }
 

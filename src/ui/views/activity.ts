@@ -11,7 +11,9 @@ export function withNews({ recent }: NowAnswer, { open, finished }: NewsEvent): 
   return { open, recent: [...finished.filter(({ id }) => !known.has(id)).toReversed(), ...recent] };
 }
 
-/** Groups requests by conversation, newest conversation first. Requests that svc only relays have no conversation. */
+/**
+ * Groups requests by conversation, newest conversation first. It leaves out those without one, which svc did not read.
+ */
 export function conversationsOf(
   open: readonly RequestRow[],
   finished: readonly RequestRow[],
