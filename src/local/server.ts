@@ -57,7 +57,7 @@ interface LocalServerOptions {
   readonly tokenDigests: () => readonly Buffer[];
   /** Returns the sha256 of each token that is valid in the path of a URL. */
   readonly pathTokenDigests?: () => readonly Buffer[];
-  /** Returns the client's login that the upstream of a route forwards; undefined if svc has a key for it. */
+  /** Returns the login that the upstream of a route takes; undefined if it takes none. */
   readonly loginOf?: (route: Route) => Login | undefined;
   readonly decode: BodyDecoder;
   readonly handler: Handler;

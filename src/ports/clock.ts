@@ -2,6 +2,6 @@
 export interface Clock {
   /** Returns milliseconds since 1970, for times that are stored and shown. */
   now(): number;
-  /** Returns milliseconds on a clock that never jumps, for durations. */
+  /** Returns milliseconds on a clock that nobody sets, for durations. It may stop while the machine sleeps. */
   monotonic(): number;
 }

@@ -52,8 +52,8 @@ function correctionOf(
 type FactsOf = (model: string) => ModelFacts | undefined;
 
 /**
- * Compares a request with the one before it, and notes in `prefixChangedBy` if the client has changed something to
- * which thinking is bound. Call it once per request, in order.
+ * Compares a request with the nearest earlier one, and notes in `prefixChangedBy` if the client has changed something
+ * to which thinking is bound. Call it once per request, in order.
  */
 export function comparePrefix(
   view: RequestView,

@@ -52,7 +52,7 @@ export function provenUnasked(texts: readonly AskedText[]): Proof {
   return { texts, possession: Promise.resolve({ kind: 'proven', digests }) };
 }
 
-// How long a memory is not asked after a wrong answer, in milliseconds. A restart or a failover has ended by then.
+// How long a memory is not asked after a wrong answer, in milliseconds. A restart or a failover mostly ends by then.
 const DISTRUST_MS = 15_000;
 
 /**

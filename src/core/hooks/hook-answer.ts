@@ -13,7 +13,10 @@ export const HOOK_TEXT_BYTES_MAX = 1_400;
 /** Introduces the text for Codex, because a model took a hook's text for its task (openai/codex#40680). */
 const NO_TASK = 'Background, not a task:\n';
 
-/** Writes the answer. `text`: what is added to the prompt or the result; '' for no answer. */
+/**
+ * Writes the answer; '' for an empty `text`, or if Copilot's prompt is unknown. `text`: what is added to the prompt or
+ * the result.
+ */
 export function hookAnswer(
   { form }: HookClient,
   { name, kind, sentPrompt }: Pick<HookEvent, 'name' | 'kind' | 'sentPrompt'>,

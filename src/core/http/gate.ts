@@ -37,7 +37,7 @@ export interface GatePolicy extends BodyPolicy {
   readonly tokenDigests: readonly Buffer[];
   /** sha256 of each path token that is valid now. */
   readonly pathTokenDigests?: readonly Buffer[];
-  /** The login that the upstream of a route takes; undefined if svc has a key for it. */
+  /** The login that the upstream of a route takes; undefined if it takes none. */
   readonly loginOf?: (route: Route) => Login | undefined;
   readonly relayPaths: readonly string[];
 }
@@ -45,7 +45,7 @@ export interface GatePolicy extends BodyPolicy {
 /** A request that may proceed. */
 export interface Admission extends BodyForm {
   readonly route: Route;
-  /** The request target without the local token. */
+  /** The request target without the local token and the client's name. */
   readonly target: string;
   /**
    * The client's headers without Content-Length, because the decoded body has its own length. If the path names the

@@ -46,7 +46,7 @@ const STATES = {
   /** The provider recently refused a shortened request of this conversation. */
   provider_refused: 'bypassed_provider_refused',
   elision_off: 'bypassed_protected_context',
-  /** No old item is of a kind that may be left out. */
+  /** No old item is of a kind that may be left out, or thinking is bound to the history. */
   protected: 'bypassed_protected_context',
   near_window: 'bypassed_protected_context',
   not_stored: 'bypassed_not_stored',
