@@ -47,6 +47,16 @@ test('of one endless line its start comes, and the way to the rest', () => {
   expect(rest).toContain('--all');
 });
 
+test('a found line comes with fewer lines beside it where more have no room', () => {
+  const long = Array.from({ length: 101 }, (_, at) => `${at} ${'wide '.repeat(80)}\n`);
+  long[60] = 'needle\n';
+  const { text, rest } = ask(long.join(''), { grep: 'needle', context: 50 });
+  expect(text).toContain('61:needle\n');
+  expect(text).toMatch(/^60-/m);
+  expect(estimateTextTokens(text)).toBeLessThanOrEqual(EXCERPT_TOKENS_MAX);
+  expect(rest).toContain('1 of 1 found lines');
+});
+
 test('found lines come with their numbers, and what is beside them', () => {
   const { text, rest } = ask(LOG, { grep: 'line (7|9) ', context: 1 });
   expect(text).toBe(

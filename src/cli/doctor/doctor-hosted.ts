@@ -114,7 +114,8 @@ async function probe(memory: OpenHostedMemory['memory'], identity: WhoAmI): Prom
   };
   const wrong = await step();
   if (wrong === undefined) {
-    const found = 'a record was written, read, proven and forgotten';
+    const proven = identity.features.includes(PROOF_FEATURE) ? ', proven' : '';
+    const found = `a record was written, read${proven} and forgotten`;
     return { level: 'ok', subject: SUBJECT, found };
   }
   const fix = 'Ask the operator of the service. Requests continue without it.';

@@ -153,9 +153,9 @@ const AS = {
 } as const;
 
 /**
- * Returns the matching lines with the lines around them, as many as EXCERPT_TOKENS_MAX allows unless `isAll` is set. A
- * first group that is too long is cut, and `shown` counts its first match even then. `found`: the indexes of the
- * matching lines. `shown`: how many of them the text has.
+ * Returns the matching lines with the lines around them, as many as EXCERPT_TOKENS_MAX allows unless `isAll` is set. If
+ * the first match does not fit with the lines around it, fewer of them are shown. `found`: the indexes of the matching
+ * lines. `shown`: how many of them the text has.
  */
 function shownHits(
   lines: readonly string[],
@@ -170,18 +170,32 @@ function shownHits(
       shown += 1;
       continue;
     }
-    const from = Math.max(last + 1, hit - context);
-    const to = Math.min(lines.length - 1, hit + context);
-    const group: string[] = last >= 0 && from > last + 1 ? ['--\n'] : [];
-    for (let at = from; at <= to; at += 1) group.push(foundLine(lines[at] ?? '', at, hits.has(at)));
-    const more = estimateTextTokens(group.join(''));
-    if (!isAll && shown > 0 && tokens + more > EXCERPT_TOKENS_MAX) break;
-    text +=
-      isAll || shown > 0 ? group.join('') : withinTokens(group.join(''), EXCERPT_TOKENS_MAX).text;
-    [tokens, shown, last] = [tokens + more, shown + 1, to];
-    if (!isAll && tokens > EXCERPT_TOKENS_MAX) break;
+    let group = groupOf(lines, hits, { hit, last, context });
+    let more = estimateTextTokens(group.text);
+    for (let less = context; !isAll && shown === 0 && more > EXCERPT_TOKENS_MAX && less > 0;) {
+      less = Math.floor(less / 2);
+      group = groupOf(lines, hits, { hit, last, context: less });
+      more = estimateTextTokens(group.text);
+    }
+    if (!isAll && tokens + more > EXCERPT_TOKENS_MAX) break;
+    text += group.text;
+    [tokens, shown, last] = [tokens + more, shown + 1, group.to];
   }
   return { text, shown };
+}
+
+/** Returns the lines around a match that stand behind the line `last`. `to`: the index of the newest one. */
+function groupOf(
+  lines: readonly string[],
+  hits: ReadonlySet<number>,
+  { hit, last, context }: { readonly hit: number; readonly last: number; readonly context: number },
+): { readonly text: string; readonly to: number } {
+  const from = Math.max(last + 1, hit - context);
+  const to = Math.min(lines.length - 1, hit + context);
+  const gap = last >= 0 && from > last + 1 ? '--\n' : '';
+  const found = lines.slice(from, to + 1);
+  const text = found.map((line, at) => foundLine(line, from + at, hits.has(from + at))).join('');
+  return { text: gap + text, to };
 }
 
 function foundLine(line: string, at: number, isHit: boolean): string {

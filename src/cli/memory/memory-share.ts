@@ -87,7 +87,7 @@ export async function shareMemories(call: Call<ShareOptions>): Promise<void> {
     );
   }
   const written = writeSharedFile(entries);
-  if (written.length > SHARED_FILE_BYTES_MAX) {
+  if (Buffer.byteLength(written) > SHARED_FILE_BYTES_MAX) {
     throw new CliError('The file would be larger than 1 MiB.', 'Share fewer memories.');
   }
   await mkdir(join(path, '..'), { recursive: true });
