@@ -19,7 +19,7 @@ import { wholeBody } from '../network/whole-answer.ts';
 /** The address of the catalog. Its data have the MIT license; see https://github.com/anomalyco/models.dev . */
 export const CATALOG_URL = 'https://models.dev/api.json';
 
-/** Bounds on the download in bytes, compressed and decompressed. In 2026 the catalog has 254 kB and 3 MB. */
+/** Bounds on the bytes that are sent, and on those after gunzip. In 2026 the catalog has 254 kB and 3 MB. */
 const PACKED_BYTES_MAX = 8 * 1024 * 1024;
 const BYTES_MAX = 32 * 1024 * 1024;
 /** Deadline of the download. No command waits for it: the wizard shows the older catalog meanwhile. */

@@ -125,7 +125,7 @@ export interface CachedCatalog {
   readonly entries: CatalogEntries;
   /** The entity tag; '' if the source gave none. */
   readonly etag: string;
-  /** When the source was last asked, in milliseconds since 1970. */
+  /** When the source last confirmed or sent this catalog, in milliseconds since 1970. */
   readonly checkedAt: number;
 }
 

@@ -23,7 +23,7 @@ export class ServedCatalog {
     return (await this.#open()).providers();
   }
 
-  /** Returns a model's facts from the copy that is loaded. The first call returns undefined and loads a copy. */
+  /** Returns a model's facts from the copy that is loaded. Until the first copy is loaded, it returns undefined. */
   factsOf(model: string): ModelFacts | undefined {
     this.#open().then(
       (catalog) => (this.#latest = catalog),

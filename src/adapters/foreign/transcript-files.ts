@@ -12,14 +12,14 @@ import { type Connection, loadDriver } from '../store/driver.ts';
  * folders that it searches, and bounds what it reads.
  */
 
-/** Bound on transcripts, of which the newest are taken: a year of ten sessions a day. */
+/** Bound on the transcripts of a client, of which the newest are taken: a year of ten sessions a day. */
 const FILES_MAX = 4000;
 /**
  * Bound on the bytes of a transcript: of a longer one only the beginning is read, or nothing if it is one JSON value.
  * The largest ones seen have 60 MB, mostly tool outputs.
  */
 const FILE_BYTES_MAX = 256 * 1024 * 1024;
-/** Longest line that is read. A line contains one message; a longer one is a picture or a pasted file. */
+/** Longest line that is read. A longer one is skipped: its message has a picture or a pasted file. */
 const LINE_CHARS_MAX = 32 * 1024 * 1024;
 /** Levels of subfolders that are searched for Codex: one more than sessions/<year>/<month>/<day>/rollout-* has. */
 const DEPTH_MAX = 4;

@@ -74,7 +74,7 @@ export interface AcknowledgementsOptions {
    * was restored. If it rejects, it is called again with the next answer.
    */
   readonly onMoved?: (space: string) => Promise<void>;
-  /** Called once for each space in which the service reports a lower commit sequence than before. */
+  /** Called when the service first reports a lower commit sequence of a space than before; once for each space. */
   readonly onBehind: (space: string) => void;
 }
 
@@ -94,7 +94,7 @@ export class Acknowledgements {
     return this.#stateOf(space)?.generation;
   }
 
-  /** Returns the highest commit sequence that the service has reported in the space's present generation. */
+  /** Returns the highest commit sequence that svc knows of the space's present generation; undefined if none. */
   sequenceOf(space: string): number | undefined {
     return this.#stateOf(space)?.sequence;
   }

@@ -68,10 +68,10 @@ import { MemoryError } from '../../core/errors.ts';
  * (proxy/possession.ts).
  */
 
-/** The copies of left-out outputs on this machine, which can be read while the service is unavailable. */
+/** The copies of outputs on this machine, which can be read without the service, and the blocks in the ledger. */
 export interface Mirror
   extends PlacedBlocks, Pick<Memory, 'capture' | 'retrieve' | 'forget' | 'references'> {
-  /** Deletes all copies of a space and marks none as forgotten, because the service may send them again. */
+  /** Deletes the copies of a space's outputs and marks none as forgotten, because svc may copy them again. */
   dropOutputs(space: string): Promise<void>;
   /** Returns spaces with copies, the last used first. */
   outputSpaces(limit: number): Promise<readonly string[]>;
@@ -239,7 +239,7 @@ export class HostedMemory implements Memory {
   /**
    * Asks for the generations of at most LOOK_SPACES_MAX spaces: those whose records this machine's blocks quote, and
    * those whose outputs are copied here. For a space that no client uses, nothing else shows that something was
-   * forgotten there. It does nothing if the last check was less than an hour ago. Never rejects.
+   * forgotten there. Does nothing without a mirror, or if the last check was less than an hour ago. Never rejects.
    */
   async lookAround(signal: AbortSignal): Promise<void> {
     const { mirror, operations, acknowledgements } = this.#parts;
@@ -376,7 +376,7 @@ interface CoverageQuestion extends HoldQuestion {
   readonly asked: ReadonlyMap<string, AcknowledgedText>;
 }
 
-/** Cuts a text. A half of a surrogate pair at its end is replaced, because it could not be sent as UTF-8. */
+/** Cuts a text to `charsMax` characters, and replaces half surrogate pairs, which UTF-8 cannot encode. */
 function trimmed(text: string, charsMax: number): string {
   return Buffer.from(text.slice(0, charsMax), 'utf8').toString('utf8').slice(0, charsMax);
 }
@@ -539,8 +539,8 @@ const LIST_MAX = 1000;
 /** Bound on the newest memories that are searched for a short reference. */
 const LOOKED_THROUGH_MAX = 2000;
 /**
- * Bound on the pages that a purge by words reads of each query: one for memories, one for outputs. The user can repeat
- * the command.
+ * Bound on the pages that a purge by words reads of each of its two queries, for memories and for outputs. If there are
+ * more, the user must repeat the command.
  */
 const FORGET_PAGES_MAX = 100;
 
@@ -590,7 +590,7 @@ class StoredRecords {
     return ordered.slice(offset, offset + limit);
   }
 
-  /** Finds references by their beginning. It reads the newest memories, because the service has no such search. */
+  /** Finds references by their beginning in the newest LOOKED_THROUGH_MAX memories: the service has no such search. */
   async references(start: string, signal: AbortSignal): Promise<readonly string[]> {
     const found = new Set<string>();
     for await (const items of this.#pages({}, LOOKED_THROUGH_MAX, signal)) {

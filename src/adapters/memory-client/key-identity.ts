@@ -9,7 +9,7 @@ import { ServiceFault } from './service-link.ts';
 
 /**
  * Knows the rights of the service key. It asks the service at the start and every few minutes, and removes a right at
- * once when a call is refused for it. Before the first answer all rights count as given.
+ * once when a call is refused because the key lacks that right. Before the first answer all rights count as given.
  */
 
 const REFRESH_MS = 300_000;

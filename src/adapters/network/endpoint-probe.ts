@@ -12,7 +12,9 @@ import type { NetworkProxy } from '../../core/settings/network-proxy.ts';
  * so it finds the problems that they would have. It sends the host no request.
  */
 export interface EndpointProbe {
-  /** The kinds of the host's addresses. Absent if the look-up failed (see `failure`), or if a network proxy does it. */
+  /**
+   * The kinds of the host's addresses. Absent if svc found none (see `failure`), or if a network proxy looks them up.
+   */
   readonly classes?: readonly AddressClass[];
   readonly addressCount: number;
   readonly tls?: TlsFacts;

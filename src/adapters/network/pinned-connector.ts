@@ -71,7 +71,7 @@ function tlsRules({ ca }: Trust): buildConnector.BuildOptions {
   };
 }
 
-/** Returns a lookup function for sockets. It fails if svc may not connect to one of the name's addresses. */
+/** Returns a lookup function for sockets. It fails unless svc may connect to every address of the name. */
 function checkedLookup(rule: AddressRule, resolve: Resolve): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname, (error, addresses) => {
@@ -145,8 +145,8 @@ export function proxyFaultText(code: string): string | undefined {
 }
 
 /**
- * The rule for the network proxy itself. Any address is allowed, even without TLS; tunnelConnector() says what the
- * proxy sees.
+ * The rule for the network proxy itself. Private and public addresses are allowed, even without TLS, but no link-local
+ * ones and no cloud's metadata service. tunnelConnector() says what the proxy sees.
  */
 const PROXY_RULE: AddressRule = { allowPrivate: true, isSecure: true };
 
@@ -159,9 +159,9 @@ const HEADER_BYTES_MAX = 16_384;
 const ANSWER_MS = 8000;
 
 /**
- * Returns a connector that opens sockets to one upstream through a network proxy: CONNECT, and inside the tunnel TLS to
- * the upstream. With TLS the network proxy sees only the host's name and port, and its own credentials. The network
- * proxy looks up the name, so svc can check an address only if the URL contains one.
+ * Returns a connector that opens sockets to one upstream through a network proxy: CONNECT, and for an https URL TLS to
+ * the upstream inside the tunnel. With TLS the network proxy sees only the host's name and port, and its own
+ * credentials. The network proxy looks up the name, so svc can check an address only if the URL contains one.
  */
 function tunnelConnector(
   { proxy, rule }: { readonly proxy: NetworkProxy; readonly rule: AddressRule },

@@ -41,7 +41,7 @@ const CONNECTIONS_MAX = 512;
 /** Bound on an answer's head. Node's default of 16 KiB is too little if gateways add long security policies. */
 const HEADER_BYTES_MAX = 65_536;
 
-/** Bytes that may wait for `deliver()`: one read of a socket. From then on svc stops reading from the provider. */
+/** Bytes waiting for `deliver()` at which svc stops reading from the provider: one read of a socket. */
 const WAITING_BYTES_MAX = 65_536;
 
 /**
@@ -108,7 +108,7 @@ export function isRefusedBase({ hasUserInfo, hostname }: UpstreamBase, rule: Add
 
 export interface UpstreamWay {
   readonly base: TargetBase;
-  /** Returns the pool. Called for each request, so that a closed pool can be replaced. */
+  /** Returns the pool. Called for each request that is not refused, so that a closed pool can be replaced. */
   readonly pool: () => Pool;
   readonly isRefused: boolean;
   readonly close: () => Promise<void>;
@@ -161,7 +161,7 @@ interface Settle {
   readonly reject: (reason: unknown) => void;
 }
 
-/** A running request and, once its head has arrived, its answer. */
+/** A running request and, once the head of the answer has arrived, its answer. */
 class PendingAnswer implements Dispatcher.DispatchHandler, UpstreamAnswer {
   readonly #settle: Settle;
   readonly #signal: AbortSignal;
@@ -257,7 +257,7 @@ function textOf(raw: Dispatcher.DispatchController['rawHeaders']): readonly stri
   return raw.map((part) => (typeof part === 'string' ? part : part.toString('latin1')));
 }
 
-/** Merges small adjacent pieces, so that a body with a few edits is sent in one or two writes. */
+/** Merges small adjacent pieces, so that a body with a few edits is sent in fewer writes. */
 function mergePieces(pieces: readonly Uint8Array[]): Uint8Array[] {
   if (pieces.length <= 1) return [...pieces];
   const merged: Uint8Array[] = [];

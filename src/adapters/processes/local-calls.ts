@@ -33,13 +33,13 @@ export interface Probe {
   readonly pid?: number;
 }
 
-/** Deadline of a probe. A proxy on this machine answers within a millisecond, a busy one within some hundred. */
+/** Deadline of each call but a POST. A proxy on this machine answers within a millisecond, a busy one in some 100. */
 const WAIT_MS = 2000;
 /** Deadline of a POST. A test call of `svc doctor` waits for a model, and its provider may queue the request. */
 const ANSWER_MS = 60_000;
 /** Longest answer to a probe. svc sends one short line. */
 const HEALTH_CHARS_MAX = 1024;
-/** Longest answer to a POST. The sixteen tokens of a test call or the text of a hook need far less. */
+/** Longest answer to a POST or to probeToken(). The sixteen tokens of a test call or a hook's text need far less. */
 const BODY_CHARS_MAX = 1024 * 1024;
 /** Longest list of open requests. A row has about 1 kB, and a proxy has fewer than a thousand open requests. */
 const ROWS_CHARS_MAX = 2 * 1024 * 1024;

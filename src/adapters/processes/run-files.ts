@@ -9,9 +9,9 @@ import { ensurePrivateFolder } from '../files/private-folder.ts';
 import { replaceFile } from '../files/replace-file.ts';
 
 /**
- * The file in the data folder with which a running proxy can be found. Its process removes it at its end. A run file is
- * only a hint: a killed process leaves its file, and its process id may belong to another program by now. So ask the
- * process for a proof before you act on a file (local-calls.ts).
+ * The file in the data folder with which a running proxy can be found. The proxy removes the file when it ends. A run
+ * file is only a hint: a killed process leaves its file, and the process id in the file may belong to another program
+ * by now. So ask the process for a proof before you act on a file (local-calls.ts).
  */
 export interface RunFile {
   readonly pid: number;

@@ -33,13 +33,16 @@ import { bytesAt, kindOf, readBounded, withFile } from './bounded-read.ts';
  */
 
 /**
- * Deadline of finding a project, which takes milliseconds on a local disk and up to a second on a busy machine. If it
- * is late, svc uses a space of the folder itself for some seconds. Unless the project has the same space, requests in
- * that time recall nothing of it, and what they store stays in the space of the folder, which later recalls search as
- * an older space. A disk that does not answer delays only the first request of a folder.
+ * Deadline of finding a project, which takes milliseconds on a local disk and up to a second on a busy machine. After
+ * the deadline svc uses the folder's own space for some seconds. If the project has another space, requests in that
+ * time recall nothing of the project. What they store stays in the folder's space, which later recalls search as an
+ * older space. A disk that does not answer usually delays only the first request of a folder.
  */
 const FIND_MS = 2_000;
-/** Deadline of listing subfolders. A local disk lists 256 folders in 10 ms. A late list counts for later requests. */
+/**
+ * Deadline of listing subfolders: a local disk lists 256 in 10 ms, and a late list counts for later requests. Also the
+ * deadline of reading the registry once FIND_MS is over.
+ */
 const BELOW_MS = 100;
 /** Age from which a cached project is checked again, in the background. */
 const RECHECK_MS = 3_000;
@@ -129,7 +132,7 @@ export class GitProjects implements Projects {
     return this.#keep(folder, withOlder(project, below ?? []), stamp);
   }
 
-  /** Adds subfolders that were listed too late for this request to the cached project. */
+  /** Adds the spaces of subfolders to the cached project, if the subfolders were listed too late for the request. */
   async #addLate(folder: string, stamp: string, listed: Promise<readonly string[]>): Promise<void> {
     const below = await listed;
     const cached = this.#cache.get(folder);
@@ -244,8 +247,9 @@ function offIn(registry: Registry, space: string): Pick<Project, 'isMemoryOff'> 
 }
 
 /**
- * Says whether memory is off for a folder whose project was not found before the deadline. It is off if the user
- * switched it off for the folder, or for a project that svc has seen there.
+ * Says whether memory is off for a folder whose project was not found before the deadline: the user has switched it off
+ * for the folder's space, for the space to which the folder was assigned, or for a project that svc has seen there.
+ * If the registry was not read in time (undefined), memory is on.
  */
 function offAt(folder: string, registry: Registry | undefined): Pick<Project, 'isMemoryOff'> {
   if (registry === undefined) return {};
@@ -280,10 +284,10 @@ interface Claim {
 }
 
 /**
- * Returns the known project to which this repository belongs; undefined if none. One of its commits must be in the
- * repository. Candidates, in order: the project with the same origin; a project without an origin that began in this
- * folder, wherever it was then; a project that svc has seen at this path; a project from whose folder on this machine it
- * was cloned; and a project without an origin that was moved here.
+ * Returns the known project to which this repository belongs; undefined if none. One of the project's commits must be
+ * in the repository. Candidates, in order: the project with the same origin; a project without an origin that began in
+ * this folder, wherever the folder was then; a project that svc has seen at this path; a project from whose folder on
+ * this machine the repository was cloned; and a project without an origin that was moved here.
  */
 async function knownAs(
   repository: Repository,
@@ -337,7 +341,7 @@ async function isInUse({ folders, head }: KnownProject, common: string): Promise
 /**
  * Says whether the repository is a copy that svc mistook for the project while the project's own folder was away, for
  * example on a disk that was not mounted. Once that folder is back, it is the project again, and the copy becomes a
- * project of its own. A clone, and a repository with an origin, belong to the project wherever they are.
+ * project of its own. A clone of one of the project's folders is no such copy, and a project with an origin has none.
  */
 async function isLaterCopy(
   { root, common, origin }: Repository,
@@ -387,7 +391,7 @@ function withoutCopy(one: KnownProject, copy: KnownProject): KnownProject {
 
 /**
  * Returns the space that a folder gets from its path. If an earlier project with this space was in the folder and has
- * moved, it keeps the space, and this folder gets another one.
+ * moved, that project keeps the space, and this folder gets another one.
  */
 async function spaceInFolder(
   { root, common }: Pick<Repository, 'root' | 'common'>,
@@ -423,7 +427,7 @@ function isReplaced({ trees }: KnownProject, tree: string): boolean {
 
 /**
  * Returns the identity of a folder on its disk: its inode number and its time of creation. A folder keeps both when it
- * is renamed; the number alone may be reused for a new folder. '' if the file system does not state that time.
+ * is renamed; the number alone may be reused for a new folder. '' if there is no folder, or no time of creation.
  */
 async function treeOf(root: string): Promise<string> {
   const found = await stat(root, { bigint: true }).catch(() => undefined);
@@ -599,8 +603,8 @@ const SKIPPED = /^(?:\..*|node_modules)$/;
 
 /**
  * Lists subfolders of a working tree, upper levels first, within a bound. If a client worked in one of them while svc
- * did not recognise the repository, its memories are in a space of that folder. A folder with its own `.git` is another
- * project and left out.
+ * did not recognise the repository, the memories of that time are in a space of that folder. A folder with its own
+ * `.git` is another project and left out.
  */
 export async function subfoldersOf(root: string): Promise<readonly string[]> {
   const found: string[] = [];
@@ -632,9 +636,9 @@ const URL_CHARS_MAX = 2048;
 const DEFAULT_PORTS: ReadonlySet<string> = new Set(['22', '80', '443', '9418']);
 
 /**
- * Returns the identity of an `origin` address: `host/path` in lower case, without credentials. The usual spellings of
- * an address have the same identity, on all machines. Undefined for a path on this machine, and for anything else that
- * is no address.
+ * Returns the identity of an `origin` address: `host/path` in lower case, with the port unless it is a default one, and
+ * without credentials. The usual spellings of an address have the same identity, on all machines. Undefined for a path
+ * on this machine, and for anything else that is no address.
  */
 function originIdentity(url: string): string | undefined {
   const text = url.trim();

@@ -124,7 +124,7 @@ function settingIn(config: string, section: RegExp, name: string): string {
 }
 
 interface Head {
-  /** The branch; undefined if HEAD is detached. */
+  /** The branch; undefined if HEAD is detached or names none. */
   readonly branch: string | undefined;
   /** The commit; '' if the branch has none yet. */
   readonly commit: string;

@@ -16,7 +16,7 @@ import type { LedgerRow } from '../../ports/ledger.ts';
 
 type Content = Pick<LedgerRow, 'block' | 'form'>;
 
-/** Separates a block's space, the records that it quotes, and its text. Neither a space nor a reference contains it. */
+/** Separates a block's space, its quoted records, and its text. Neither a space nor a reference contains a line end. */
 const LINE_END = '\n';
 
 /** Estimated bytes of a row in memory without its texts. */

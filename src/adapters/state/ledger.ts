@@ -18,7 +18,7 @@ import type { StateWriter } from './state-writer.ts';
 /**
  * The ledger in `state.db`. It caches look-ups, also of missing entries, which saves 1.4 us per key; a round of a tool
  * loop looks up some hundred keys. Each call first reads the rows that any process has written since the previous call
- * (4 us), and updates the cache with them. So the cache is never stale.
+ * (4 us), and updates the cache with them. So the cache misses no write; it may keep a row that pruning has deleted.
  */
 
 /** Bound on the cache: about 16 conversations of 150 prompts, or 20,000 addresses without an entry. */
@@ -54,7 +54,7 @@ export class StateLedger implements Ledger {
   readonly isShared = false;
   readonly #file: StateFile;
   readonly #writer: StateWriter;
-  /** Cached look-ups. They include all rows up to number `#last`. */
+  /** Cached look-ups. They are up to date with the rows up to number `#last`. */
   readonly #known = new Recent<string, Known>(KNOWN_BYTES_MAX, ({ key, row }) =>
     row === undefined ? ROW_BYTES + key.length : bytesOf(row),
   );
@@ -355,8 +355,8 @@ export type PlacedRecords = ReadonlyMap<string, ReadonlySet<string>>;
 type IsQuoted = (record: QuotedRecord) => boolean;
 
 /**
- * Returns the next rows whose value has a reference at the beginning of a line, as a block with quoted records has. In
- * JSON a line end is the two characters `\n`.
+ * Returns the next FORGET_ROWS rows whose value has `m_` at the beginning of a line, as a block that quotes records
+ * has. In JSON a line end is the two characters `\n`.
  */
 function quotingRows(rows: Statements, last: number): readonly StoredRow[] {
   return rows.all<StoredRow>(

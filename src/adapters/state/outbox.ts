@@ -10,14 +10,15 @@ import { seldom, type StateWriter } from './state-writer.ts';
 
 /**
  * The outbox: captures that a memory has not stored yet. Each capture is a row of `state.db`, or waits in RAM while the
- * file cannot be written. A row stays until the memory has stored or refused the capture, so neither a kill of the
- * process nor an unreachable memory loses it. Every process on the folder delivers the rows of all processes, in
- * batches. A capture may be delivered twice, but the memory stores it once, because it knows the digest.
+ * file cannot be written. A row stays until the memory has stored or refused the capture, or the user has forgotten the
+ * text, so neither a kill of the process nor an unreachable memory loses it. Every process on the folder delivers the
+ * rows of all processes, in batches. A capture may be delivered twice, but the memory knows the digest and stores it
+ * once.
  */
 
 /** The name of the outbox for the memory on this machine. Each memory service has an outbox with another name. */
 export const STORE_TARGET = 'store';
-/** Bound on the bytes of waiting captures: some 30,000 exchanges, which are weeks of work without a memory. */
+/** Bound on the bytes of waiting captures: some 30,000 exchanges, weeks of work. keep() refuses a capture beyond it. */
 const WAITING_BYTES_MAX = 64 * 1024 * 1024;
 /** How long a write waits for a lock, which other connections hold for a few milliseconds. */
 const WRITE_MS = 1000;
@@ -60,7 +61,7 @@ export class StateOutbox implements Outbox {
   readonly #kept = new Recent<string, true>(KEPT_MAX);
   /** The keys in `#kept` whose captures are not written to the file yet. */
   readonly #unwritten = new Set<string>();
-  /** Bytes of the captures that are not delivered yet; see WAITING_BYTES_MAX. */
+  /** Bytes of the captures that are not delivered yet. Before #countBytes() these are only captures of this process. */
   #waitingBytes = 0;
   #areBytesCounted = false;
   #isClosed = false;

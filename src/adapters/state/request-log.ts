@@ -185,7 +185,7 @@ export class RequestTable {
       .map(parsedRow);
   }
 
-  /** Returns requests whose recalled block quotes one of these references, in whole or short form. */
+  /** Returns the newest requests whose recalled block quotes one of these references, in whole or short form. */
   sightings(refs: readonly string[]): Sighting[] {
     if (refs.length === 0) return [];
     const quotes = refs.slice(0, SIGHTED_MAX).map((ref) => `"${shortReference(ref)}`);

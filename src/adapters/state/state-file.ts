@@ -58,7 +58,8 @@ PRAGMA user_version = ${STATE_VERSION};
 
 // For a memory service: see memory-client/acknowledgements.ts. A text is acknowledged in one generation of its space
 // only. The row of a space has the newest generation whose change was handled. If a process ends before it has handled
-// a change, the next process notices the change again. The owner of an outbox is the tenant that its key belongs to.
+// a change, the next process notices the change again. The owner of an outbox is a hash of the service's address and of
+// the tenant that the key belongs to.
 export const SERVICE_TABLES = `
 CREATE TABLE acknowledged (
   n INTEGER PRIMARY KEY,

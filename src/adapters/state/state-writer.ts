@@ -107,8 +107,8 @@ export class StateWriter {
   }
 
   /**
-   * Runs a write. Resolves to true once it has succeeded, and to false after `withinMs` or a failure; then it never
-   * runs.
+   * Runs a write. Resolves to true once it has succeeded. Resolves to false after `withinMs`, after a failure, or if
+   * the writer is closed; then the write is not tried again.
    */
   commit(work: Work, withinMs: number): Promise<boolean> {
     if (this.#isClosed) return Promise.resolve(false);
@@ -237,7 +237,7 @@ export class StateWriter {
         this.#file.use((rows) => rows.exec('PRAGMA wal_autocheckpoint = 1000'));
       } else if (stat.size > LOG_BYTES_MAX) this.#options.checkpoint();
     } catch {
-      // There is no log now. The next commit creates one.
+      // There is no log now, and the next commit creates one; or the file fails, which the next write reports.
     }
   }
 

@@ -20,9 +20,9 @@ import { MemoryError } from '../../core/errors.ts';
 
 /**
  * Answers the calls of a database worker one after the other. Urgent calls come first, so that a recall waits only for
- * the running call and for earlier urgent ones, and on a busy store for one other call. The other calls keep their
- * order. 'close' comes last. A call that meets another process's lock is tried again, and urgent calls are answered
- * meanwhile.
+ * the running call, for earlier urgent ones, and for one other call after each URGENT_IN_A_ROW of these. The other
+ * calls keep their order. 'close' comes last. A frequent write that meets another process's lock is tried again, and
+ * urgent calls are answered meanwhile.
  */
 
 /** How long a call that meets a lock is tried again. On a slow disk another process's transaction may take seconds. */

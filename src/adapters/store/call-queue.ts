@@ -6,7 +6,7 @@ import type { StoreRequest } from './protocol.ts';
  */
 const URGENT_IN_A_ROW = 16;
 
-/** The waiting calls of a store's thread. Urgent ones come first; each kind keeps its order. */
+/** The waiting calls of a store's thread. Urgent ones come first, up to URGENT_IN_A_ROW; each kind keeps its order. */
 export class CallQueue {
   readonly #isUrgent: ReadonlySet<string>;
   readonly #urgent: StoreRequest[] = [];

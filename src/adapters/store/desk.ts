@@ -45,12 +45,12 @@ import { type Signals, silent } from './signals.ts';
 
 /** Bound on the spaces (shelves) that a user can choose from. */
 const SHELVES_MAX = 500;
-/** Bound on days that are counted. The page lists fewer. */
+/** Bound on the days that days() counts, newest first: those with records. */
 const DAYS_MAX = 30;
 const LIMIT_MAX = 500;
 /**
- * Bound on the texts with rules that are read, newest first: of each space for a list of rules, of all that a filter
- * selects for a page of records.
+ * Bound on the texts with rules that are read, newest first. For a list of rules it applies to each space. For a page
+ * of records with rules it applies to all records that the filter selects.
  */
 const STANDING_READ_MAX = 1000;
 const BEGINNING_CHARS = 160;
@@ -72,7 +72,10 @@ class Desk {
     return this.#database.all<Shelf>(SHELVES);
   }
 
-  /** Counts the records of each day by a query on an index. Reading 100,000 records would take a fifth of a second. */
+  /**
+   * Counts the records of each of the newest days that have some, by a query on an index. Reading 100,000 records would
+   * take a fifth of a second.
+   */
   days(space: string): ShelfDay[] {
     const id = this.#database.get<{ id: number }>(SPACE_ID, space)?.id;
     if (id === undefined) return [];
@@ -286,7 +289,7 @@ interface DeskParts {
   readonly database: Database;
   readonly records: Records;
   readonly signals: Signals;
-  /** Deletes records. The caller must then call `emptyForgotten`. */
+  /** Deletes records. Afterwards `emptyForgotten` and `eraseForgotten` must be called. */
   readonly forget: (filter: ForgetFilter) => void;
   /** Keeps placed blocks that quote this record out of new conversations. */
   readonly retire: (ref: string) => void;

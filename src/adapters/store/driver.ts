@@ -66,7 +66,7 @@ function driverOf(name: Driver['name'], module: SqliteModule): Driver {
   return { name, open: (path, options = {}) => new module.DatabaseSync(path, options) };
 }
 
-/** Returns SQLite's primary result code; 0 if the error is not SQLite's. */
+/** Returns SQLite's primary result code; 0 if the error has none that svc can find. */
 export function sqliteCode(error: unknown): number {
   if (!(error instanceof Error)) return 0;
   const code: unknown = Reflect.get(error, 'errcode');
@@ -299,7 +299,8 @@ const DAY_MS = 24 * 3600 * 1000;
 
 /**
  * Returns a time from which pruning counts ages without the clock: the end of the third newest day (UTC) in a column of
- * times, in milliseconds since 1970; 0 if there are fewer days. A wrong clock may have written the two newest days.
+ * times, in milliseconds since 1970; 0 if the column has fewer than three days. A wrong clock may have written the two
+ * newest days.
  */
 export function sureTime(
   rows: Pick<Statements, 'get'>,

@@ -112,8 +112,8 @@ export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore 
     report,
     eraseRestMs,
     settle: async () => {
-      // Store the waiting captures, also those of ended processes. `beginForget` buries those that still wait after
-      // CLOSE_FLUSH_MS.
+      // Store the waiting captures, also those of ended processes. Of those that still wait after CLOSE_FLUSH_MS,
+      // `beginForget` buries the ones that its filter selects.
       await outbox.flush(CLOSE_FLUSH_MS);
       state.open();
     },
@@ -287,7 +287,7 @@ class EmbeddedMemory implements Memory {
     if (failure !== undefined) throw failure;
   }
 
-  /** Finishes a forgetting that an earlier process has begun. Call it once, when `state.db` exists. */
+  /** Finishes a forgetting that another process has begun. Call it once, when `state.db` exists. */
   async begin(): Promise<void> {
     const unended = await this.#client.call('unended', undefined);
     this.#parts.proofs.begin();
@@ -351,8 +351,8 @@ class EmbeddedMemory implements Memory {
   }
 
   /**
-   * Deletes the local copies of a space's outputs, which a memory service stores. Call it after the service forgot a record there,
-   * because that record may be one of these outputs.
+   * Deletes the local copies of a space's outputs, which a memory service stores. Call it when the space has a new
+   * generation, because the service may have forgotten one of these outputs.
    */
   async dropOutputs(space: string): Promise<void> {
     await this.#client.call('dropOutputs', space);

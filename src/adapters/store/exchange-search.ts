@@ -55,30 +55,27 @@ import { namesOf } from '../../core/recall/session-names.ts';
 import { filesFrom } from './provenance.ts';
 
 /**
- * Recalls for an agent. If the prompt has much in common with the memory, the answer has lines of the best exchanges.
- * At the start of a session it also has the earlier sessions that most likely matter. For a second look it has lines
- * about the action.
+ * Recalls for an agent. For a prompt the answer has lines of the best exchanges, if the prompt has more in common with
+ * the memory than most earlier prompts or mentions an earlier session. At the start of a session the answer also has
+ * the earlier sessions that most likely matter. For a second look the answer has lines about the action.
  */
 
-/** Bound on the terms of the prompt, and on those of the assistant's last text. */
+/** Bound on the terms of the prompt (its first ones), and on those of the assistant's last text (its last ones). */
 const TERMS_MAX = 48;
-/**
- * Bounds on the exchanges that are read whole and ranked, and on the passages of each space by which the index finds
- * them.
- */
+/** Bounds on the exchanges that are read and ranked, and on the passages of each space by which they are found. */
 const EXCHANGES_MAX = 40;
 const PASSAGES_MAX = 64;
 /** Bound on the passages of each space that are found by the terms that only the assistant's last text has. */
 const SESSION_PASSAGES_MAX = 24;
-/** Bound on exchanges of a second look, with 10 kB of text each: 6 ms of CPU time with 10,000 memories. */
+/** Bound on the exchanges of a second look. Twelve of 10 kB each, among 10,000 memories, take 6 ms of CPU time. */
 const LOOKED_EXCHANGES_MAX = 12;
 /** Bound on the terms by which a second look searches. */
 const LOOKED_TERMS_MAX = 64;
 /** Bound on the prompt's rarest words, by which sessions are found. */
 const RAREST_MAX = 20;
 /**
- * Bounds on the tokens of the quoted exchanges, best first. If the best exchange has the needed fact, 60 tokens contain
- * it in 44 % of the cases, and 100 tokens in 56 %.
+ * Bounds on the tokens that are quoted of each exchange, best exchange first; further exchanges are not quoted. If the
+ * best exchange has the needed fact, a quote of 60 tokens contains the fact in 44 % of the cases, one of 100 in 56 %.
  */
 const QUOTE_TOKENS = [80, 45, 45, 30];
 /**
@@ -98,11 +95,11 @@ export interface Looked {
   readonly spaces: readonly Space[];
   readonly postings: readonly SpacePostings[];
   /**
-   * Returns ids of passages with some of these terms, at most `most` of each space, without passages of `excluded`
-   * records. Of each space, the passages whose terms have the highest total value come first.
+   * Returns ids of passages with at least one of these terms, at most `most` of each space, without passages of
+   * `excluded` records. Of each space, the passages whose terms have the highest total value come first.
    */
   passagesWith(terms: readonly ExchangeTerm[], most: number): Steps<readonly number[]>;
-  /** Ids of the records that the request already contains. */
+  /** Ids of the records that the request already contains, and of those that must never be recalled (RecallMarks). */
   readonly excluded: ReadonlySet<number>;
 }
 
@@ -193,7 +190,10 @@ export class ExchangeSearch {
     return { exchanges: quoted, sessions };
   }
 
-  /** Returns lines about the files, names and errors of an action; none if no stored text names one of them. */
+  /**
+   * Returns lines about the files, names and errors of an action; only about its errors if the prompt is a mere reply.
+   * Returns none if no stored text names one of these.
+   */
   *look(
     question: AgentQuestion,
     action: Action,
@@ -249,7 +249,7 @@ export class ExchangeSearch {
   }
 
   /**
-   * Quotes lines of the best exchanges, each of which must add something new. An exchange comes last if only its
+   * Quotes lines of the best exchanges. Each line must add something new. An exchange comes last if only its
    * request could be quoted, and the request says little without its answer.
    */
   *#quote(
@@ -272,7 +272,7 @@ export class ExchangeSearch {
       if (tried >= TRIED_MAX) break;
       const some = ranked.slice(at, at + places).map(({ exchange }) => exchange);
       const read = (yield* this.#reader.texts(some)).flatMap((texts) => texts ?? []);
-      // Of two statements about one file the newer one is kept.
+      // Drop an exchange if a newer one is about all its files, and at least one of these has changed in between.
       const all = [...kept.map(({ texts }) => texts), ...read];
       const current = new Set(withoutSuperseded(all, (texts) => texts));
       kept = kept.filter(({ texts }) => current.has(texts));
@@ -339,7 +339,7 @@ function located({ texts, quotes: plain }: Quoted): LocatedExchange {
   return { ...found, ...(provenance && { provenance }) };
 }
 
-/** Returns the stored spaces of a project: first its own, then those that had its memories earlier. */
+/** Returns the spaces of a project that are stored: first the project's own, then its `olderSpaces`. */
 function spacesOfProject(
   { space, olderSpaces = [] }: AgentQuestion,
   spaces: readonly Space[],
@@ -431,7 +431,7 @@ const OPENING_MAX = 2;
 const CLOSING_MAX = 3;
 /** Bound on the passages, from either end of a session, in which its first or its last exchanges are searched. */
 const END_PASSAGES = 16;
-/** Bound on the exchanges of a session that are read because they share most words with the prompt. */
+/** Bound on the exchanges of a session that are read because they rank highest for the prompt. */
 const LIKE_MAX = 2;
 /**
  * Bounds on the passages that are read for each word of the prompt, newest first: their number, and the number of the
@@ -445,8 +445,8 @@ const DAY_MS = 86_400_000;
 
 interface Found extends EarlierSession {
   /**
-   * The branch that names the session. '' if the session had several, if the branch is a common one, or if the asking
-   * session is on it too.
+   * The only branch of the session apart from common ones such as main. '' if there is none, if there are several, or
+   * if the asking session is on that branch too.
    */
   readonly branch: string;
   readonly conversation: number;
@@ -475,7 +475,7 @@ class SessionSearch {
     this.#reader = reader;
   }
 
-  /** Returns the sessions, best first. */
+  /** Returns at most SESSIONS_MAX sessions, the likeliest first. A session without a title of its own is left out. */
   *recall(question: SessionQuestion): Steps<RecalledSession[]> {
     const { agent, now, spaces } = question;
     const [newest, holders] = yield* together([
@@ -559,7 +559,7 @@ class SessionSearch {
       .slice(0, SESSIONS_READ_MAX);
   }
 
-  /** Returns for each term the conversations of the newest passages that have it. */
+  /** Returns for each term the conversations of the newest passages that have the term; see RecallSource.holders. */
   *#holders(spaces: readonly Space[], terms: readonly string[]): Steps<Map<string, Set<number>>> {
     const count = Math.max(1, spaces.length);
     const limits = {
@@ -578,8 +578,8 @@ class SessionSearch {
   }
 
   /**
-   * Returns the texts of a session's exchanges that share most words with the prompt, and then of its last and first
-   * exchanges.
+   * Returns the texts of a session's exchanges that rank highest for the prompt, and then of its last and first
+   * exchanges, without exchanges of which a record is excluded.
    */
   *#textsOf(
     conversation: number,
@@ -609,8 +609,8 @@ class SessionSearch {
 }
 
 /**
- * Returns for each conversation the score of its best exchange, as a share from 0 to 1 of the highest score of all
- * exchanges.
+ * Returns for each conversation with a ranked exchange the score of its best one, as a share from 0 to 1 of the highest
+ * score of all. Empty if no score is above 0.
  */
 function fitsOf(ranked: readonly RankedExchange<Exchange>[]): ReadonlyMap<number, number> {
   const most = ranked[0]?.score ?? 0;
@@ -655,13 +655,13 @@ interface ExchangeTexts extends Answer {
 /** Bound on cached exchanges, some 4 kB each. The prompts of a project find the same exchanges again. */
 const REMEMBERED_MAX = 512;
 
-/** Reads whole exchanges: their terms for ranking, their texts for quoting. */
+/** Reads exchanges: their terms for ranking, their texts for quoting; each up to a bound. */
 class ExchangeReader {
   readonly #source: RecallSource;
   #generation: string | undefined;
   /**
-   * Answered exchanges by `keyOf`. A cached exchange without the record that was found is read again, because each
-   * repetition of a prompt adds records to its exchange.
+   * Exchanges that have both a request and an answer, by `keyOf`. If a record that was found is not in the cached
+   * exchange, the exchange is read again, because each repetition of a prompt adds records to its exchange.
    */
   readonly #known = new Map<string, Omit<Exchange, 'at'>>();
 
@@ -782,7 +782,7 @@ function quotableOf(records: readonly number[], parts: ExchangeParts['parts']): 
 /** Characters from which an answer's last passages are long enough to count as its conclusion. */
 const CONCLUSION_CHARS = 1000;
 
-/** Returns the index of the conclusion's first word in the answer. */
+/** Returns the index of the conclusion's first word in the answer; 0 if the answer is shorter than CONCLUSION_CHARS. */
 function conclusionIn(
   passages: readonly { readonly from: number; readonly chars: number }[],
 ): number {
@@ -830,7 +830,7 @@ function provenanceOf(rows: readonly SpokenText[]): RecalledProvenance | undefin
   return undefined;
 }
 
-/** Joins an exchange's texts of one role; imported memories may have several. */
+/** Joins an exchange's texts of one role. There may be several if the prompt was sent again, or after an import. */
 function saidBy(role: SpeakerRole, rows: readonly SpokenText[]): string {
   return rows
     .filter((row) => row.role === role)

@@ -18,10 +18,10 @@ import type { Descriptors } from './descriptors.ts';
  */
 
 /**
- * `written`: SQLite or another program has written to the database file itself. `replaced`: another file is at one of
- * the paths, or the database or its `-shm` file is missing. `overwritten`: an older content was copied into the same
- * file. `overwriting`: the same, but the copy may be unfinished. `unlogged`: the write-ahead log was deleted, and there
- * is no new one.
+ * `written`: SQLite or another program has written to the database file itself, or may have done so (TIME_STEP_MS).
+ * `replaced`: another file is at one of the paths, or the database or its `-shm` file is missing. `overwritten`: an
+ * older content was copied into the same file. `overwriting`: the same, but the copy may be unfinished. `unlogged`: the
+ * write-ahead log was deleted, and there is no new one.
  */
 export type FileState =
   | 'same'
@@ -221,7 +221,8 @@ export function isBeingWritten(path: string): boolean {
 }
 
 /**
- * Says whether a file's change is older than `ms`. A time far in the future comes from a wrong clock and counts as old.
+ * Says whether a file's change is older than `ms`. A time more than CLOCK_AHEAD_MS in the future comes from a wrong
+ * clock and counts as old.
  */
 function isOlder(changedAt: bigint, ms: number): boolean {
   const ageMs = Date.now() - Number(changedAt / 1_000_000n);

@@ -122,7 +122,7 @@ export class Outputs implements Holder {
     });
   }
 
-  /** Deletes all outputs of a space and marks none as forgotten, because a memory service may send them again. */
+  /** Deletes all outputs of a space and marks none as forgotten: copies that svc may make again (dropOutputs). */
   drop(space: string): void {
     const sql = 'DELETE FROM outputs WHERE space = (SELECT id FROM spaces WHERE name = ?)';
     this.#database.transaction(() => {
@@ -141,7 +141,7 @@ export class Outputs implements Holder {
       .map(({ name }) => name);
   }
 
-  /** Returns the ids of outputs with all these words. It reads every output, because outputs have no index. */
+  /** Returns the ids of outputs with all these words. It reads every output (of `space`), because there is no index. */
   #withWords({ words, space }: { readonly words: string; readonly space?: string }): number[] {
     const terms = listTerms(words);
     if (terms.length === 0) return [];

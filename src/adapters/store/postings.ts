@@ -9,7 +9,7 @@ import type { Steps } from './steps.ts';
 import { groupBy } from '../../core/bytes/batches.ts';
 import { PASSAGES_PER_SPACE } from './schema.ts';
 
-/** Finds and counts the passages of a space that contain a term. The list of these passages is called its postings. */
+/** Finds and counts the passages of a space that contain a term. Their list is called the postings of the term. */
 
 /** Bound on the index entries that a question may read, in each space: 6,000 take about 1 ms. */
 export const POSTINGS_MAX = 6000;
@@ -165,7 +165,10 @@ class KnownPlaces {
     this.#source = source;
   }
 
-  /** Returns the lists of a space, after adding the passages that were stored since the last call. */
+  /**
+   * Returns the cached lists of a space, after adding the passages that were stored since the last call. Returns empty
+   * lists if nothing valid is cached, or if more than NEW_PASSAGES_MAX passages are new.
+   */
   *in(space: Space, generation: string | undefined): Steps<SpaceLists> {
     if (generation === undefined) return new SpaceLists(space.next);
     if (generation !== this.#generation || this.#isFull()) this.#spaces.clear();

@@ -49,13 +49,15 @@ export interface StoreCalls extends DeskCalls, MemoryCalls {
   eraseForgotten(last: number): boolean;
   /** Returns the references of all records that blocks in the ledger quote, by space. */
   placed(input: undefined): PlacedRecords;
-  /** Empties the blocks that quote one of these records. Returns their number. Call `eraseForgotten` afterwards. */
+  /**
+   * Empties the blocks that quote one of these records. Returns the number of blocks. Call `eraseForgotten` afterwards.
+   */
   forgetPlaced(forgotten: ForgottenElsewhere): number;
   /** Returns those of the references that name a stored output. */
   heldOutputs(refs: readonly string[]): readonly string[];
   /**
-   * Deletes the outputs of a space without tombstones: they are copies, which the memory service may send again. Call
-   * `eraseForgotten` afterwards.
+   * Deletes the outputs of a space without tombstones: they are copies of outputs that a memory service has stored, and
+   * svc may copy them again. Call `emptyForgotten` and `eraseForgotten` afterwards.
    */
   dropOutputs(space: string): void;
   /** Returns spaces that have outputs, the last used first. */

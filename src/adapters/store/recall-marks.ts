@@ -13,7 +13,10 @@ import { type Steps, together } from './steps.ts';
 export interface RecallMarks {
   /** Returns the digests of memories in these spaces that are never recalled. */
   never(spaces: readonly Space[]): readonly string[];
-  /** Returns the memories in these spaces that are always recalled, without those with `excluded` digests. */
+  /**
+   * Returns the memories in these spaces that are always recalled, newest first, as far as they fit ALWAYS_TOKENS_MAX.
+   * Leaves out those with `excluded` digests.
+   */
   always(spaces: readonly Space[], excluded: readonly string[]): RecalledPassage[];
   rules(spaces: readonly Pick<Space, 'id'>[]): RuleMarks;
 }

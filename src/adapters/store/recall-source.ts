@@ -4,8 +4,8 @@ import type { Steps } from './steps.ts';
 
 /**
  * Reads from a database for a recall. A database only finds texts and counts words. The core ranks them, so the same
- * memories give the same answer with any database. Apart from the first three, every method takes a space, or ids that
- * an earlier call has returned.
+ * memories give the same answer with any database. Apart from the first three, every method takes a space that spaces()
+ * has returned, or ids of rows in such a space.
  */
 export interface RecallSource {
   /**
@@ -29,7 +29,7 @@ export interface RecallSource {
   countTerm(space: Space, term: string, most: number): Steps<number>;
   /** Returns for each term, in order, the numbers of its passages from the number `from` on. */
   placesOf(space: Space, terms: readonly string[], from: number): Steps<readonly Places[]>;
-  /** Returns ids of passages that the user wrote within `span`, the newest `most`. */
+  /** Returns ids of passages of texts with the role 'user' from within `span`, the newest `most`. */
   saidIn(space: Space, span: Span, most: number): Steps<readonly number[]>;
   /** Returns the passages of the records with these digests. */
   passagesOf(space: Space, digests: readonly string[]): Steps<readonly PassageOfRecord[]>;
@@ -43,9 +43,15 @@ export interface RecallSource {
   exchangesOf(ids: readonly number[], most: number): Steps<readonly ExchangePlace[]>;
   readExchanges(places: readonly ExchangePlace[]): Steps<readonly ExchangeParts[]>;
   readRecords(records: readonly number[]): Steps<readonly SpokenText[]>;
-  /** Returns the sessions that have the newest `most` records, newest first, at most `sessionsMost`. */
+  /**
+   * Returns the sessions that have the newest `most` records, newest first, at most `sessionsMost`. A session whose
+   * records among these are all unverified is left out.
+   */
   sessions(space: Space, most: number, sessionsMost: number): Steps<readonly Session[]>;
-  /** Returns for each term, in order, the conversations of its newest passages. */
+  /**
+   * Returns for each term, in order, the conversations of its newest passages. Passages of unverified texts do not
+   * count.
+   */
   holders(
     space: Space,
     terms: readonly string[],
@@ -55,7 +61,10 @@ export interface RecallSource {
   opening(conversation: number, most: number): Steps<readonly number[]>;
   /** Returns ids of the last passages of a conversation, the last one first, at most `most`. */
   closing(conversation: number, most: number): Steps<readonly number[]>;
-  /** Returns the user's whole texts of which a passage has the term, newest first, at most `most`. */
+  /**
+   * Returns the user's whole texts, except unverified ones, of which one of the newest SAID_WITH_LOOKED_MAX passages
+   * with the term is a part: newest first, at most `most`.
+   */
   saidWith(space: Space, term: string, most: number): Steps<readonly SaidText[]>;
 }
 
@@ -137,7 +146,7 @@ export interface ExchangePlace {
 
 export interface ExchangeParts extends Omit<ExchangePlace, 'record' | 'at'> {
   readonly branch: string | null;
-  /** The passages in their order in the conversation. */
+  /** The passages in their order in the conversation, at most PASSAGES_PER_RECORD of each speaker. */
   readonly parts: readonly ExchangePart[];
 }
 

@@ -32,7 +32,7 @@ import { SPACES_MAX } from './schema.ts';
 /** Writes, reads, lists and forgets records: the stored texts of users and assistants. */
 
 const LIST_LIMIT_MAX = 1000;
-/** Bound on the words of a search, each of which is a query: more than anyone types. */
+/** Bound on the words of a search, each of which is a query: more than anyone types. Further words do not count. */
 const LIST_WORDS_MAX = 32;
 const LIST_CHARS_MAX = 4096;
 /** Records that are deleted in one transaction, in about 100 ms, so that another process can write in between. */
@@ -113,8 +113,8 @@ export class Records implements Holder {
   }
 
   /**
-   * Finds a record by its reference or by a prefix of it; undefined if the prefix fits two references. If several spaces
-   * have the reference, returns the oldest record.
+   * Finds a record by its reference or by a prefix of it; undefined if that fits no reference or two. If several spaces
+   * have the reference, returns the record that was stored first.
    */
   #byReference(ref: string): RecordRow | undefined {
     // The brace sorts after all characters of a reference.
@@ -175,7 +175,7 @@ export class Records implements Holder {
       .map(storedRecord);
   }
 
-  /** Marks records, which forgetSome() then deletes, in this or another process. Returns their number. */
+  /** Marks records, which forgetSome() then deletes, in this or another process. Returns how many it has marked. */
   beginForget(filter: ForgetFilter): number {
     const { where, values } = whereOf(filter);
     return this.#database.run(
@@ -205,7 +205,7 @@ export class Records implements Holder {
     });
   }
 
-  /** Writes tombstones for captures that are still in the outbox. Returns their number. */
+  /** Writes tombstones for captures that are in the outbox and not stored. Returns the number of new tombstones. */
   bury(records: readonly Pick<MemoryRecord, 'space' | 'digest'>[], at: number): number {
     return this.#database.transaction(() => {
       let buried = 0;
@@ -244,7 +244,8 @@ export class Records implements Holder {
       ...record,
       ref: referenceOf(record.digest),
       thread: record.conversation,
-      // If the text was stored when #prepare() looked and is forgotten now, cut it here, under the lock. That is rare.
+      // If another process has moved the record out of the space since #prepare() looked, cut the text here, under the
+      // lock. That is rare.
       passages: passages ?? passagesOf(record.text, record.role),
     };
     const id = addRecord(this.#database, row, space, add);
@@ -344,7 +345,10 @@ export function storedRecord(row: RecordRow): SpokenRecord {
   };
 }
 
-/** Returns the references that begin with `start`. The brace sorts after all characters of a reference. */
+/**
+ * Returns the references of records and outputs that begin with `start`, at most REFERENCES_MAX. The brace sorts after
+ * all characters of a reference.
+ */
 export function referencesIn(database: Database, start: string): string[] {
   const end = `${start}{`;
   return database

@@ -69,7 +69,8 @@ CREATE INDEX records_by_space_time ON records(space, at);
 // and does not use bm25(), which takes 5 us per row, ten times as long as listing a row. Instead the ranking reads the
 // terms of the few best passages.
 //
-// The ascii tokenizer splits only at spaces, so it keeps the terms of core/recall/terms.ts as they are.
+// The ascii tokenizer, with '_' as part of a token, splits `terms` only at the spaces between terms, which contain no
+// other ASCII character at which it splits (core/recall/terms.ts).
 //
 // `signals` has the signals of the last prompts in each space (signals.ts).
 const INDEX = `

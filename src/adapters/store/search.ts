@@ -27,8 +27,9 @@ import { done, type Steps, together } from './steps.ts';
 import { onlyAsks } from '../../core/recall/sentences.ts';
 
 /**
- * Recalls memories: finds candidates in the question's spaces and in 'global', lets the core rank them, and returns the
- * best within the token limit. It reads only through RecallSource, so it works with any database.
+ * Recalls memories. For a chat it finds candidates in the question's spaces and in 'global', lets the core rank them,
+ * and returns the best within the token limit. For an agent it uses ExchangeSearch. It reads memories only through
+ * RecallSource and RecallMarks, so it works with any database.
  */
 
 /**
@@ -59,7 +60,7 @@ interface Context {
   readonly postings: readonly SpacePostings[];
 }
 
-/** The records that the request already contains, and the numbers of their passages. */
+/** The records that must not be recalled (see Looked.excluded), and the numbers of their passages. */
 interface Excluded {
   readonly records: ReadonlySet<number>;
   readonly places: ReadonlySet<number>;
@@ -90,7 +91,10 @@ export class Search {
     this.#exchanges = signals === undefined ? undefined : new ExchangeSearch(source, signals);
   }
 
-  /** Searches the question's spaces and `others`. `explain`: called with the facts about a recall for an agent. */
+  /**
+   * Searches the question's spaces and `others`. `explain`: called with the facts about a recall for an agent's prompt,
+   * if the spaces have memories.
+   */
   *recall(
     given: RecallQuestion,
     others: readonly string[] = [GLOBAL_SPACE],
@@ -146,7 +150,7 @@ export class Search {
     return { isQuestion, passages };
   }
 
-  /** Returns the facts about the question's spaces that both kinds of recall need. */
+  /** Returns the facts about the question's spaces that a recall for a chat and one for an agent both need. */
   *#contextOf(given: RecallQuestion, others: readonly string[]): Steps<Context> {
     const names = [given.space, ...(given.olderSpaces ?? []), ...others];
     const found = yield* this.#source.spaces(names);
@@ -192,7 +196,7 @@ export class Search {
     return rankCandidates({ ...asked, terms }, units, corpus);
   }
 
-  /** Reads the part of the index that an agent's question needs. */
+  /** Returns what an agent's question needs of the index: the excluded records, and a search for passages. */
   *#look(
     postings: readonly SpacePostings[],
     digests: readonly string[],
@@ -240,8 +244,8 @@ export class Search {
   }
 
   /**
-   * Returns ids of passages, without those with the numbers `places`. Passages whose terms have the highest total value
-   * come first.
+   * Returns ids of at most `most` passages, without those with the numbers `places`. Passages whose terms have the
+   * highest total value come first; only the terms that affordable() chooses count.
    */
   *#best(
     postings: SpacePostings,
@@ -317,9 +321,9 @@ function* weigh(
 }
 
 /**
- * Chooses the rarest terms whose passages may be read within POSTINGS_MAX. `count`: the number of these passages.
- * `newest`: how many of the space's newest passages are searched: all, or POSTINGS_MAX if even the rarest term has
- * more.
+ * Chooses the rarest of the terms that the space has: as many as together have at most POSTINGS_MAX passages, and the
+ * rarest in any case. `count`: the sum of their numbers of passages. `newest`: how many of the space's newest passages
+ * are searched: all, or POSTINGS_MAX if even the rarest term has more.
  */
 function affordable(
   postings: SpacePostings,
@@ -447,7 +451,7 @@ const CHARS_PER_TOKEN = 3.6;
 interface Unit extends Candidate {
   /** Ids of its passages in order; the first is the unit's id. */
   readonly passages: readonly number[];
-  /** The id of the first passage of the next record in the exchange; undefined if there is none. */
+  /** The id of the first passage of the next record in the exchange; undefined if there is none or it is excluded. */
   readonly answer: number | undefined;
 }
 

@@ -13,8 +13,8 @@ const SPACES_MAX = 1000;
 
 /**
  * Stores the signals of the last prompts of each space, with which recall compares the signal of a new prompt. New
- * signals stay in memory until a capture is written or the file is closed, so that a recall never waits for the disk. A
- * kill loses only these.
+ * signals stay in memory until a capture is written or the file is closed, so that a recall never waits for a write. A
+ * kill loses only these new signals.
  */
 export class Signals {
   readonly #database: Database;

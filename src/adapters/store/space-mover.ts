@@ -99,7 +99,7 @@ export class SpaceMover {
     return moved + this.#database.run(DROP_COPIES, from, ids);
   }
 
-  /** Moves everything except memories and outputs. The signals of the target space count as newer. */
+  /** Copies the tombstones, and moves the rule marks and signals. The signals of the target space count as newer. */
   #moveRest({ from, to }: Ids): void {
     this.#database.run(MOVE_TOMBSTONES, to, from, to, to);
     this.#database.run(MOVE_RULE_MARKS, to, from, null);

@@ -38,8 +38,8 @@ import { referenceOf } from '../../core/memory/reference.ts';
 import { type OutboxRow, STORE_TARGET } from '../state/outbox.ts';
 
 /**
- * Runs the calls of StoreCalls on the files of the data folder, in the store's thread. Every error but
- * FileReplacedError becomes a MemoryError, whose message never contains a record's text or SQLite's own message.
+ * Runs the calls of StoreCalls on the files of the data folder, in the store's thread. An error of a call becomes a
+ * MemoryError, whose message never contains a record's text or SQLite's own message.
  */
 
 /** After a failure to open the file, calls fail with the same error for this time. */
@@ -223,7 +223,7 @@ export class Store {
   }
 
   /**
-   * Rewrites both files from their rows (VACUUM). It does nothing while another program reads one of the files for
+   * Rewrites both files from their rows (VACUUM). It rewrites neither while another program reads one of the files for
    * long: then each VACUUM would lengthen the file's log by the size of the file.
    */
   #eraseForgotten(database: Database, last: number): boolean {
