@@ -31,7 +31,9 @@ const CAPTURE_MS = 5_000;
 export class Operations {
   readonly #link: ServiceLink;
   readonly #gate: ServiceGate;
-  /** Called with the error of every failed call. `access`: the right that the call needs. */
+  /**
+   * Called with the error of a call that failed; not if the gate stopped it. `access`: the right that the call needs.
+   */
   onRefused: (error: unknown, access: 'read' | 'write') => void = () => undefined;
 
   constructor(link: ServiceLink, gate: ServiceGate) {

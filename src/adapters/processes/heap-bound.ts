@@ -108,7 +108,8 @@ export class HeapBound {
 
   /**
    * Stops the growth of the young generation if `isFull`, and else allows it again, because the collection of an idle
-   * process makes the young generation small. Call it every second: Node 20 forgets the flag when a thread starts.
+   * process makes the young generation small. Sets the flag again at each call while `isFull`, because Node 20 forgets
+   * the flag when a thread starts.
    */
   #boundYoung(isFull: boolean): void {
     if (isFull) this.#setFlag(`--semi-space-growth-factor=${YOUNG_FACTOR.stays}`);

@@ -6,7 +6,7 @@ import type { QuotaReading } from '../../core/meter/quota.ts';
 
 /**
  * A request of the log as `svc status`, `svc stop` and `svc doctor` need it. The functions in this module read the log
- * on the calling thread while a proxy writes it. They never write, and create no database.
+ * on the calling thread while a proxy writes it. They change no row, and create no database.
  */
 export interface RecentRequest extends Pick<
   RequestRow,

@@ -24,8 +24,9 @@ import { createTables } from '../store/schema.ts';
 export const STATE_VERSION = 1;
 
 // A change of a ledger row deletes it and inserts it again, so it gets a new number `n`. A process that reads all rows
-// above the last number that it has seen knows every change by any process. AUTOINCREMENT never reuses a number. That
-// matters in the outbox too, where two processes may deliver the same row and then delete it by its number.
+// above the last number that it has seen knows all changes by any process, except pruning. AUTOINCREMENT never reuses a
+// number. That matters in the outbox too, where two processes may deliver the same row and then delete the row by its
+// number.
 const SCHEMA = `
 CREATE TABLE ledger (
   n INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -273,10 +274,10 @@ export class StateFile {
       rows.exec(`PRAGMA busy_timeout = ${waitMs}`);
       const isSafe = isAtLeast(String(rows.value('SELECT sqlite_version()')), SAFE_WAL_VERSION);
       rows.value(`PRAGMA journal_mode = ${isSafe ? 'WAL' : 'DELETE'}`);
-      // NORMAL syncs only at a checkpoint; StateWriter syncs the log every half second. With OFF the log's header would
-      // not be synced, and a power cut could damage the file.
+      // NORMAL syncs only at a checkpoint; StateWriter syncs the log SYNC_MS after a write. With OFF the log's header
+      // would not be synced, and a power cut could damage the file.
       rows.exec('PRAGMA synchronous = NORMAL');
-      // The store's thread runs the checkpoints, because one may block the event loop for 46 ms.
+      // Usually the store's thread runs the checkpoints (StateWriter), because one may block the event loop for 46 ms.
       rows.exec('PRAGMA wal_autocheckpoint = 0');
       // On macOS a checkpoint must use a full sync, so that the file is on disk before the log restarts.
       rows.exec('PRAGMA checkpoint_fullfsync = ON');

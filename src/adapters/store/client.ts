@@ -143,7 +143,7 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
   }
 
   // Runs at the end of the process. The native driver aborts the process (SIGABRT) if its thread ends during a call. So
-  // this function waits for the current call, and no other call begins.
+  // this function waits for the current call, at most EXIT_MS, and no other call begins.
   readonly #waitForWorker = (): void => {
     Atomics.store(this.#control, STOPPING, 1);
     if (this.#worker !== undefined) Atomics.wait(this.#control, BUSY, 1, EXIT_MS);
