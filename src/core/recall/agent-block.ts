@@ -45,8 +45,8 @@ export interface AgentLimits {
   /** Limit of the whole block in tokens, by estimateTextTokens(). */
   readonly tokensMax: number;
   /**
-   * Limit of the whole block in tokens, by the upper estimate of block-tokens.ts. It includes the tokens that are kept
-   * for second looks. Default: `tokensMax`.
+   * Limit of a block with exchanges in tokens, by the upper estimate of block-tokens.ts. At a prompt it includes the
+   * tokens that are kept for second looks. Default: `tokensMax`.
    */
   readonly upperTokensMax?: number | undefined;
   /** Token limit of the list of earlier sessions, including the block's opening and closing line. */
@@ -178,7 +178,7 @@ function packed(memories: AgentMemories, limits: AgentLimits, earlier: readonly 
 }
 
 /**
- * Returns versions of an exchange, each shorter than the one before. The first is the whole exchange. The others have
+ * Returns versions of an exchange, none longer than the one before. The first is the whole exchange. The others have
  * the user's statements and ever fewer lines of the answer. Without a statement the second one has the whole answer.
  */
 function shorterOnes(exchange: AgentExchange): readonly AgentExchange[] {

@@ -2,13 +2,13 @@ import { STOP_WORDS } from './terms.ts';
 
 /**
  * Estimates an upper bound of the tokens of a short text, so that a block stays within its token limit. With an average
- * estimate half of the blocks would exceed it. The tokenizer o200k_base first cuts a text into pieces; here each kind
- * of piece has a price in tokens. Too slow for prompts of megabytes; tokens.ts estimates those.
+ * estimate half of the full blocks would exceed the limit. The tokenizer o200k_base first cuts a text into pieces; here
+ * each kind of piece has a price in tokens. Too slow for prompts of megabytes; tokens.ts estimates those.
  */
 
 /**
- * Matches a piece, as o200k_base's own pattern does: a word includes one character in front of it and ends before a
- * capital, and a group of digits has at most three.
+ * Matches a piece, as o200k_base's own pattern does: a word includes one character in front of it, a capital after a
+ * small letter begins a new word, and a group of digits has at most three.
  */
 const PIECE =
   /[^\r\n\p{L}\p{N}]?(?:\p{Lu}*[\p{Ll}\p{Lo}\p{Lm}\p{M}]+|\p{Lu}+)(?:'\p{Ll}{1,2}(?!\p{L}))?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+/gu;
@@ -46,7 +46,7 @@ const PRICE = {
   han: 1.04,
   kana: 0.9,
   hangul: 1,
-  /** Price of a letter in Greek, Arabic, Hebrew, Thai and the scripts of India and Georgia. */
+  /** Price of a letter in Greek, Arabic, Hebrew, Thai, Georgian, Devanagari, Bengali and Tamil. */
   known: 0.64,
   /** Price of each sign after the first in a row. */
   moreSigns: 0.6,
@@ -81,8 +81,8 @@ const ODD_WORD = 5;
 const VERY_ODD = 0.25;
 
 /**
- * Estimates the tokens of a text. The estimates of lines may be added up: o200k_base never joins a line's end with
- * the letter or sign that follows it.
+ * Estimates the tokens of a text. The estimates of lines may be added up: o200k_base does not join a line's end with
+ * the letter or sign that follows it, except a slash.
  */
 export function tokensAtMost(text: string): number {
   const pieces = text.match(PIECE) ?? [];

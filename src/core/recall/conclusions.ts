@@ -35,7 +35,7 @@ import { termsOf } from './terms.ts';
 
 export interface Quote {
   readonly role: 'user' | 'assistant';
-  /** Whole sentences of one line, without Markdown emphasis and list marks. */
+  /** Whole sentences of a line, behind its list's heading if it needs one, without Markdown emphasis and list marks. */
   readonly text: string;
 }
 
@@ -135,8 +135,8 @@ function linesAbout(
 }
 
 /**
- * Least value of the words that a line shares with the prompt: that of one word in every seventh passage. Words that
- * most passages have, such as "session", do not show that a line is about the prompt.
+ * Least value of the words that a line shares with the prompt: the value of a single word that every seventh passage
+ * has. Words that most passages have, such as "session", do not show that a line is about the prompt.
  */
 const SHARED_MIN = 2;
 
@@ -176,7 +176,7 @@ export function conclusionLines(answer: string): string[] {
   return linesIn(answer).map(({ text }) => text);
 }
 
-/** Returns the first sentence of each line, because it is the main one. Leaves out items that need a heading. */
+/** Returns the first, main sentence of each line of conclusionLines(). Leaves out lines with a heading in front. */
 export function soleSentences(answer: string): string[] {
   return linesIn(answer).flatMap(({ text, item }) =>
     text === item ? sentencesOf(text).slice(0, 1) : [],
@@ -263,7 +263,7 @@ const HAS_LABEL = /^(?:`[^`]+`|[^\s:]+(?: [^\s:]+){0,2}):\s/;
 const LACKS_SUBJECT =
   /^[A-Z]?[a-z]+(?<!s|thi|it|alway)s (?!(?:already|also|are|can|could|do|has|have|is|must|never|now|was|were)(?:n['’]t)?\b)/;
 
-/** Says whether the heading of a list is informative; "Changes:" is not. */
+/** Says whether the heading of a list ends with a colon, is short, and is informative; "Changes:" is not. */
 function isTellingHead(head: string): boolean {
   return (
     /[:：]$/.test(head) &&
@@ -278,7 +278,8 @@ const HEAD_TOKENS = 20;
 
 /**
  * Returns the conclusion of an answer. Between its calls an agent announces its next step ("Good. Now let me look at
- * the caller."). The conclusion is the text after the last announcement, or after the one before if little follows.
+ * the caller."). The conclusion is the text after the last announcement that CONCLUSION_CHARS_MIN characters follow,
+ * without the paragraphs of later announcements.
  */
 function conclusionOf(answer: string): string {
   const paragraphs = endOf(answer, CONCLUSION_CHARS).split(/\n\s*\n/);
@@ -320,7 +321,7 @@ function withoutMarks(line: string): string {
     .trim();
 }
 
-/** Returns the best lines in text order. */
+/** Returns the lines with the highest positive scores that fit into `tokensMax`, in text order. */
 function linesFor(lines: readonly Line[], values: TermValues, tokensMax: number): string[] {
   const ranked = lines
     .flatMap(({ text: line }, at) => {
@@ -342,7 +343,7 @@ function linesFor(lines: readonly Line[], values: TermValues, tokensMax: number)
   return kept.toSorted((a, b) => a.at - b.at).map(({ text }) => text);
 }
 
-/** Returns as many sentences from the beginning of a line as fit; '' if none fits. */
+/** Returns as many sentences from the beginning of a line as fit; '' if none fits or those that fit say too little. */
 function beginningOf(line: string, tokensMax: number): string {
   if (line.length <= tokensMax * TOKEN_CHARS_MAX && tokensOf(line) <= tokensMax) return line;
   const start = line.slice(0, tokensMax * TOKEN_CHARS_MAX);

@@ -31,8 +31,8 @@ const COMMON_FILE =
   /^(?:index|main|mod|lib|init|__init__|setup|config|types?|utils?|helpers?|constants|common|skill|metadata|settings|test|tests|app|server|client|readme|package|makefile|dockerfile|changelog|claude|agents|license)\b/i;
 
 /**
- * Returns the cues of an action, each once. Cues in the prompt are left out: the recall for the prompt has searched
- * for them.
+ * Returns at most CUES_MAX cues of an action, each once, errors first. Cues in the prompt are left out: the recall for
+ * the prompt has searched for them. So are errors with fewer than ERROR_TERMS_MIN informative terms.
  */
 export function cuesOf({ files, names, errors }: Action, prompt: string): readonly Cue[] {
   const cues = [
@@ -78,7 +78,7 @@ export function frequencyOf(cue: Cue, frequency: (term: string) => number): numb
   return least === 0 || whole === 0 ? least : whole;
 }
 
-/** Returns the passages about the action, for a memory that returns no exchanges. */
+/** Returns the passages that state something about a cue of the action, for a memory that returns no exchanges. */
 export function passagesAbout<Passage extends { readonly text: string }>(
   passages: readonly Passage[],
   action: Action,
@@ -105,8 +105,8 @@ interface ToldLine extends Quote {
 const STATES =
   /\b(?:root cause|because|caused by|due to|reason|bug|race condition|regression|breaks?|instead|rather than|decid\w+|chose|prefer\w*|never|must(?:n['’]t)?|always|don['’]t|do(?:es)? not|doesn['’]t|cannot|can['’]t|won['’]t|should(?:n['’]t)?|require[sd]?|intentional\w*|deliberate\w*|on purpose|by design|workaround|gotcha|careful|turns out|otherwise|unless|no longer|so that|to avoid|prevents?)\b/i;
 /**
- * Matches lines that say no more than the files do: lists of changed files, table rows, positions, logs, code,
- * announcements.
+ * Matches lines that mostly say no more than the files do: lists of changed files, table rows, positions, logs, code,
+ * announcements, questions.
  */
 const SAYS_NOTHING =
   /\([+-]\d+|^\W*[\w./@-]+\W*(?::\d+)?\W*$|^\W*(?:files?|line|location)\W|\.\w+:\d+:\d+|\d\d:\d\d:\d\d|\|.*\||^\S+ \| |[{;]\s*$|^(?:let me|i['’]ll|now|good|great|perfect|done\W*$|all tests)|^[{[]|https?:\/\/\S+$|[?？:]\s*$/i;
@@ -151,7 +151,7 @@ function fittingParts(line: string): readonly string[] {
   );
 }
 
-/** The share of an error's terms that a line must contain to be about the same error. */
+/** Least share of an error's terms that a line must contain to be about the same error. */
 const ERROR_SHARE = 0.7;
 
 function speaksOf(line: string, held: ReadonlySet<string>, { kind, text, terms }: Cue): boolean {
@@ -215,7 +215,10 @@ export function tellAbout<Texts extends Spoken & { readonly at: number }>(
     }));
 }
 
-/** Scores a line. 0 if it may be about other work: it is little more than a name, or shares little with the prompt. */
+/**
+ * Scores a line. 0 if it may be about other work: its cues are too common, it says little besides them, or its only cue
+ * is no error and it shares little with the prompt.
+ */
 function scoreOf({ cues, terms }: ToldLine, context: ContextValues): number {
   const named = cues.reduce((sum, { value }) => sum + value, 0);
   const own = new Set(cues.flatMap((cue) => [...cue.terms, ...cue.wholes]));
@@ -241,7 +244,7 @@ const ERROR_WEIGHT = 1.5;
 const NAMED_MIN = 2;
 /** Least value of the cue of a line that has only one cue. */
 const ONLY_NAMED_MIN = 3;
-/** Least sum of the values of terms that a line shares with the prompt; less is shared by chance. */
+/** Least sum of the values of terms that a line with a single cue, no error, shares with the prompt. */
 const SHARED_MIN = 1.5;
 const SHARED_MAX = 10;
 const SCORE_MIN = 6;

@@ -44,7 +44,7 @@ export function asksForTime(text: string): boolean {
   );
 }
 
-/** Says whether a question asks about the present: it has no word of the past and no "would" or "might". */
+/** Says whether a question asks about the present: it has no word of the past and no "would", "could" or "might". */
 export function asksForNow(text: string): boolean {
   return !/\b(?:did|was|were|had|has|have|ago|yesterday|would|could|might)\b/i.test(text);
 }
@@ -91,8 +91,8 @@ const AGO = new RegExp(`\\b(\\d{1,2}|an?|${NUMBERS.join('|')}) (day|week|month)s
 const LAST = new RegExp(`\\b(this|last) (week|month|${WEEKDAYS.join('|')})\\b`);
 
 /**
- * Returns the days that a question names: "on March 3", "yesterday", "last week". Days are UTC. `now`: milliseconds
- * since 1970. A date without a year is the latest one that is not in the future.
+ * Returns the days of one date that a question names: "on March 3", "yesterday", "last week"; undefined if it names
+ * none. Days are UTC. `now`: milliseconds since 1970. A date without a year is the latest one that is not in the future.
  */
 export function spanIn(text: string, now: number): NamedSpan | undefined {
   const lower = text.replaceAll(MAY_AS_VERB, ' ').toLowerCase();

@@ -2,9 +2,9 @@ import type { Candidate, Ranked, RankedQuestion } from './ranked.ts';
 import { RANKING } from './ranking-weights.ts';
 
 /**
- * Orders passages, best first. A passage ranks lower if it repeats an earlier one or comes from the same record. Of
- * two statements on the same subject with nearly the same score, the later one comes first, unless only the earlier one
- * is the user's.
+ * Orders the RANKING.orderedMax passages with the highest scores, best first, and drops the others. A passage ranks
+ * lower if it repeats one that is ranked before it or comes from the same record. Of two statements on the same subject
+ * with nearly the same score, the later one comes first, unless only the earlier one is the user's.
  */
 export function diversify<Kind extends Candidate>(
   scored: readonly Ranked<Kind>[],
@@ -94,8 +94,8 @@ function latestOf(
 type Words = readonly number[];
 
 /**
- * Computes how similar passages are to a given one: shared words divided by all words (Jaccard). Words are numbers
- * here, because every candidate is compared with every chosen one and that takes a tenth of the time.
+ * Computes how similar passages are to a given one: shared words divided by all words (Jaccard). Every candidate is
+ * compared with every chosen one, so words are numbers here: comparing numbers takes a tenth of the time.
  */
 class Likeness {
   readonly #numbers = new Map<string, number>();

@@ -220,7 +220,7 @@ function scaleOf({ exchanges }: ExchangeQuestion): number {
 }
 
 interface Scores {
-  /** Score by the prompt's words: that of the whole exchange plus that of its request. So the request counts twice. */
+  /** Score by the prompt's words: that of the whole exchange plus that of its request, which so counts more. */
   readonly own: number;
   /** Score by the words of the prompt and of the text around it, in the whole exchange. */
   readonly wide: number;

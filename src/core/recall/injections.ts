@@ -20,7 +20,7 @@ import { MARK_TOKENS } from './own-blocks.ts';
  * Decides which recalled texts (blocks) a request carries, and where. A block that was sent once is sent again, byte
  * for byte, in later requests with the same message, so that the provider's prompt cache finds the same prefix. It is
  * not sent again if a record that it quotes was forgotten, the key may not read its space, its message was left out, a
- * memory service's block is too old, or bound thinking was made without it.
+ * memory service's block is too old, or bound thinking or the cached answer was made without it.
  * As measured, blocks that are sent again make the input 1 to 5 % dearer, and blocks that move or vanish 14 to 600 %.
  */
 
@@ -37,7 +37,7 @@ export interface BlockItem {
   readonly isResult: boolean;
   /** Address by the conversation and the item. */
   readonly own: AddressOf<'own-block'>;
-  /** Address by the item and the model's first item after it; undefined while there is no answer. */
+  /** Address by the item and the model's first item after it that is not only thinking; undefined without an answer. */
   readonly answered: AddressOf<'answered-block'> | undefined;
   /** Address by the item and the visible text of the first answer; only if `isOpening`, see spokenEntries(). */
   readonly spoken: AddressOf<'answered-block'> | undefined;
@@ -208,7 +208,7 @@ export function spokenEntries(
   });
 }
 
-/** Returns the visible text of the first answered exchange. */
+/** Returns the assistant's visible text in the first answered exchange. */
 function openingText({ items }: RequestView): string {
   const number = items.find(isModelWork)?.soFar.exchange.number ?? 0;
   const next = items.findIndex(({ soFar }) => soFar.exchange.number > number);
@@ -249,7 +249,7 @@ const ALIKE_REUSE_MS = 3_600_000;
 /**
  * How long a block from a memory service is sent again, except in front of bound thinking (see Bond). svc learns of a
  * purge only when it asks the service, so this bounds how long a purged text is still sent. No provider caches a prompt
- * for more than a day, so only a conversation that continues for a week without a pause loses its cached prefix.
+ * for more than a day, so only a conversation that continues for a week without a day's pause loses its cached prefix.
  */
 export const SERVICE_BLOCK_MS = 7 * 24 * 3_600_000;
 
@@ -294,7 +294,7 @@ export interface Replay {
   readonly placements: readonly Placement[];
   /** True if no recall is needed: there is no unanswered item, or the ledger has an entry for it. */
   readonly isSettled: boolean;
-  /** True if every answered item has its final entry, so that svc need not wait for entries that come late. */
+  /** True if every answered prompt has its final entry or `bond` decides its block, so that svc need not wait. */
   readonly isWhole: boolean;
   /** True if the caller's key may not read the space of a block, so that the block is not sent. */
   readonly isDenied: boolean;
@@ -320,14 +320,14 @@ export interface ReplayFacts {
   readonly bond: Bond;
   /** Says whether the caller's key may read a space; undefined: it may read every space. */
   readonly mayRead?: ((space: string) => boolean) | undefined;
-  /** Age in milliseconds from which a block is not placed again; undefined: no bound. */
+  /** Age in ms above which a block is not placed again, except before bound thinking; undefined: no bound. */
   readonly blockAgeMaxMs?: number | undefined;
   /** Says whether an item was left out with its exchange, so that its block is not sent. */
   readonly isGone?: ((item: Item) => boolean) | undefined;
 }
 
 /**
- * Returns the blocks that the ledger has for this conversation. An answered item without an entry was sent without a
+ * Returns the blocks that the ledger has for this conversation. An answered prompt without an entry was sent without a
  * block. svc records that in an entry, because another conversation with the same beginning may get a block there
  * later. In front of bound thinking, only the blocks count that were sent when the thinking was made.
  */
@@ -466,7 +466,10 @@ function decided(entry: BlockEntry | undefined): BlockEntry | undefined {
   return entry?.isOpen === true ? undefined : entry;
 }
 
-/** Returns the entries for an item by its conversation and by its answer, except those that the ledger already has. */
+/**
+ * Returns the entries for an item by its answer and, if the client states a conversation id, by its conversation,
+ * except those that the ledger already has.
+ */
 function pinsOf(
   { own, answered }: BlockItem,
   known: DatedFact,
@@ -484,7 +487,7 @@ function factOf({ block, form, space, quoted, at }: DatedFact): DatedFact {
   return { block, form, space, ...(quoted && { quoted }), at };
 }
 
-/** Least share of `recalledTokensMax` for a prompt's block: a smaller block says too little. */
+/** Least room for a prompt's block, as a share of `recalledTokensMax`. With less room the prompt gets no block. */
 const PROMPT_SHARE_MIN = 0.2;
 /** Share of `recalledTokensMax` for the blocks of all prompts. The rest is for second looks. */
 const PROMPTS_SHARE = 0.75;
@@ -563,8 +566,9 @@ function tokensOf(placements: readonly Placed[]): number {
 }
 
 /**
- * Returns the entries that record a decision about an item: for this conversation, and for all with the same words.
- * `isReopened`: a refusal took back the shared decision, so that the new one replaces it.
+ * Returns the entries that record a decision about an item: for this conversation, for all with the same words, and if
+ * the item gets a block, for the block's mark. `isReopened`: a refusal took back the shared decision, so that the new
+ * one replaces it.
  */
 export function entriesFor(
   { own, shared }: Pick<BlockItem, 'own' | 'shared'>,
@@ -588,8 +592,8 @@ export function entriesFor(
 /**
  * Returns the index of the first item that no earlier request has sent, as far as the ledger shows; undefined if all
  * were sent. After an edit of the history, old prompts are new to the provider.
- * The ledger has an entry for each prompt, and one for each prompt with its answer. It has none for a round of a tool
- * loop, so a loop counts as sent with its prompt. `found`: all entries of these prompts from before this request.
+ * The function looks at the entries of prompts, and of prompts with their answers, but not of the rounds of a tool
+ * loop: a loop counts as sent with its answered prompt. `found`: all entries of these prompts from before this request.
  */
 export function firstUnsentItem(
   humans: readonly BlockItem[],

@@ -54,7 +54,7 @@ function countIn(list: ReadonlySet<string>, words: readonly string[]): number {
  */
 const NAME =
   /(?<=[\p{L}\p{N},;:)"'’][ \n]["'“(]?)\p{Lu}\p{Ll}+(?![\p{L}\p{N}_]|[-./:][\p{L}\p{N}_])/gu;
-/** Share of capitalised words from which on a text is a heading. */
+/** Share of capitalised words above which a text counts as a heading. */
 const NAMES_SHARE_MAX = 0.5;
 
 function namesIn(text: string): ReadonlySet<string> {

@@ -101,8 +101,8 @@ function linesOf(passages: readonly BlockPassage[]): string[] {
 }
 
 /**
- * Writes a line. A line of the user has no label, which saves two tokens. If a user's text begins like a label, the
- * model only takes it for the words of another speaker.
+ * Writes a line. A line of the user has no label, which saves two tokens, unless it is unverified. A user's text that
+ * begins like a label does little harm: the model takes it for the words of another speaker.
  */
 export function lineOf({
   role,

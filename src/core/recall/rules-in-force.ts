@@ -38,7 +38,7 @@ export function rulesInForce<Kind extends Said>(said: readonly Kind[]): Kind[] {
   return held;
 }
 
-/** Returns the rules that apply to the situation, most important first, within `tokensMax`. */
+/** Returns the rules that apply to the situation, best fit first, of equal fits the shortest, within `tokensMax`. */
 export function rulesFor<Kind extends Said>(
   rules: readonly Kind[],
   situation: Situation,
@@ -180,7 +180,7 @@ const REFUSED =
   /\b(?:not|instead of|rather than|no longer(?: use)?|stop using|forget about|said about|no more)\s+((?:[\w@./-]+\s?){1,3})/gi;
 const NEGATIVE = /\b(?:never(?! ?mind)|don'?t|do not|stop|avoid|no longer|no need|not)\b/i;
 
-/** Removes short quoted values ("_c"): they say nothing about the rule's subject. */
+/** Removes quoted values ("_c"), except words of four or more characters, which may name the rule's subject. */
 function withoutValues(text: string): string {
   return text.replaceAll(/(?<!\w)['"`][^'"`]{1,40}['"`](?!\w)/g, (value) =>
     /^['"`]@?\w{4,}['"`]$/.test(value) ? value : ' ',
@@ -200,8 +200,8 @@ function constructsIn(text: string): Set<string> {
 }
 
 /**
- * Pairs each part of a name with the constructs of its clause. A clause without constructs takes those of the clause
- * before it; the first clause takes those of the whole sentence.
+ * Pairs each of the ASPECTS with the constructs of its clause; empty if the text is not about names. A clause without
+ * constructs takes those of the clause before it; the first clause takes those of the whole sentence.
  */
 function namingIn(text: string): Set<string> {
   const found = new Set<string>();
@@ -258,8 +258,8 @@ function replaces(later: Facets, earlier: Facets): boolean {
 }
 
 /**
- * Says whether both rules name tools of one family for the same thing. "use jest for the frontend" and "use mocha
- * for the backend" both hold, because they are for different things.
+ * Says whether the rules name different tools of one family, one tool each, for the same thing. "use jest for the
+ * frontend" and "use mocha for the backend" both hold, because they are for different things.
  */
 function namesOtherTool(later: Facets, earlier: Facets): boolean {
   if (later.scope !== earlier.scope) return false;
@@ -346,14 +346,14 @@ function askedBy(text: string): Asked {
   return { constructs: constructsIn(text), terms: new Set(termsOf(text)), scopes };
 }
 
-/** For each construct, others that are usually written with it. A rule about these applies to a request for it too. */
+/** For some constructs, others that are written with them. A rule about an argument applies to a new function too. */
 const COMES_WITH: Readonly<Record<string, readonly string[]>> = {
   function: ['argument', 'variable'],
   method: ['argument', 'variable', 'attribute', 'class'],
   class: ['method', 'attribute', 'argument', 'variable'],
 };
 
-/** Scores how well a rule applies to the situation; 0 if it does not apply. */
+/** Scores how well a rule applies to a prompt; 0 if it does not apply. */
 function fitOf({ constructs, terms, scope }: Facets, asked: Asked): number {
   let shared = 0;
   for (const term of terms) if (asked.terms.has(term)) shared += 1;
@@ -399,16 +399,16 @@ const LANGUAGES: readonly (readonly [RegExp, RegExp])[] = [
 ];
 
 /**
- * Least number of informative words that an action must share with a rule about code in general; one is shared by
- * chance.
+ * Least number of informative words that an action must share with a rule if it does not show the rule's kind of work;
+ * one is shared by chance.
  */
 const SHARED_MIN = 2;
 
 /**
- * Returns a function that scores rules for an action; 0 if a rule does not apply. A rule applies if the action contains
- * code that the rule quotes in backticks, concerns files of the language that the rule names, or is the kind of work
- * that the rule is about. For a rule about code in general, the action must share words with it, because most actions
- * touch code.
+ * Returns a function that scores rules for an action; 0 if a rule does not apply, as a rule about answers. Another rule
+ * applies if the action contains code that the rule quotes in backticks. Otherwise a rule that names a language applies
+ * only to files of that language, and any other rule if the action is its kind of work or shares SHARED_MIN words with
+ * it. Code is no kind of work here, because most actions touch code.
  */
 function fitsAction(action: string): (rule: string) => number {
   const scopes = new Set(

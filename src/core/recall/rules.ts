@@ -2,9 +2,9 @@
  * Finds the standing rules and corrections in a user's text: "from now on end function names with _c", "no, we use
  * pnpm here", "never touch generated files". A rule is the user's own sentence, word for word. It holds in later
  * sessions until a later sentence replaces or withdraws it.
- * A sentence is a rule if it demands something (an order, "I want you to", "we use … here", "names must …") and if
- * the demand is permanent: it has a word of time, or is about all things of one kind. A sentence about the user's
- * own product ("the API must return 404") is a task, never a rule.
+ * An English sentence is mostly a rule if it demands something (an order, "I want you to", "we use … here", "names must
+ * …") and if the demand is permanent: it has words like "always", or is about all things of one kind. A sentence about
+ * the user's own product ("the API must return 404") is taken for a task.
  */
 
 /** The index term of passages in which a user states or withdraws a rule. termsOf() returns it for no text. */
@@ -14,12 +14,12 @@ export const RULE_TERM = 'rule__said';
 const SENTENCE_CHARS_MAX = 280;
 /** Longest message that is searched, in characters: a longer one mostly holds a pasted document. */
 const MESSAGE_CHARS_MAX = 16_000;
-/** Most rules of a message: one with more mostly quotes a style guide, which the client reads from its file. */
+/** Most rules that svc takes from a message, the first ones: one with more mostly quotes a style guide from a file. */
 const RULES_PER_MESSAGE_MAX = 16;
 /** Number of sentences, from an announcement on ("now to our coding practices"), that need fewer signs of a rule. */
 const ANNOUNCED_SENTENCES = 8;
 
-// Things that all code and all work on code have. A demand about all things of a kind is about how to work.
+// Nouns for parts of code and of the work on it. A demand about all things of such a kind is about how to work.
 const THING =
   'annotations?|arguments?|assert(?:ion)?s?|attributes?|branch(?:es)?|class(?:es)?|code|comments?|commits?|components?|' +
   'constants?|decorators?|dependenc(?:y|ies)|docs|docstrings?|documentation|enums?|exceptions?|exports?|fields?|files?|' +
@@ -69,7 +69,7 @@ const STRONG = new RegExp(
 /** Matches a remark that the user has asked for it before. */
 const TOLD =
   /\b(?:i(?:'ve| have)? (?:already )?(?:told|asked) you|how many times|how often (?:did|do|must) i|as i(?:'ve)? said|like i said|again and again)\b/i;
-/** Matches a demand about something that is yet to be written. */
+/** Matches "remember to", or a demand about each thing of a kind that is yet to be written. */
 const LASTING = new RegExp(
   `\\b(?:remember to|don't forget to|(?:every|each|any) (?:[\\w-]+ )?(?:${THING}) (?:that )?you(?:'ll)? (?:write|create|make|add|define)|in your future)\\b`,
   'i',
@@ -85,7 +85,7 @@ const ASKS_FOR_GOOD =
 /** Matches a remark that a custom belongs to this project. */
 const HERE =
   /\b(?:here|in (?:this|our) (?:repo|repository|project|codebase|code ?base|team|company|monorepo|workspace))\b/i;
-/** Matches a reference to every thing of a kind. */
+/** Matches a reference to every thing of a kind: "all new files", "your tests". */
 const ALL_OF = new RegExp(
   `\\b(?:all|every|each|any|no)\\s+(?:of\\s+)?(?:(?:your|our|the|my|new|public|single|python|type)\\s+)*(?:[\\w-]+\\s+){0,2}(?:${THING})\\b` +
     `|\\byour\\s+(?:[\\w-]+\\s+){0,3}(?:${THING})\\b`,
@@ -93,7 +93,7 @@ const ALL_OF = new RegExp(
 );
 /** Matches a text that ALL_OF may match. It is a quick test, because V8 needs 10 ms to compile ALL_OF. */
 const ALL_WORD = /\b(?:all|every|each|any|no|your)\b/i;
-/** Matches a kind of things, named without an article: "in functions". */
+/** Matches a kind of things, mostly in the plural, at the beginning or soon after a preposition: "in functions". */
 const KIND = new RegExp(
   `(?:^|\\b(?:in|to|for|of|with|on|from|use|using|include|including|add|adding|end|ending|start|starting|begin|prefix|suffix|name|naming|write|writing|touch|edit|import|importing|commit|declaring|defining|and|or|no))\\s+` +
     `(?:[\\w-]+\\s+){0,2}(?:names|functions|methods|classes|variables|attributes|arguments|parameters|comments|docstrings|annotations|hints|tests|commits|files|imports|exports|types|statements|assertions|asserts|decorators|modules|strings|messages|branches|dependencies|code|exceptions|constants|packages|scripts|mocks|prs|pull requests|todos)\\b`,
@@ -130,7 +130,7 @@ const OUR_WAY =
 /** Matches "One of our conventions is to …", "another practice is the use of …". */
 const PRACTICE_IS =
   /^(?:(?:one|two|three|another|other|some|the|our|my|a|an|key|important|essential|crucial|specific|new|general|of|first|second|next|last|thing|things|coding|naming|style|team|more)\s+)*(?:convention|practice|rule|standard|guideline|policy|preference|requirement|habit|aspect|point|instruction|thing|conventions|practices|rules|standards|guidelines|requirements|things (?:that )?(?:i|we) (?:expect|insist on|require|value))\b[^.:;]{0,60}?\b(?:is|are)\s+(?:that|to|(?:the )?(?:\w+ )?(?:use|inclusion|addition|importance) of|about|regarding|using|adding|including|always|never|add|use|put|start|end)\b/i;
-/** Matches a sentence that announces a rule and states none. */
+/** Matches a phrase that mostly announces rules and states none: "follow these conventions". */
 const ONLY_ANNOUNCES =
   /\b(?:follow|focus on|adopt(?:ing)?|implement(?:ing)?|incorporat(?:e|ing)|give|share|apply|adhere to|discuss|talk (?:to you )?about|touch (?:base )?(?:with you )?on|update (?:you )?on|use|using|emphasi[sz]e|reinforce|keep|remember|pay attention to|go over|mention|review|introduce)\b(?: (?:the|our|a|an|some|these|those|this|your|you|importance|of|in|mind|few|couple|two|three|four|specific|particular|certain|new|important|key|consistent|on|with|following|general|updated?|additional|coding|naming|style|code|best|team|small|simple|company|standard|programming))* (?:conventions?|guidelines?|practices?|rules?|standards?|instructions?|changes?|updates?|things|points|requirements?|aspects?|polic(?:y|ies)|style)\b/i;
 /** Matches a sentence that refers to another one: "apply them from now on". */
@@ -167,7 +167,7 @@ const HABIT =
 /** Matches "We don't mock the database", "no more inline styles". Together with HERE it is a rule. */
 const NEVER_OURS =
   /\bwe (?:never|don'?t|do not) (?!care|get|had|have|knew|know|need|see|support|think|want)\w+|^no more \w+/i;
-/** Matches "Never force unwrap an optional". Together with HERE it is an order, whatever the verb. */
+/** Matches "Never force unwrap an optional". Together with HERE it is an order, also with a verb that WORK lacks. */
 const NEVER_DO =
   /^(?:please )?(?:never|always) (?!(?:again|been|came|did|ever|found|gave|got|had|heard|knew|made|mind|ran|said|saw|seen|the|thought|told|took|was|went|were)\b)[a-z]+(?<!ed|ing|s) /i;
 /** Matches a demand for something that comes with each new thing: "every function needs a test". */
@@ -180,11 +180,11 @@ const COMES_WITH = new RegExp(
 const FOR_EACH = /^(?:every|each|all) /i;
 /** Matches "Tabs, not spaces": a custom without a verb. */
 const NOT_BUT_HERE = /^(?:(?:no|nope|nah)[,.: ]+)?[\w@.+-]+(?: \w+)?,? not [\w@.+-]+\b/i;
-/** What code has besides THING. With THING it is what a taste or a ban in code is about. */
+/** THING and further nouns for parts of code: what a taste or a ban is about. */
 const CODE_THING = `${THING}|abbreviations?|any|calls?|callbacks?|casts?|emojis?|globals?|hacks?|ifs?|lambdas?|loops?|macros?|mutations?|numbers|one-liners?|prints?|pushes|returns?|semicolons?|singletons?|styles?|ternar(?:y|ies)`;
 /**
- * Matches the beginning of a preference: "I prefer", "I'd really rather use". An article or a number must not follow,
- * because the sentence then chooses one design or option and states no permanent preference.
+ * Matches the beginning of a preference: "I prefer", "I'd really rather use". A word like "the", "it" or "option", or a
+ * number, must not follow, because the sentence then chooses one design and states no permanent preference.
  */
 const TASTE =
   "^i(?:'d| would| do)?(?: (?:always|generally|much|really|strongly|usually))* (?:prefer|rather (?:have|see|use)|don't (?:like|want)|do not (?:like|want)|dislike|hate) " +
@@ -212,7 +212,7 @@ const CONSENT = new RegExp(
 );
 const OCCASION =
   '(?:before|after|with) (?:every|each|any) (?:single )?(?:change|commit|edit|feature|fix|merge|pr|pull request|push|refactoring|release|task)';
-/** Matches work for each commit or change: "before every commit run make check". */
+/** Matches an order to run, check or commit something. With ON_OCCASION it is a rule: "lint before every commit". */
 const EACH_TIME = new RegExp(
   `^(?:${OCCASION},? )?(?:please )?(?:ask|build|check|commit|format|lint|pull|push|rebase|regenerate|run|show|summari[sz]e|test|update|verify|write)\\b`,
   'i',
@@ -238,7 +238,7 @@ const ARE_NEVER = new RegExp(
 /** Matches "we moved to biome, so no more prettier". */
 const MOVED =
   /\bwe(?:'ve| have)? (?:migrated|moved|switched) (?:from \S+ )?to \S+.*\b(?:no more|stick (?:to|with)|(?:do not|don't|not) \w+ any ?more)\b/i;
-/** Matches "use uv instead of pip in this project". The word "here" may mean a place in a file. */
+/** Matches "use uv instead of pip in this project". "Here" is not enough, because it may mean a place in a file. */
 const USE_IN_PROJECT =
   /^(?:please )?(?:prefer|run|use|write)\b.*\b(?:instead of|not|rather than)\b.*\bin (?:this|our) (?:codebase|monorepo|project|repo|repository|workspace)\b/i;
 /** Matches the return of a tool that an earlier rule refused: "never mind what I said about jest, do use it again". */
@@ -246,7 +246,7 @@ const AGAIN = /\bdo use [\w@.+-]+ again\b/i;
 const YOU_MAY_NOT = /^you (?:may|must|shall|should)(?: not|n't) /i;
 /** Matches an occasion that the sentence itself names, so that "it" points to nothing outside. */
 const NAMES_OCCASION = /^(?:(?:each|every) time|when|whenever) you\b[^,]*,/i;
-/** Matches our convention in a word: "our convention is kebab-case for file names". */
+/** Matches a sentence that calls something a convention: "our convention is kebab-case for file names". */
 const CONVENTION_IS =
   /^(?:our|my|the) (?:[\w-]+ )?(?:convention|policy|rule|standard|style)(?: here)? is \w/i;
 
@@ -288,7 +288,10 @@ const OTHER_LANGUAGES = [
   /(?:앞으로(?:는)?|항상|절대(?:로)?|반드시|언제나)/u,
 ];
 
-/** Lists the rules that a user states in a text, word for word, in text order. */
+/**
+ * Lists the first RULES_PER_MESSAGE_MAX rules that a user states in a text, word for word, in text order. Empty for a
+ * text longer than MESSAGE_CHARS_MAX.
+ */
 export function rulesIn(text: string): string[] {
   if (text.length > MESSAGE_CHARS_MAX) return [];
   const found: string[] = [];
@@ -308,7 +311,7 @@ export function rulesIn(text: string): string[] {
 
 /**
  * Joins a sentence with the one before it if the rule needs both: "I want you to use a convention for variable
- * names. Start them with 'v_'."
+ * names. Start them with 'v_'." Otherwise returns the sentence as it is.
  */
 function withAntecedent(before: string, sentence: string): string {
   const isOpen =
@@ -325,7 +328,7 @@ function withAntecedent(before: string, sentence: string): string {
 
 const ANY_THING = new RegExp(`\\b(?:${THING})\\b`, 'i');
 
-/** Says whether a sentence that needs the one before it demands something. */
+/** Says whether a sentence that needs the one before it demands something, or has words like "always". */
 function isRuleOf(sentence: string): boolean {
   const said = sentence.replace(OPENING, '');
   return DEMAND.test(said) || STRONG.test(sentence);
@@ -436,7 +439,7 @@ function isCustom(plain: string, said: string): boolean {
 interface Sentence {
   /** The sentence without remarks in brackets and list marks. */
   readonly plain: string;
-  /** `plain` without its opening. */
+  /** `plain` without its opening and without "can you"; "let's not" is "don't" here. */
   readonly said: string;
   readonly isAsked: boolean;
   /** True if a sentence shortly before announced rules. */
@@ -468,8 +471,8 @@ function withoutAsides(sentence: string): string {
 }
 
 /**
- * Says whether a sentence was cut from pasted text: it has an unpaired backtick or quotation mark, or begins with the
- * name of a field ("problem_statement: ").
+ * Says whether a sentence was cut from pasted text: it has an unpaired backtick, has an unpaired quotation mark that is
+ * not at its beginning or end, or begins with the name of a field ("problem_statement: ").
  */
 function isPasted(sentence: string): boolean {
   const isOdd = (mark: string): boolean => sentence.split(mark).length % 2 === 0;
@@ -497,7 +500,7 @@ function isForGoodIn(plain: string): boolean {
   return STRONG.test(plain) || TOLD.test(plain);
 }
 
-/** Says whether a sentence is about the past, and has no "always" or "never" in front of a verb. */
+/** Says whether a sentence is about the past, and has no "always" or "never" in front of another word. */
 function isEvent(plain: string): boolean {
   return PAST.test(plain) && !/\b(?:always|never) (?:be )?\w/i.test(plain);
 }

@@ -31,7 +31,7 @@ const ANNOUNCES = [
   /^(?:では|次に|まず|それでは|これから)[、,]?.*(?:ます|しましょう)[。]?$/u,
 ];
 
-/** Matches sentences that say what the agent looked at or worked on, but not what it saw or changed. */
+/** Matches the beginning of sentences that mostly say what the agent worked on, but not what it saw or changed. */
 const NARRATES = new RegExp(
   `^${LEAD}(?:i (?:can )?(?:see|found|understand|notice)|i['’]ve (?:(?:already|also|just|now|successfully) )?(?:added|addressed|completed|created|fixed|found|implemented|launched|read|removed|reviewed|started|updated)|found (?:it|another|the)|here (?:is|are)|here['’]s)\\b`,
   'i',
@@ -60,7 +60,7 @@ const POINTS_BACK = [
 const REQUEST_POINTS_BACK =
   /^(?:(?:(?:am|are|is|was|were|do|does|did|has|have|if|or|what|how) )*(?:it|its|this|that|these|those|they|them|he|she|same)|the (?:same|other|last|first|second|next)(?: \w+)?|like|since|which|because|or|as far as|go ahead|i also|in terms of|obviously|one of them|seems|wondering)\b/i;
 
-/** If a sentence has only these words, it reports how a step went, and names nothing. */
+/** If a sentence has only these words, one of them in STATUS, it reports how a step went, and names nothing. */
 const STATUS_WORDS = new Set(
   `a all and any are as at be been before after build builds building built both changes check checked checks ci clean
   cleanly code commit commits committed compile compiled compiles complete completed correctly deployed done e2e error
@@ -75,7 +75,7 @@ const STATUS_WORDS = new Set(
   todas las pruebas pasan todo listo hecho sin errores compila correctamente está ahora y el los os testes passam tudo pronto
   tutti i test passano fatto senza errori compila tutto è`.split(/\s+/),
 );
-/** Matches words of which each sentence that STATUS_WORDS recognises has at least one. */
+/** Matches words of which a sentence needs at least one to count as a status by STATUS_WORDS. */
 const STATUS =
   /\b(?:tests?|build\w*|lint\w*|ci|pass(?:es|ed|ing)?|commit(?:s|ted)?|push(?:ed)?|merged|done|compil\w+|green|verified|finished|complete[d]?|ready|type ?checks?|fertig|erfolgreich|terminé|réussi|pruebas|pasan|compila|listo|testes|passano|fatto|work(?:s|ing)?)\b/iu;
 const WITHOUT_BLANKS = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;
@@ -91,7 +91,7 @@ const WENT_WELL =
   /\b(?:pass(?:ed|ing)?(?! (?:an?|its|the|through|to)\b)|green|clean|succeed(?:s|ed)?|(?:0|no|zero) (?:errors|failures|issues|warnings))\b(?!.*\b(?:if|only|unless|until|when)\b)/iu;
 const CODE_OR_ASIDE = /`[^`]*`|\([^()]*\)/g;
 
-/** Matches a report of success, with everything after it: "All 12 tests pass, and the branch is pushed." */
+/** Matches the beginning of a report of success, if no code follows: "All 12 tests pass, and the branch is pushed." */
 const ALL_PASS =
   /^(?:all|both)(?: the| \d+)?(?: [\w-]+){0,2} (?:tests?|checks|specs|suites?) (?:now )?(?:pass(?:ed)?|succeed(?:ed)?|are (?:now )?(?:green|passing))\b(?!.*(?:`|\w=\w))/iu;
 
@@ -226,8 +226,9 @@ export function requestPointsBack(sentence: string): boolean {
 const ENDS_AS_QUESTION = /[?？]["'”’)\]]*$/u;
 
 /**
- * Returns the line from its first informative sentence to its last one; '' if it has none. A question at its end would
- * look unanswered.
+ * Returns the line from its first informative sentence to the last one that is informative or refers back, without an
+ * opening such as "Good - "; '' if no sentence is informative. Questions behind the first informative sentence are no
+ * end, because they would look unanswered.
  */
 export function sayingPart(line: string): string {
   const sentences = sentencesOf(line);
@@ -248,7 +249,7 @@ export function sayingPart(line: string): string {
   return withoutOpener(line.slice(from, end));
 }
 
-/** Matches an order that is a lasting rule, unlike a task: "Use tabs", "Run the linter first". */
+/** Matches an order that may be a lasting rule, unlike most tasks: "Use tabs", "Run the linter first". */
 const RULE = /^(?:use|run|see|set|fix:(?! consider\b))(?!\p{L})/iu;
 /** Matches a verb that shows a statement: "Test coverage of the quay is low" is no order. */
 const HAS_VERB = /\b(?:is|are|was|were|has|have|had|needs?|must)\b/i;

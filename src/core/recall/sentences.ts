@@ -8,7 +8,7 @@ import { hasTerms } from './terms.ts';
 
 /**
  * Matches what separates two sentences: a line end, or the space after a full stop, a question mark or an exclamation
- * mark. The dot of an abbreviation or of a list number does not end a sentence, nor do the dots that end code.
+ * mark. The dot of "e.g.", of similar abbreviations and of a list number ends no sentence, nor do the dots that end code.
  */
 const SENTENCE_END =
   /\n+|(?<!(?:^|\n)\s*(?:\d{1,3}|[A-Za-z])\.|(?:^|\s)(?:e\.?g|i\.?e|vs|etc|cf|approx|resp|re|z\.B|d\.h|bzw)\.)(?<=[.!?]["'”’)\]*_`]{0,3})(?<!\.\.\.`)\s+|(?<=[。！？])/u;
@@ -24,7 +24,7 @@ const QUESTION_MARK = /[?？][\s"'”’)\]*_`]*$/u;
 /** Matches questions without a question mark. With a full stop the same words may begin a statement. */
 const ASKING =
   /^(?:(?:what|which|who|whose|where|why)\b|(?:when|how) (?:is|are|was|were|do|does|did|can|could|should|will|would|many|much|long|often)\b)(?:[^.:!]|[.:](?=\S))*$/i;
-/** Matches a verb in front of its subject, which only a question has: "how should I …", "does the lock …". */
+/** Matches a verb in front of its subject, which mostly shows a question: "how should I …", "does the lock …". */
 const INVERTED = new RegExp(
   '^(?:(?:how|what|when|where|who|why) (?:am|are|can|could|did|do|does|has|have|is|should|was|were|will|would)' +
     '|am|are|did|does|has|is|was|(?:do|have|should)(?= (?:i|they|we|you)\\b)) ' +
@@ -101,8 +101,8 @@ export function isFragment(line: string): boolean {
 }
 
 /**
- * Matches lines that no user typed as a request: tool output, a path, a slash command, a menu answer, a remark in
- * brackets, a shell prompt, the message or banner of a program, the text behind a slash command.
+ * Matches lines that are mostly no typed request: tool output, a path, a slash command, a menu answer, a single word, a
+ * remark in brackets, a shell prompt, the message or banner of a program, the text behind a slash command.
  */
 const PASTED =
   /\S {2,}\S|\t|^[^\p{L}\p{N}"'“`#]|^\d+(?:[,.)]|:\d)|^\S+$|^\S+@\S+ |^In \[\d+\]:|^(?:from [\w.]+ )?import \w|^(?:[Ee]rror|fatal|hint|[Ww]arning)(?:\[\w+\])?: |^(?:\d{1,2}|[Oo]ption [A-D\d]) (?:does(?:n['’]t)?|is|looks?|seems?|sounds?|works?)\b/u;

@@ -97,10 +97,10 @@ export interface Listed<Kind> {
 }
 
 /**
- * Returns a title for each session, within the list's tokens; undefined if none fits. A session higher in the list may
- * use all tokens but NAMES_TOKENS for each session below it. A session whose conclusion does not fit is listed by its
- * names, and gets its conclusion if the other titles leave enough. With the rest, titles get the name of their branch,
- * each branch once.
+ * Returns titles for the first sessions, as many as the list's tokens allow; undefined for a session whose title does
+ * not fit. A session higher in the list may use all tokens but NAMES_TOKENS for each session below it. A session whose
+ * conclusion does not fit is listed by its names, and gets its conclusion if the other titles leave enough. With the
+ * rest, titles get the name of their branch, each branch once.
  * `days`: on how many days the sessions were.
  */
 export function shareTitles<Kind>(
@@ -148,11 +148,11 @@ type TitleWithin<Kind> = (
 
 export interface SessionTitles<Kind> {
   /**
-   * What an answer concluded. If the line names nothing of the session, the session's names precede it. Without a
-   * conclusion: the request, if it is a single statement of the user.
+   * What an answer concluded. If that names nothing of the session, the session's names precede it, or a request if the
+   * session has no names, as far as they fit. Without a conclusion: the request, if it is a single statement.
    */
   readonly said: TitleWithin<Kind>;
-  /** The names that the session was about. If it has none: a request whose words the answer has too. */
+  /** The names that the session was about. If none fits: a request that is its subject, or is a single statement. */
   readonly about: TitleWithin<Kind>;
 }
 
@@ -246,7 +246,7 @@ interface ExchangeLines {
   readonly requests: readonly Candidate[];
   /** True if the request says all that the user wanted to be remembered. */
   readonly isStatement: boolean;
-  /** True if the request is the session's subject, so that it is a title without a conclusion. */
+  /** Says whether the request is a title without a conclusion: it has no answer, or shares TAKEN_MIN words with it. */
   isSubject(request: string): boolean;
 }
 

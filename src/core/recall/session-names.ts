@@ -13,9 +13,9 @@ interface Said {
 }
 
 /**
- * Returns the names of each session, best first. A name counts more if more texts of its session have it, and less if
- * other sessions have it too. `prompt`: the terms of the prompt. A name with one of them counts more, because it shows
- * why the session is listed.
+ * Returns the names of each session, best first, at most NAMES_MAX. A name counts more if more texts of its session
+ * have it, and less if other sessions have it too or if it is a test's. `prompt`: the terms of the prompt. A name with
+ * one of them counts more, because it shows why the session is listed.
  */
 export function namesOf(
   sessions: readonly (readonly Said[])[],

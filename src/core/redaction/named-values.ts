@@ -233,9 +233,7 @@ function readHeader({ text, nameEnd, before }: Named): Stretch | undefined {
   return { start: value.start, end: value.end };
 }
 
-/**
- * Reads a value behind a sticky pattern that matches at `from`. Undefined if one of the two patterns does not match.
- */
+/** Returns the match of `value` directly behind that of `lead` at `from`; undefined if one of the two does not match. */
 function valueAfter(
   lead: RegExp,
   value: RegExp,
