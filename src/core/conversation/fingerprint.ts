@@ -169,7 +169,7 @@ class CanonicalWriter {
     return close + 1;
   }
 
-  /** Writes the content of an item or a block. A string becomes a list with one block, which begins with `opening`. */
+  /** Writes a content without thinking blocks. A string becomes a list with one block, which begins with `opening`. */
   #writeContent(start: number, opening = BLOCK_OPEN): number {
     const bytes = this.#bytes;
     if (opensString(bytes, start)) {

@@ -40,7 +40,7 @@ const SUMMARY_ORDER = 'Your task is to create a detailed summary of the conversa
 
 /**
  * Reads a user message. `texts`: its text blocks in order. `isReply`: true if the message also has a tool result. In
- * such a message a text counts as typed only if its beginning shows that; see the type Meaning.
+ * such a message a text counts as typed only if its beginning or an interruption before it shows that; see Meaning.
  */
 export function readUserText(texts: readonly string[], isReply: boolean): UserText {
   if (texts.length === 0) return NOTHING_SAID;
@@ -86,7 +86,7 @@ function readBlock(state: Reading, text: string, meaning: Meaning | undefined): 
     state.isInterruption ||= state.typed.length === 0;
   }
   if (meaning === 'result' || meaning === 'reply') {
-    // If one block is a tool's result, the other texts of the message are tools' texts too.
+    // If one block is a tool's result, the texts after it in the message are mostly tools' texts too.
     state.isOpen = false;
     if (text.trimEnd().endsWith('Result:')) state.next = meaning === 'reply' ? 'reply' : 'skipped';
   }
@@ -191,8 +191,9 @@ const LEADING = /^<([a-z][A-Za-z0-9_-]{0,63})[\s>]/;
 const TRAILING = /<\/([a-z][A-Za-z0-9_-]{0,63})>$/;
 
 /**
- * Removes the client's elements around typed text: dates, open files, todo lists. Behind the text, an element counts as
- * the client's only if its name has an underscore or a hyphen, because users write other elements themselves.
+ * Removes the client's elements around typed text: dates, open files, todo lists. In front of the text, an element of
+ * HTML counts as typed. Behind the text, an element counts as the client's only if its name has an underscore or a
+ * hyphen, because users write other elements themselves.
  */
 function withoutElements(text: string): string {
   let rest = text.trim();
@@ -214,7 +215,7 @@ function withoutElements(text: string): string {
 /** Characters of the longest closing tag that TRAILING matches. */
 const ELEMENT_END_CHARS = 67;
 
-/** Returns the text without the element `name` at its end, if the element begins on a line of its own. */
+/** Returns the text up to the first line that opens the element `name`, if the element's closing tag ends the text. */
 function withoutTrailing(text: string, name: string): string {
   const rest = text.trimEnd();
   if (!rest.endsWith(`</${name}>`)) return text;
@@ -307,7 +308,7 @@ function withoutStdin(text: string): string {
  * - `request`: typed text follows a heading in it.
  * - `summary`: it replaces a history, whose typed texts it may repeat.
  * - `result`: it has the output of a tool, or announces it as the next block.
- * - `reply`: like `result`, but the tool asks the user. The text in an element of TYPED_ELEMENTS is typed.
+ * - `reply`: like `result`, but it has the user's answer: the text in an element of TYPED_ELEMENTS is typed.
  * - `compaction`, `side`: the orders of the client; see ClientOrder.
  */
 type Meaning =

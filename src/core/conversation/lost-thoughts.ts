@@ -1,8 +1,8 @@
 import { asList, asRecord, asText } from '../bytes/json-fields.ts';
 
 /**
- * Counts the thinking blocks of a request that the provider dropped, flagged or refused. Providers bind thinking to
- * everything before it. Their answers report the blocks that no longer fit.
+ * Counts the thinking blocks of a request that the provider dropped, flagged or refused. A provider may bind thinking
+ * to everything before it. Its answers then report the blocks that no longer fit.
  * Sources: Anthropic, preserved thinking (2026-11), and the types of its SDK; OpenAI, "Keep the prefix unchanged"
  * (2026-11). Both may add kinds of entries; svc counts an unknown kind as `other`.
  */

@@ -5,7 +5,7 @@ import { createHash, hash, type Hash } from 'node:crypto';
  * for word. So the signature alone identifies a thought.
  */
 
-/** Characters of an id. They hold 132 bits, so two thoughts never have the same id by chance. */
+/** Characters of an id. They hold 132 bits, so two thoughts practically never have the same id by chance. */
 const ID_CHARS = 22;
 
 /** Returns the id of a thought. `signature`: the provider's signature, or the encrypted text. */
@@ -13,7 +13,7 @@ export function thoughtId(signature: string): string {
   return hash('sha256', signature, 'base64url').slice(0, ID_CHARS);
 }
 
-/** Bound on the thoughts of one answer. Long answers of models of 2026 have some twenty. */
+/** Bound on the thoughts of one answer; further ones are ignored. Long answers of models of 2026 have some twenty. */
 const THOUGHTS_MAX = 1_024;
 
 /** Collects the thoughts of one answer, whose signatures may arrive in pieces. */

@@ -17,8 +17,8 @@ export type ClientOrder = 'compaction' | 'side';
 
 /**
  * The facts about one element of `messages` or `input`, read from its parsed JSON. They depend on the element, the
- * dialect and `readsFrames` of the view, never on the element's neighbours. So the next request takes them over if
- * these are the same.
+ * dialect and `readsFrames` of the view, never on the element's neighbours. So the next request takes the facts over if
+ * these three are the same.
  */
 export interface ItemTraits {
   readonly role: ItemRole;

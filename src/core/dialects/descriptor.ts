@@ -24,7 +24,10 @@ export interface DialectDescriptor extends DialectApi {
    * facts; this never throws.
    */
   readItem(value: unknown, hasFrames?: HasFrames): ItemTraits;
-  /** Returns the calls in an item, each with its arguments as the client wrote them. */
+  /**
+   * Returns the calls in an item, each with its arguments as the client wrote them. A block of Messages that is no call
+   * is listed too, with undefined arguments; `function_call`, the old form of Chat Completions, is left out.
+   */
   callArguments(item: Fields): readonly CallArguments[];
   /** Returns the objects in an item that answer a call: blocks of its content, or the item itself. */
   resultPlaces(bytes: Buffer, item: Span): readonly ResultPlace[];

@@ -33,7 +33,7 @@ export interface Call {
   readonly text: string;
 }
 
-/** Reads the calls of an item: the tool's name and its arguments. */
+/** Reads the calls of an item: the tool's name and its arguments. Blocks that are no call are read as empty calls. */
 export function callsOf(
   { bytes, dialect }: Pick<RequestView, 'bytes' | 'dialect'>,
   item: Item,
@@ -59,8 +59,8 @@ export function pathIn(fields: Fields): string {
 }
 
 /**
- * Returns the command of a call of a shell tool. Of a list such as `["bash", "-lc", …]` this is the last word; the
- * words of any other list are joined.
+ * Returns the command of a call of a shell tool; '' if the call has none. Of a list such as `["bash", "-lc", …]` this
+ * is the last word; the words of any other list are joined.
  */
 export function commandIn(fields: Fields): string {
   const command = fields['command'] ?? fields['cmd'];

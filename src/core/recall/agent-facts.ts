@@ -10,7 +10,7 @@ export interface AgentFacts {
   readonly files?: readonly string[];
   /**
    * A share from 0 to 1. Recall answers if at least this share of the project's last prompts had a lower signal than
-   * this prompt; see running-share.ts.
+   * this prompt. A young project has another rule (see running-share.ts), and a prompt about the past needs no share.
    */
   readonly quietShare: number;
   /** The token limit of the list of earlier sessions; 0 for no list. */
@@ -53,8 +53,8 @@ export interface AgentLook {
   /** The number of these last prompts. */
   readonly prompts: number;
   /**
-   * Whether recall may answer. 'reply': the prompt only answers or steers, such as "yes, commit". 'weak': too few of
-   * the project's last prompts had a lower signal (see `quietShare`).
+   * Whether recall may answer. 'reply': the prompt only answers or steers, such as "yes, commit". 'weak': the prompt's
+   * signal is too low (see `quietShare`).
    */
   readonly gate: 'open' | 'reply' | 'weak';
   /** The found exchanges, best first. */

@@ -380,8 +380,8 @@ interface LineFacts {
 }
 
 /**
- * Bound on cached lines, 1 kB each. The prompts of a project find the same exchanges again, and most of the time for
- * quoting a line is its analysis.
+ * Half the bound on cached lines (see Known), each of 1 kB. The prompts of a project find the same exchanges again, and
+ * most of the time for quoting a line is its analysis.
  */
 const KNOWN_LINES = 1_024;
 /** Longest cached line: a longer one is data, or a paragraph of which only a part is quoted. */

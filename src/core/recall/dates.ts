@@ -91,8 +91,8 @@ const AGO = new RegExp(`\\b(\\d{1,2}|an?|${NUMBERS.join('|')}) (day|week|month)s
 const LAST = new RegExp(`\\b(this|last) (week|month|${WEEKDAYS.join('|')})\\b`);
 
 /**
- * Returns the days of one date that a question names: "on March 3", "yesterday", "last week"; undefined if it names
- * none. Days are UTC. `now`: milliseconds since 1970. A date without a year is the latest one that is not in the future.
+ * Returns the days of one date that a question names: "on March 3", "yesterday", "last week"; undefined without one.
+ * Days are UTC. `now`: milliseconds since 1970. A date without a year is the latest one that is not in the future.
  */
 export function spanIn(text: string, now: number): NamedSpan | undefined {
   const lower = text.replaceAll(MAY_AS_VERB, ' ').toLowerCase();

@@ -80,6 +80,6 @@ export const RANKING = {
   sameRecord: 0.5,
   /** Weight of a term in `held` (see Evidence) if only the passage before or after contains it. */
   neighbourCoverage: 0.6,
-  /** Bound on candidates that are compared with each other; the others are dropped. A block of 512 tokens has about 20. */
+  /** Bound on candidates that are compared with each other; others are dropped. A block of 512 tokens has about 20. */
   orderedMax: 32,
 };

@@ -7,7 +7,7 @@
  * the user's own product ("the API must return 404") is taken for a task.
  */
 
-/** The index term of passages in which a user states or withdraws a rule. termsOf() returns it for no text. */
+/** The index term of the first passage of a text in which a user states or withdraws a rule; termsOf() never has it. */
 export const RULE_TERM = 'rule__said';
 
 /** Longest sentence that can be a rule, in characters; longer ones mostly report events. */

@@ -8,7 +8,8 @@ import { hasTerms } from './terms.ts';
 
 /**
  * Matches what separates two sentences: a line end, or the space after a full stop, a question mark or an exclamation
- * mark. The dot of "e.g.", of similar abbreviations and of a list number ends no sentence, nor do the dots that end code.
+ * mark. The dot of "e.g.", of some other abbreviations and of a list number does not end a sentence, nor do the dots
+ * that end code.
  */
 const SENTENCE_END =
   /\n+|(?<!(?:^|\n)\s*(?:\d{1,3}|[A-Za-z])\.|(?:^|\s)(?:e\.?g|i\.?e|vs|etc|cf|approx|resp|re|z\.B|d\.h|bzw)\.)(?<=[.!?]["'”’)\]*_`]{0,3})(?<!\.\.\.`)\s+|(?<=[。！？])/u;

@@ -152,7 +152,7 @@ const PLACES: readonly (readonly [keywords: readonly string[], before: string])[
 ];
 
 const LITERAL_REST = /[^\n"'`\\<>[\]]*/y;
-/** Matches the rest of a quoted argument with its blanks. If no quote closes it, the match ends at the next blank. */
+/** Matches the rest of a quoted argument with its blanks, or up to a blank if no quote closes it in 160 characters. */
 const QUOTED_ARGUMENT = /[^\n"'`\\<>[\]]{0,160}(?=["'`])|[^\s"'`\\<>[\]{}]*/y;
 
 /** Matches commands that read a password from the pipe. */

@@ -397,7 +397,7 @@ export const NAME_RULES: readonly SecretRule[] = [
 /** Matches "PASS: ", with which test programs report a result. */
 const VERDICT = /^PASS: /;
 
-/** Matches variable names, as code passes them to a member `password`. */
+/** Matches the beginning of variable names, as code passes them to a member `password`. */
 const VARIABLE =
   /^(?:pass|pwd|pw\d|p\d|secret|token|hash|user|new|old|current|input|form|req|args?|db|opts?)/i;
 
@@ -485,7 +485,7 @@ function isFlagValue({ context, secret }: Candidate): boolean {
   return looksMade(secret) || (BARE_FLAG.test(context) && isBareChosen(secret));
 }
 
-/** Matches a flag with one space or `=` behind it. In a list of flags, several spaces and a description follow. */
+/** Matches a password's flag with one blank or `=` behind it. In a list of flags, blanks and a description follow. */
 const BARE_FLAG = /^(?:pass(?:word|phrase|wd)|(?:(?<=-)|^)secret)[ \t=]["']?$/i;
 
 const IS_PASSWORD = new RegExp(`^(?:${PASSWORDS}|pass|secret|credential|creds)`, 'i');
@@ -540,7 +540,7 @@ function isBareSecret({ context, secret, next }: Candidate): boolean {
   if (isPlaceholder(secret) || isTechnical(secret) || isPublicExample(secret)) return false;
   if (/^auth/i.test(context) && isEncodedLogin(secret)) return true;
   if (context.endsWith('=') && isBase32Seed(secret)) return true;
-  // Only directly behind `=` a chosen value counts: elsewhere it may be a variable in code.
+  // Only directly behind `=` do a chosen value and the value of a weak name count: elsewhere code may have a variable.
   if (WEAK_NAME.test(context)) return looksMade(secret) && context.endsWith('=');
   return looksMade(secret) || (context.endsWith('=') && hasMixedCharacters(secret));
 }

@@ -233,7 +233,7 @@ function readHeader({ text, nameEnd, before }: Named): Stretch | undefined {
   return { start: value.start, end: value.end };
 }
 
-/** Returns the match of `value` directly behind that of `lead` at `from`; undefined if one of the two does not match. */
+/** Returns the match of `value` directly behind that of `lead` at `from`; undefined if one of them does not match. */
 function valueAfter(
   lead: RegExp,
   value: RegExp,

@@ -60,7 +60,8 @@ function isMaskable(secret: string): boolean {
 
 /**
  * Returns a secret and its forms in the base64 of a longer text: one for each place in a group of three bytes at which
- * the secret may begin. Each form has two spellings, in base64 and in base64url.
+ * the secret may begin. Each form has two spellings, in base64 and in base64url. Forms of fewer than BASE64_CHARS_MIN
+ * characters are left out.
  */
 function formsOf(secret: string): readonly string[] {
   const unescaped = decodeEscapes(secret).view;

@@ -2,7 +2,7 @@
  * Removes secrets and private passages from a text before it is stored, indexed or sent to a memory. A text on its way
  * to the provider keeps its secrets.
  * The time of each rule is linear in the length of the text. Masking a masked text changes nothing, for two reasons:
- * - rules take no square bracket into a secret, so no secret includes a mask or reaches across one;
+ * - rules take no square bracket into a secret, except that of PuTTY files, so other secrets reach across no mask;
  * - a secret is removed to the end of its run of letters and digits, so that no second secret can begin after the mask.
  */
 
@@ -33,9 +33,9 @@ export interface MaskedText {
 const OVERSIZED: MaskedText = { text: '[masked: oversized-text]', masked: 1 };
 
 /**
- * Bounds on the names of secrets and on the matches of all other rules (HEADS_MAX) in one text. Checking a name takes
- * some 10 us, checking a match 4 us. A text with more of them is a dump, which becomes a single mask: searching it
- * would block all requests for seconds.
+ * Bounds in one text: on the names of secrets, and on the matches of the other rules without `findAll` (HEADS_MAX).
+ * Checking a name takes some 10 us, checking a match 4 us. A text with more of them is a dump, which becomes a single
+ * mask: searching it would block all requests for seconds.
  */
 export const MASKED_NAMES_MAX = 5_000;
 const HEADS_MAX = 20_000;
@@ -176,7 +176,7 @@ function lowered(text: string): string {
   return lower.length === text.length ? lower : text.replaceAll('İ', 'I').toLowerCase();
 }
 
-/** Finds the secrets of one rule, in at most HEADS_MAX matches. `places`: where its keywords are, for isAtKeyword. */
+/** Finds the secrets of one rule; stops if the text has over HEADS_MAX matches. `places`: its keywords' positions. */
 function findAll(search: Search, rule: SecretRule, places: readonly number[]): readonly Stretch[] {
   const { pattern } = rule;
   const text = search.rest;

@@ -42,7 +42,7 @@ export function isTechnical(value: string): boolean {
   return TECHNICAL_FORM.test(value) || beginsWithWord(TECHNICAL_WORD, value);
 }
 
-/** Says whether a value begins with such a word. A random value may too ("xxX5Yl8fo4Sr…"), but does not count. */
+/** Says whether a value begins with a match of `word`. A random value may too ("xxX5Yl8fo4Sr…"), but does not count. */
 function beginsWithWord(word: RegExp, value: string): boolean {
   return word.test(value) && !looksRandom(value);
 }
@@ -73,7 +73,7 @@ const JUDGED_CHARS_MIN = 14;
 /** Matches a UUID. isMadeUp() is false for every UUID, because even a memorable one may be a credential. */
 export const UUID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
 
-/** Says whether a key is an invented example: one repeated character, the alphabet, or EXAMPLE at its end. */
+/** Says whether a key is an invented example: much repetition, much of the alphabet in order, or EXAMPLE at its end. */
 export function isMadeUp(value: string): boolean {
   if (value.length < JUDGED_CHARS_MIN || UUID.test(value)) return false;
   if (/EXAMPLE(?:KEY)?$/.test(value)) return true;
@@ -123,8 +123,8 @@ function distinctIn(text: string): number {
 }
 
 /**
- * Counts steps and pairs of adjacent capitals. A step is a change of the kind of character between neighbours. From a
- * capital to a small letter is no step, because names are written so.
+ * Counts steps and pairs of adjacent capitals. A step is a change between capitals, small letters and digits from one
+ * character to the next. From a capital to a small letter is no step, because names are written so.
  */
 function countNeighbours(text: string): { steps: number; capitalPairs: number } {
   let steps = 0;
@@ -257,8 +257,8 @@ export function looksMade(value: string): boolean {
 }
 
 /**
- * Says whether a text is a pass phrase ("correct horse battery staple"): at least four words that are no sentence, or
- * any three if its name says that it is a phrase.
+ * Says whether a text is a pass phrase ("correct horse battery staple"): four to twelve words that are no sentence, or
+ * three to twelve of any kind if its name says that it is a phrase. A text about passwords is none.
  */
 export function isPassPhrase(text: string, isCalledPhrase: boolean): boolean {
   const words = text.split(' ');
@@ -286,7 +286,7 @@ export function isSimplePassword(secret: string): boolean {
   return hasMixedCharacters(secret) && !isPlaceholder(secret) && !isTechnical(secret);
 }
 
-/** Matches nouns that are combined with "password": "password manager", "password prompts". */
+/** Matches words that often follow "password" and are no password: "password manager", "password again". */
 export const NOUN_OF_SECRETS =
   /^(?:\w+(?:ion|ions|ial|onal|ment|ments|ing|ings|ity|ities|ence|ance|ies|ures?|ness|ship|izer|iser|ators?|ers|ors|ists?|ses)|manager|tests?|hints?|inputs?|attempts?|limits?|formats?|scripts?|events?|clients?|agents?|alerts?|lists?|sets?|components?|requirements?|accounts?|objects?|constraints?|defaults?|arguments?|contents?|managers|policy|field|prompt|prompts|database|file|files|store|storage|string|strings|callback|entry|entries|record|history|vault|keeper|reader|handler|helper|hasher|service|module|plugin|provider|endpoint|change|changes|update|updates|dialog|screen|window|option|column|setting|length|strength|format|leak|leaks|breach|dump|spray|attack|attacks|guess|guesses|rules?|resets?|requests?|response|challenge|grant|login|logins|access|complexity|manual|safely|securely|before|after|again|twice|here|below|above|instead|while|until|unless|since|though|although|because|whether|where|which|their|there|these|those|them|they|would|could|should|shall|might|cannot|never|often|every|either|neither|other|others|people|person|admin|users?|owner|accounts?|anonymous|combo|combos|combination|pair|pairs|table|tables|value|values|rotate|rotates|hunter)$/i;
 

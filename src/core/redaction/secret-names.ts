@@ -84,7 +84,7 @@ export function findName(text: string, from: number): number {
   return -1;
 }
 
-/** Returns the index at which the whole name begins. `partAt`: the index of the part that NAME_PART matched. */
+/** Returns the index at which the name around a part begins, undefined if it is no name. `partAt`: the part's index. */
 function nameAround(text: string, partAt: number, from: number): number | undefined {
   const windowStart = Math.max(0, partAt - BEFORE_PART_CHARS);
   const window = text.slice(windowStart, partAt + AFTER_PART_CHARS);

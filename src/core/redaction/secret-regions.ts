@@ -49,7 +49,7 @@ function isSession(name: string, value: string): boolean {
   );
 }
 
-/** Most characters between `kind: Secret` and its data, which precede it in sorted files and follow it in others. */
+/** Characters before and behind `kind: Secret` that are searched for its data. Sorted files have the data before it. */
 const DATA_BEFORE_CHARS = 800;
 const DATA_AFTER_CHARS = 1600;
 const DATA_HEAD = /\b(?:data|stringData)["']?:[ \t]{0,4}\{?/g;

@@ -18,7 +18,7 @@ export interface SecretRule {
   readonly isAtKeyword?: boolean;
   /** True if the keyword is in an unbroken run of 14 or more characters of keys; see findLongRuns() in redaction.ts. */
   readonly isRun?: boolean;
-  /** A sticky pattern of one character class for the rest of a secret. Default: `[\w-]*`. */
+  /** A sticky pattern for the rest of a secret: a run of one character class, or nothing. Default: `[\w-]*`. */
   readonly rest?: RegExp;
   /** Used instead of `rest` if the context ends with a quotation mark. */
   readonly quotedRest?: RegExp;

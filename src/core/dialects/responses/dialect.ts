@@ -214,7 +214,10 @@ function readUser(item: Fields): ItemTraits {
   };
 }
 
-/** Reads a message in which Codex states each part's kind, if any. Codex does so for OpenAI's own endpoint. */
+/**
+ * Returns the typed text of a message in which Codex states each part's kind, as it does for OpenAI's own endpoint;
+ * undefined for any other message.
+ */
 function readMarked(
   item: Fields,
   texts: readonly string[],
