@@ -3,8 +3,8 @@ import { isWrapper } from './human-text.ts';
 /**
  * Finds the project folder and the git branch that a client states in its own text.
  * The folder decides from which space memories are recalled, so the content of a file must not be able to name it. Of
- * user messages svc reads only the client's own environment blocks. In a system text the first folder counts, because
- * clients state theirs before the files that they quote (pi: the last one).
+ * user messages svc reads only the client's own blocks with the environment and the git status. In a system text the
+ * first folder counts, because clients state theirs before the files that they quote (pi: the last one).
  */
 
 export interface StatedProject {
@@ -136,7 +136,7 @@ export function projectInUser(texts: readonly string[]): StatedProject {
 const WRITERS: readonly (readonly [starts: RegExp, client: string])[] = [
   [/^\s*<environment_context[\s>]/, 'codex'],
   [/^\s*<system-reminder>\s*# Environment\n/, 'claude-code'],
-  // Qwen Code 0.15.10 writes no <system-reminder> around it: npm installs that version on Node 20 (2026-11-29).
+  // Qwen Code 0.15.10 writes the text without <system-reminder>: npm installs that version on Node 20 (2026-11-29).
   [/^\s*(?:<system-reminder>\s*)?This is the Qwen Code\b/, 'qwen'],
 ];
 

@@ -34,7 +34,7 @@ export interface ItemTraits {
   readonly toolResultIds: readonly string[];
   /** True if the item has thinking, encrypted reasoning or a provider's compaction: bytes that must not change. */
   readonly hasReasoning: boolean;
-  /** The ids of its signed thinking, in order; see thoughtId. */
+  /** The ids of the item's signed thinking, in order; see thoughtId. */
   readonly thoughts: readonly string[];
   /** True if the item has only thinking. A client may leave it out later, so fingerprints skip it. */
   readonly isThought?: true | undefined;

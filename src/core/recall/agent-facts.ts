@@ -57,7 +57,7 @@ export interface AgentLook {
    * signal is too low (see `quietShare`).
    */
   readonly gate: 'open' | 'reply' | 'weak';
-  /** The found exchanges, best first. */
+  /** The best of the found exchanges, best first. */
   readonly candidates: readonly AgentCandidate[];
 }
 
@@ -65,7 +65,7 @@ export interface AgentCandidate {
   readonly ref: string;
   readonly at: number;
   readonly score: number;
-  /** The first words of the exchange. */
+  /** The beginning of the request, or of the answer if the memory has no request. */
   readonly text: string;
   /**
    * What became of a found exchange. 'told': its lines are quoted. 'gate': recall answers nothing, see `gate` above.

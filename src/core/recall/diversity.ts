@@ -68,7 +68,7 @@ interface Comparing {
   readonly likeness: Likeness;
 }
 
-/** Returns the index of the latest statement on the subject of `waiting[best]` that scores nearly as high. */
+/** Returns the index of the latest statement on the subject of `waiting[best]` with nearly its score, else `best`. */
 function latestOf(
   waiting: readonly Waiting[],
   best: number,

@@ -294,7 +294,7 @@ export interface Replay {
   readonly placements: readonly Placement[];
   /** True if no recall is needed: there is no unanswered item, or the ledger has an entry for it. */
   readonly isSettled: boolean;
-  /** True if every answered prompt has its final entry or `bond` decides its block, so that svc need not wait. */
+  /** True if each answered prompt has its final entry or `bond` decides its block: svc waits for no late entry. */
   readonly isWhole: boolean;
   /** True if the caller's key may not read the space of a block, so that the block is not sent. */
   readonly isDenied: boolean;
@@ -500,8 +500,9 @@ const LOOK_TOKENS_MIN = 60;
 const LOOK_TOKENS_MAX = 200;
 
 /**
- * Returns the token limit of a prompt's new block; undefined if too little is left for one. All blocks together stay
- * within `recalledTokensMax`, those of prompts within PROMPTS_SHARE of it. No placed block is removed for a new one.
+ * Returns the token limit of a prompt's new block; undefined if too little is left for one. With the new block, all
+ * blocks stay within `recalledTokensMax`, and those of prompts within PROMPTS_SHARE of it. No placed block is removed
+ * for a new one.
  */
 export function roomForBlock(
   placements: readonly Placed[],

@@ -6,7 +6,7 @@ import { STOP_WORDS, termsOf } from './terms.ts';
  * nothing. So question words count in the ranking, but are no evidence for or against a passage.
  */
 export interface Wording {
-  /** Terms that form the question and do not name its subject. */
+  /** Terms of the language's question and function words; empty in English, in which they are stop words. */
   readonly asking: ReadonlySet<string>;
   /** Terms written as a proper name. Empty unless the text is English: German, for example, capitalises all nouns. */
   readonly names: ReadonlySet<string>;

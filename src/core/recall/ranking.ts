@@ -201,7 +201,7 @@ class Scorer {
     return factor;
   }
 
-  /** Says whether a candidate is from the days that the question names, or is from or names its months and years. */
+  /** Says whether a candidate is from the question's days, or has each of its months and years in its date or words. */
   #isOfTheDate({ at, terms }: Candidate): boolean {
     const { dates, span } = this.#question;
     if (span !== undefined && wasIn(span, at)) return true;

@@ -147,7 +147,7 @@ interface Facets {
   readonly terms: ReadonlySet<string>;
   /** The terms of what the rule says not to use. */
   readonly refused: ReadonlySet<string>;
-  /** The terms without its contrast, such as "never npm"; see CONTRAST. */
+  /** The terms of the rule without its contrast, such as "never npm"; see CONTRAST. */
   readonly affirmed: ReadonlySet<string>;
   /** True if the rule without its contrast says what not to do. */
   readonly isNegative: boolean;
@@ -172,7 +172,7 @@ function tellingTerms(text: string): Set<string> {
   return new Set(termsOf(withoutValues(text)).filter((term) => !EMPTY_TERMS.has(term)));
 }
 
-/** Matches the end of "we use pnpm here, never npm", which repeats in the negative what the rule says. */
+/** Matches ", never npm" in "we use pnpm here, never npm": a contrast at the end of a clause, which demands no more. */
 const CONTRAST =
   /[,;:(]? ?(?:\band |\bbut )?\b(?:never|not) (?:use )?[\w@./-]{1,40}\b(?=\)?(?:[.,;!]|$))/gi;
 

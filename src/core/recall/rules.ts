@@ -66,7 +66,7 @@ const STRONG = new RegExp(
   `\\b(?:always|never|${FOR_GOOD})\\b|\\bonly ever\\b|\\bnot ever\\b|\\bdon'?t ever\\b|, ever[.!]*$`,
   'i',
 );
-/** Matches a remark that the user has asked for it before. */
+/** Matches a remark that the user has asked for the same before. */
 const TOLD =
   /\b(?:i(?:'ve| have)? (?:already )?(?:told|asked) you|how many times|how often (?:did|do|must) i|as i(?:'ve)? said|like i said|again and again)\b/i;
 /** Matches "remember to", or a demand about each thing of a kind that is yet to be written. */
@@ -495,7 +495,7 @@ const CONVENTION = new RegExp(
   'i',
 );
 
-/** Says whether a sentence has words that make a demand permanent, or says that the user has asked for it before. */
+/** Says whether a sentence makes its demand permanent in words, or says that the user has asked for the same before. */
 function isForGoodIn(plain: string): boolean {
   return STRONG.test(plain) || TOLD.test(plain);
 }

@@ -19,7 +19,8 @@ import { termsOf } from './terms.ts';
 
 /**
  * Writes the list of earlier sessions that svc adds to the first prompt of an agent's session: one line (title) for
- * each of the few that most likely matter. Hardly anything shows which first prompt needs memory, so each gets a list.
+ * each of the few that most likely matter. Hardly anything shows which first prompt needs memory, so almost each gets a
+ * list.
  */
 
 /** Bound on sessions in the list: its token limit allows no more. */

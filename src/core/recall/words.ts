@@ -1,5 +1,5 @@
 /**
- * Splits a text into words: letters, combining marks and digits of any script and "_", with single separators between.
+ * Splits a text into words: letters, combining marks and digits of any script, and "_", with single separators inside.
  * A separator counts only between two word characters: "src/core/recall/terms.ts" is one word, and the dot of "end." is
  * not part of a word. A loop over characters takes a third of the time of the equivalent regular expression.
  */

@@ -2,8 +2,8 @@
  * Removes secrets and private passages from a text before it is stored, indexed or sent to a memory. A text on its way
  * to the provider keeps its secrets.
  * The time of each rule is linear in the length of the text. Masking a masked text changes nothing, for two reasons:
- * - rules take no square bracket into a secret, except that of PuTTY files, so other secrets reach across no mask;
- * - a secret is removed to the end of its run of letters and digits, so that no second secret can begin after the mask.
+ * - no rule but that of PuTTY files takes a square bracket into a secret, so other secrets reach across no mask;
+ * - as a rule, a secret is removed to the end of its run of letters and digits, so that no second one begins there.
  */
 
 import { decodeEscapes, findOwnSecrets } from './own-secrets.ts';

@@ -53,14 +53,14 @@ export const VENDORS =
 export const CHOSEN = `(?:${PASSWORDS}|secret)`;
 
 /**
- * Matches one of these parts; every name contains at least one. Parts are searched for first, because a search for whole
- * names takes ten times as long.
+ * Matches one of these parts; every name contains at least one. Parts are searched for first, because a search for
+ * whole names takes ten times as long.
  */
 const NAME_PART = new RegExp(
   `pass|kennwort|mdp|p/w|pswd|contrase|clave|senha|phrase|wachtwoord|has[łl]o|heslo|senord|adgangskode|salasana|parola|ifre|jelsz|lozinka|κωδικός|пароль|密[码碼]|口令|パスワード|暗証|비밀|비번|암호|패스|pwd|pw|psk|secret|token|cred|auth|key|schl(?:ü|ue)ssel|clé|chiave|jeton|connection|cookie|hmac|_pat|_dsn|${VENDORS}`,
   'gi',
 );
-/** Matches `pass` in "user anna and pass …". Only one rule reads it, because the word is mostly a verb there. */
+/** Matches `pass` in "user anna and pass …". Only one of NAME_RULES reads it, because there it is mostly a verb. */
 export const PASS_OF_LOGIN = '(?<=\\b(?:and|with) |, )pass(?= )';
 const SECRET_NAME = new RegExp(`${NAMES}|${VENDORS}|${PASS_OF_LOGIN}`, 'gi');
 /** Most characters of a name before the part that NAME_PART matches, and one more for lookbehinds. */

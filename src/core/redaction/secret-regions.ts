@@ -16,7 +16,7 @@ const COOKIE_FLAG = /[ \t]{0,4}(?:HttpOnly|Secure|Partitioned)(?:; {0,2})?/iy;
 const COOKIES_MAX = 64;
 const SESSION_NAME = /sess|sid|auth|token|jwt|login|remember|ticket|key/i;
 const COOKIE_ATTRIBUTE = /^(?:path|domain|expires|max-age|samesite|priority|version)$/i;
-/** Least length of a value that is masked because of the cookie's name. A shorter value must look random. */
+/** Least length of a value that is masked because of its cookie's name. A random value is masked under any name. */
 const SESSION_CHARS_MIN = 8;
 
 /** Finds the values of a Cookie or Set-Cookie header that may identify a session. */
@@ -49,7 +49,7 @@ function isSession(name: string, value: string): boolean {
   );
 }
 
-/** Characters before and behind `kind: Secret` that are searched for its data. Sorted files have the data before it. */
+/** Characters before and behind `kind: Secret` that are searched for its data. In sorted files the data come first. */
 const DATA_BEFORE_CHARS = 800;
 const DATA_AFTER_CHARS = 1600;
 const DATA_HEAD = /\b(?:data|stringData)["']?:[ \t]{0,4}\{?/g;
