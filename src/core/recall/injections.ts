@@ -466,10 +466,7 @@ function decided(entry: BlockEntry | undefined): BlockEntry | undefined {
   return entry?.isOpen === true ? undefined : entry;
 }
 
-/**
- * Returns the entries for an item by its answer and, if the client states a conversation id, by its conversation,
- * except those that the ledger already has.
- */
+/** Returns the entries that the ledger lacks for an item: by its answer, and by a conversation whose id is stated. */
 function pinsOf(
   { own, answered }: BlockItem,
   known: DatedFact,
@@ -500,9 +497,8 @@ const LOOK_TOKENS_MIN = 60;
 const LOOK_TOKENS_MAX = 200;
 
 /**
- * Returns the token limit of a prompt's new block; undefined if too little is left for one. With the new block, all
- * blocks stay within `recalledTokensMax`, and those of prompts within PROMPTS_SHARE of it. No placed block is removed
- * for a new one.
+ * Returns the token limit of a prompt's new block; undefined if too little is left for one. The block keeps all blocks
+ * within `recalledTokensMax` and those of prompts within PROMPTS_SHARE of it. No placed block is removed for it.
  */
 export function roomForBlock(
   placements: readonly Placed[],

@@ -399,16 +399,16 @@ const LANGUAGES: readonly (readonly [RegExp, RegExp])[] = [
 ];
 
 /**
- * Least number of informative words that an action must share with a rule if it does not show the rule's kind of work;
+ * Least number of informative words that an action must share with a rule if the action is not the rule's kind of work;
  * one is shared by chance.
  */
 const SHARED_MIN = 2;
 
 /**
- * Returns a function that scores rules for an action; 0 if a rule does not apply, as a rule about answers. Another rule
- * applies if the action contains code that the rule quotes in backticks. Otherwise a rule that names a language applies
- * only to files of that language, and any other rule if the action is its kind of work or shares SHARED_MIN words with
- * it. Code is no kind of work here, because most actions touch code.
+ * Returns a function that scores rules for an action; 0 if a rule does not apply. Rules about answers do not. Any other
+ * rule applies if the action contains code that the rule quotes in backticks. If it does not, a rule that names a
+ * language applies only to files of that language, and a rule that names none applies if the action is the rule's kind
+ * of work or shares SHARED_MIN words with the rule. Code is no kind of work here, because most actions touch code.
  */
 function fitsAction(action: string): (rule: string) => number {
   const scopes = new Set(

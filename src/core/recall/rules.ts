@@ -2,9 +2,9 @@
  * Finds the standing rules and corrections in a user's text: "from now on end function names with _c", "no, we use
  * pnpm here", "never touch generated files". A rule is the user's own sentence, word for word. It holds in later
  * sessions until a later sentence replaces or withdraws it.
- * An English sentence is mostly a rule if it demands something (an order, "I want you to", "we use … here", "names must
- * …") and if the demand is permanent: it has words like "always", or is about all things of one kind. A sentence about
- * the user's own product ("the API must return 404") is taken for a task.
+ * An English sentence counts as a rule mainly if it demands something (an order, "I want you to", "we use … here",
+ * "names must …") and if the demand is permanent: it has words like "always", or is about all things of one kind. A
+ * sentence about the user's own product ("the API must return 404") counts as a task.
  */
 
 /** The index term of the first passage of a text in which a user states or withdraws a rule; termsOf() never has it. */

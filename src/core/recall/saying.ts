@@ -227,8 +227,8 @@ const ENDS_AS_QUESTION = /[?？]["'”’)\]]*$/u;
 
 /**
  * Returns the line from its first informative sentence to the last one that is informative or refers back, without an
- * opening such as "Good - "; '' if no sentence is informative. Questions behind the first informative sentence are no
- * end, because they would look unanswered.
+ * opening such as "Good - "; '' if no sentence is informative. Questions at the end are left out, because they would
+ * look unanswered.
  */
 export function sayingPart(line: string): string {
   const sentences = sentencesOf(line);

@@ -214,10 +214,7 @@ function readUser(item: Fields): ItemTraits {
   };
 }
 
-/**
- * Returns the typed text of a message in which Codex states each part's kind, as it does for OpenAI's own endpoint;
- * undefined for any other message.
- */
+/** Returns the typed text if a message states its parts' kinds, as Codex does for OpenAI's endpoint; else undefined. */
 function readMarked(
   item: Fields,
   texts: readonly string[],
