@@ -170,7 +170,10 @@ export async function openServingStore(
   };
 }
 
-/** Lets each purge set a mark in the folder. Every process of the folder then drops its cached blocks. */
+/**
+ * Lets each purge that is no dry run set a mark in the folder. Every process of the folder then drops its cached
+ * blocks.
+ */
 function marking(folder: string, store: ServiceStore): ServiceStore {
   return withTenantsChanged(store, (own) => ({
     beginPurge: async (order) => {
@@ -186,7 +189,7 @@ function marking(folder: string, store: ServiceStore): ServiceStore {
   }));
 }
 
-// Re-exported for the commands, which import no adapters.
+// Re-exported, so that commands need not know which adapters have these functions.
 export { backUpService, checkService, restoreService } from '../adapters/service-store/backup.ts';
 export { lockServiceFolder } from '../adapters/service-store/database.ts';
 

@@ -46,7 +46,7 @@ export interface CustomValue {
   readonly secretId?: string;
 }
 
-/** The maximum number of providers of a tenant. A plan can set a lower number, but no higher one. */
+/** The maximum number of providers of a tenant. A lower number in a plan replaces it; a higher one has no effect. */
 export const PROVIDERS_MAX = 1000;
 
 /** Matches a URL's host that is an IP address. URL puts IPv6 in brackets, and IPv4 as four decimal numbers. */

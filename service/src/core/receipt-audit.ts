@@ -58,7 +58,7 @@ export class ReceiptAudit {
   readonly #keys: readonly Pick<PublicJwk, 'kid' | 'x'>[];
   readonly #wrong: WrongReceipt[] = [];
   readonly #numbers = new Map<string, Numbers>();
-  /** By tenant, the number of receipts in the service's latest signed total. */
+  /** By tenant, the largest number of receipts that one of its signed totals states. */
   readonly #totals = new Map<string, number>();
   #receipts = 0;
   #heads = 0;

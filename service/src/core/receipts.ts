@@ -91,7 +91,10 @@ export interface ReceiptOpening {
   readonly streamed: boolean;
   readonly space: string | null;
   readonly sessionId: string | null;
-  /** The model that the caller named, or else the provider's default model; null if svc chose no model. */
+  /**
+   * The model that the caller named, or else the provider's default model; null if svc knows neither, as before it has
+   * read the body.
+   */
   readonly model: string | null;
   readonly provider: ReceiptProvider | null;
   readonly decided: ReceiptDecisions;
@@ -166,7 +169,7 @@ const ESTIMATOR = 'svc-bytes/1';
 
 /**
  * Returns the opening, in which a text that is too long for a receipt is cut or left out. Callers choose these texts,
- * and until they are stored they use memory that all tenants share.
+ * which use memory that all tenants share until the receipt is stored.
  */
 export function boundedOpening(opening: ReceiptOpening): ReceiptOpening {
   const { sessionId, space, model } = opening;
@@ -244,7 +247,10 @@ export function receiptOf(
   };
 }
 
-/** Returns the provider's count of the output; null if it has none, so that svc estimated the output. */
+/**
+ * Returns the provider's count of the output; null if the answer has no usage, or counts no output where svc estimates
+ * some.
+ */
 function outputOf({ usage, uncountedTokens = 0 }: ReceiptClosing): number | null {
   if (usage === undefined || (usage.output === 0 && uncountedTokens > 0)) return null;
   return usage.output;

@@ -22,7 +22,9 @@ import { takesModel, type TenantProvider } from './providers.ts';
 export type NamedModel =
   | { readonly kind: 'named'; readonly model: string }
   | { readonly kind: 'missing' }
-  /** The body names the model twice, under a key in another case than `model`, or by a value that is no whole text. */
+  /**
+   * The body names the model twice, under a key in another case than `model`, or by a value that is empty or no string.
+   */
   | { readonly kind: 'ambiguous' }
   /** The bytes are not a JSON object. */
   | { readonly kind: 'unreadable' };
@@ -89,7 +91,7 @@ export interface RoutingQuestion {
 
 export type RoutedModel =
   | { readonly kind: 'routed'; readonly provider: TenantProvider; readonly model: string }
-  /** The tenant has no provider of this dialect. */
+  /** The tenant has no enabled provider of this dialect. */
   | { readonly kind: 'no-provider' }
   /** The request names no model, and several providers serve its dialect. */
   | { readonly kind: 'no-default' }

@@ -57,7 +57,10 @@ export interface TenantControl {
 
 /** Names a changed fact that nodes cache. The name is stored in the transaction of the change. */
 export interface ChangedFact {
-  /** The tenant whose fact changed. SERVICE_TENANT for plans, operators and signing keys. */
+  /**
+   * The tenant whose fact changed. SERVICE_TENANT for plans, operators and signing keys, and for an admin who is
+   * revoked by an operator that names no tenant.
+   */
   readonly tenant: string;
   readonly kind: FactKind;
   readonly id: string;
@@ -75,9 +78,15 @@ type FactKind =
   | 'purge';
 
 export interface ChangeList {
-  /** The number of the latest change. Numbers follow the order of the commits. Only a new epoch leaves a gap. */
+  /**
+   * The number of the latest change. Numbers follow the order of the commits. Only a new epoch on PostgreSQL leaves a
+   * gap.
+   */
   readonly last: number;
-  /** The changes in order. Undefined if there are too many or some were deleted: then anything may have changed. */
+  /**
+   * The changes in order. Undefined if there are too many, if some were deleted, or if the database was restored: then
+   * anything may have changed.
+   */
   readonly changes: readonly ChangedFact[] | undefined;
 }
 

@@ -24,13 +24,16 @@ export type { NewObject, ObjectKind } from '../core/objects.ts';
  * (src/core/memory-api/contract.ts). The memory of a tenant is reached only through `of`, so no query can forget whose
  * rows it asks for. The other methods serve all tenants.
  *
- * Every method may reject with MemoryError: 'timeout' if its signal fires, otherwise 'unavailable'. Outcomes that the
- * contract expects are values, not errors.
+ * Every method may reject with MemoryError: 'timeout' if its signal fires or the store's own deadline is over,
+ * otherwise 'unavailable'. Outcomes that the contract expects are values, not errors.
  */
 export interface ServiceStore extends ServiceControl, ReceiptStore {
   /** True if several processes may serve from the store at once. */
   readonly isShared: boolean;
-  /** Returns one tenant's part of the store. It finds, changes and counts nothing of another tenant. */
+  /**
+   * Returns one tenant's part of the store. It finds, changes and counts nothing of another tenant, but refuses a new
+   * key whose id any tenant has.
+   */
   of(tenant: string): TenantStore;
   /** Finds the caller by its key, among the keys of all tenants, because the key says which tenant calls. */
   findCaller(keyId: string, signal: AbortSignal): Promise<Caller | undefined>;
@@ -56,7 +59,7 @@ export interface KeptDays {
 /**
  * Keys, spaces, records and purges of one tenant. The caller has checked that each record's digest fits its bytes. When
  * a write resolves, its data are visible to every later read of any process, and on disk. A power cut may lose only
- * leases, ledger rows, stored answers and times of use.
+ * leases, ledger rows, stored answers, times of use and the signals of recalls.
  */
 export interface TenantStore extends TenantControl, TenantReceipts, LeaseStore {
   /** Returns the state of a space; generation 0 and no records if it was never written. Creates no space. */
@@ -73,7 +76,10 @@ export interface TenantStore extends TenantControl, TenantReceipts, LeaseStore {
   recall(question: ServiceQuestion, signal: AbortSignal): Promise<ServiceAnswer>;
   /** Returns whole records. A name without a record, or whose record does not fit, is in `missing` with the reason. */
   retrieve(question: RetrieveQuestion, signal: AbortSignal): Promise<RetrieveAnswer>;
-  /** Lists items: with words the best first, else the newest. Tool outputs only if the filter asks for them. */
+  /**
+   * Lists items, with words the best first, otherwise the newest. Tool outputs are listed only for the kind
+   * 'tool_output', and always newest first.
+   */
   listItems(filter: ItemFilter, signal: AbortSignal): Promise<readonly MemoryItem[]>;
   /** Returns the digest of an item's record; undefined if there is none. */
   findItem(asked: ItemKey, signal: AbortSignal): Promise<string | undefined>;
@@ -146,7 +152,10 @@ export interface CaptureBatch {
   readonly now: number;
 }
 
-/** 'quota': the space is full. 'plan': the tenant has as many records as its plan allows. */
+/**
+ * 'quota': the space is full, or it would be one space too many. 'plan': the tenant has as many records as its plan
+ * allows.
+ */
 export type ObjectState = 'durable' | 'duplicate' | 'purged' | 'ref_collision' | 'quota' | 'plan';
 
 export interface CaptureOutcome {
@@ -285,7 +294,10 @@ export interface CarriedOver {
 
 export interface RestoreFacts {
   readonly records: number;
-  /** Revocations and purges since the backup; undefined if the present database cannot be read. */
+  /**
+   * Revocations and purges since the backup; undefined if the present database cannot be read or has the tables of
+   * another version.
+   */
   readonly carried: CarriedOver | undefined;
   readonly epoch: string;
   /** Where the previous database was moved to. */

@@ -112,9 +112,10 @@ interface Needs {
 }
 
 /**
- * Admits model calls if all their limits allow it, and books the real cost at the end. A call counts as soon as its
- * key is known, so a call that is refused later counts too, and so does a list of models. Tokens are checked before the
- * memory is asked, with an estimate that is corrected once the provider has counted them.
+ * Admits model calls if all their limits allow it, and books the real cost at the end. A call counts as soon as its key
+ * is known, unless its tenant is suspended or the service stops. So a call that is refused later counts too, and so
+ * does a list of models. Tokens are checked before the memory is asked, with an estimate that is corrected once the
+ * provider has counted them.
  */
 export class ModelAdmission {
   readonly #parts: Needs;

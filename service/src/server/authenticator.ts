@@ -18,8 +18,8 @@ import type { ServiceParts } from './parts.ts';
  */
 
 /**
- * How often the time of a key's last use is stored, which `keys list` shows. A write for every call would cost too
- * much.
+ * How long the stored time of a key's or token's last use is left unchanged. `keys list` and `admins list` show this
+ * time. A write for every call would cost too much.
  */
 const USE_NOTED_MS = 60_000;
 /** Bound on keys whose last stored use is cached: the active keys of a large service. */

@@ -88,7 +88,7 @@ export interface CallRow {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly requestId: string;
-  /** The operation; undefined if the call was refused before its operation was known. */
+  /** The operation; undefined for `HEAD /`, and if the call was refused before its operation was known. */
   readonly operation: string | undefined;
   readonly method: string;
   readonly status: number;

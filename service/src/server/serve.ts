@@ -41,9 +41,9 @@ import type { ServiceParts, ServingParts } from './parts.ts';
 import { withVault } from './signer.ts';
 
 /**
- * Answers every request to the service. It passes model requests on to ModelServer. A call of the memory API goes
- * through head → key → route → scope → rate → body → operation; a call of the console has no rate. Without a key every
- * call except HEAD /, a health check and the list of public keys is refused, and no byte of a body is read.
+ * Answers the requests that the listener accepts. It passes model requests on to ModelServer. A call of the memory API
+ * goes through head → key → route → scope → rate → body → operation; a call of the console has no rate. Without a key
+ * every call except HEAD /, a health check and the list of public keys is refused, and no byte of a body is read.
  */
 
 /** A running call, with the facts for its row in the log. */
@@ -75,8 +75,8 @@ export class CallServer {
   }
 
   /**
-   * Refuses calls with a key or token from now on. Closes each connection after an answer, so that its client connects
-   * to another node.
+   * Refuses new calls with a key or token from now on, and closes the connection after each refusal, so that the client
+   * connects to another node.
    */
   stop(): void {
     this.#isStopping = true;
@@ -215,7 +215,7 @@ export class CallServer {
 
   /**
    * Receives the body of a call. `owner`: the tenant, or the admin without a tenant, to whom the budget for bodies
-   * counts the body. Returns 'gone' if the client has disconnected.
+   * counts the body. Returns undefined for a call without a body, and 'gone' if the client has disconnected.
    */
   async #receive(
     serving: Serving,

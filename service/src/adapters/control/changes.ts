@@ -242,7 +242,10 @@ export async function listMasterKeys(rows: Rows): Promise<MasterKeyRow[]> {
   return (await rows.all<MasterRow>(CONTROL.masterKeys)).map(masterOf);
 }
 
-/** Adds the secret, or replaces the secret with its id. Its master key cannot be retired until the commit. */
+/**
+ * Adds the secret, or replaces the stored secret with the same id. The secret's master key cannot be retired until the
+ * commit.
+ */
 async function putSecret(rows: Rows, secret: SealedSecret): Promise<void> {
   await holdMaster(rows, secret.kek);
   await rows.run(

@@ -135,8 +135,8 @@ export function tenantControl(engine: ControlEngine, tenant: string) {
 }
 
 /**
- * Deletes old answers, leases and ledger entries of all tenants, and audit events before `auditFrom`, if it is given.
- * With `isUnsure` it deletes nothing.
+ * Deletes expired leases, old answers and old ledger entries of all tenants, and audit events before `auditFrom`, if it
+ * is given. With `isUnsure` it deletes nothing.
  */
 export async function dropStale(
   { open, now }: ControlEngine,

@@ -15,8 +15,8 @@ import type { ClosedHead, OpenHead, StoredReceipt } from '../../ports/receipt-st
 import type { MasterKeyRow, SealedSecret, SigningKeyRow } from '../../ports/vault-store.ts';
 
 /**
- * Converts rows of the control plane to facts. A fact has a member for each column that is not null: `createdAt` for
- * `created_at`.
+ * Converts rows of the control plane to facts. Most facts have a member for each column that is not null: `createdAt`
+ * for `created_at`. A provider and an audit event are read from one column with JSON.
  */
 
 // Only the control plane writes the JSON that is parsed here.

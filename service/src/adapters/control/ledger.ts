@@ -44,7 +44,10 @@ export async function forgetBlocks(
   await rows.run(LEDGER.empty, tenant, keys, at);
 }
 
-/** Returns the rows, with an empty block in each whose block quotes a space and is not newer than its last purge. */
+/**
+ * Returns the rows, with an empty block in each row whose block quotes a space and that is not newer than the last
+ * purge of this space.
+ */
 async function withoutPurged(
   rows: Rows,
   tenant: string,

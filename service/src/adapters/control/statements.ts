@@ -50,7 +50,8 @@ export const CONTROL = {
   noteAdminUse: `UPDATE admins SET used_at = $2 WHERE id = $1`,
 
   /**
-   * Returns and locks the row with the number and hash of the last event, so that a tenant's changes run one by one.
+   * Returns and locks the row with the number and hash of the tenant's last event, and adds it for the first one. So a
+   * tenant's changes run one by one.
    */
   lockAudit: `INSERT INTO audit_heads (tenant_id, number, hash) VALUES ($1, 0, '')
     ON CONFLICT (tenant_id) DO UPDATE SET number = audit_heads.number RETURNING number, hash`,
@@ -106,7 +107,7 @@ export const CONTROL = {
   addSigningKey: `INSERT INTO signing_keys (kid, x, created_at) VALUES ($1, $2, $3)`,
 } as const;
 
-/** `now`: the engine's expression for milliseconds since 1970 by its clock. */
+/** Makes the statements on leases. `now`: the engine's expression for milliseconds since 1970 by its clock. */
 export const leaseStatements = (now: string) =>
   ({
     dropLeases: `DELETE FROM leases WHERE ends <= ${now}`,

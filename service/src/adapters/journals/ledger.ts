@@ -30,8 +30,9 @@ const ROWS_BYTES_MAX = 4 * 1024 * 1024;
 const ABSENT_MAX = 20_000;
 const JOURNAL_BYTES_MAX = 16 * 1024 * 1024;
 /**
- * How long svc caches that a key has no entry. In a tool loop a request comes every few seconds, and should not look
- * up every old message again. The time is limited, so that an entry of another process is found a minute later.
+ * How long svc caches that a key has no entry, if no other node uses the table. In a tool loop a request comes every
+ * few seconds, and should not look up every old message again. The time is limited, so that an entry of another process
+ * is found at most a minute later.
  */
 const ABSENT_MS = 60_000;
 const RETRY_MS = 1000;
@@ -72,7 +73,7 @@ export class JournalLedger implements Ledger {
    */
   readonly #suspect = new Set<string>();
   readonly #forgottenAt: () => number;
-  /** The number of purges that the list of changes has reported. */
+  /** How often the list of changes has reported a purge, or that anything may have changed. */
   #forgets = 0;
   #generation: number;
   #isDraining = false;
@@ -105,7 +106,7 @@ export class JournalLedger implements Ledger {
     return now;
   }
 
-  /** Drops everything cached, because texts were purged. */
+  /** Drops the cached rows, because texts were purged or may have been. */
   forget(): void {
     this.#forgets += 1;
     this.generation();

@@ -44,8 +44,8 @@ interface ReceiptJournalOptions extends Storing {
 
 const BYTES_MAX = 512 << 20;
 /**
- * Bound in bytes on the lines of all receipts that are not stored yet: some 100,000 receipts. The process holds these
- * lines in memory too.
+ * Bound on the lines of all receipts that are not stored yet, in characters, which are nearly all of one byte: some
+ * 100,000 receipts. The process holds these lines in memory too.
  */
 const KEPT_BYTES_MAX = 128 << 20;
 /** Bytes reserved for the line that closes an open receipt. */
@@ -62,7 +62,9 @@ const BATCH_ROWS = 200;
 const RETRY_MS = 1000;
 /** Deadline of storing a batch, which takes some milliseconds. */
 const STORE_MS = 30_000;
-/** How long the end of the process waits until the closed receipts are stored, and then until the heads are. */
+/**
+ * How long the end of the process waits until the closed receipts are stored, and then once more until the heads are.
+ */
 const CLOSE_MS = 5_000;
 /** Size in bytes from which the file is rewritten as soon as less than half of its bytes are needed. */
 const COMPACT_BYTES = 32 << 20;
@@ -131,7 +133,7 @@ export class ReceiptJournal implements Receipts {
 
   /**
    * Closes the journal. If all receipts are stored and none is open, it stores the last numbers as closed heads and
-   * empties the file. Otherwise the file stays for the next process or for `recoverReceipts`.
+   * empties the file. Otherwise a file with lines stays for `recoverReceipts`, which the next process calls.
    */
   async close(): Promise<void> {
     const isDone = (await within(CLOSE_MS, this.flush())) === true && this.#open.size === 0;
@@ -254,7 +256,10 @@ export class ReceiptJournal implements Receipts {
     return true;
   }
 
-  /** Removes stored receipts from the file. If this fails, the file stays longer than needed. */
+  /**
+   * Empties the file if no receipt waits. Otherwise rewrites a file above COMPACT_BYTES if stored receipts are over
+   * half of it. If this fails, the file stays longer than needed.
+   */
   #compact(): void {
     try {
       if (this.waiting === 0) this.#journal.reset();
@@ -268,7 +273,7 @@ export class ReceiptJournal implements Receipts {
   }
 }
 
-/** Returns how many processes have a journal in this folder, and the total size of the journals. */
+/** Returns how many processes have a journal of receipts in this folder, and the total size of these journals. */
 export function waitingReceipts(folder: string): {
   readonly nodes: number;
   readonly bytes: number;
@@ -336,7 +341,10 @@ function nameOf(node: string): string {
   return `${NAME_START}${node}`;
 }
 
-/** Signs the canonical JSON of objects with one key. Returns their signed JSON, or rejects. */
+/**
+ * Signs the canonical JSON of objects with one key. Returns their signed JSON, or rejects. Without a signing key,
+ * returns the JSON unchanged.
+ */
 type Sign = (canonical: readonly string[]) => Promise<readonly string[]>;
 
 interface Storing {

@@ -27,7 +27,10 @@ export interface RedisLimiterOptions {
   readonly clock?: Pick<Clock, 'now'>;
 }
 
-/** Deadline of a connection and of `ping`. A Redis server on the same network needs a millisecond. */
+/**
+ * Deadline of connecting, of `ping`, and of giving back what was counted too late. A Redis server on the same network
+ * needs a millisecond.
+ */
 const ANSWER_MS = 1000;
 /**
  * A connection on which a command waits and nothing arrives for so long is replaced. A primary whose machine died closes
@@ -75,8 +78,8 @@ export class RedisLimiter implements Limiter {
   }
 
   /**
-   * If Redis counts the call only after `signal` aborted, the call was refused, so it gives back what was counted. Until
-   * Redis has answered such a call, further calls are refused without being sent.
+   * Counts a call. If Redis counts it only after `signal` aborted, the call was refused by then, so what was counted is
+   * given back. Until Redis has answered such a call, further calls with a limit are refused without being sent.
    */
   async take(asks: readonly LimitAsk[], signal: AbortSignal): Promise<LimitAnswer> {
     if (asks.length === 0) return PASSED;
@@ -113,7 +116,7 @@ export class RedisLimiter implements Limiter {
     try {
       await this.#run('renew', counts, signal);
     } catch (error) {
-      // Nobody knows whether the server still has these leases.
+      // Nobody knows whether the server still has these leases, so the next renewal takes a missing one again.
       for (const { leaseId } of leases) this.#noteEnd(leaseId, Number.POSITIVE_INFINITY);
       throw error;
     }

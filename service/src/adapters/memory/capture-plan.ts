@@ -17,7 +17,10 @@ export function passagesIn({ objects }: CaptureBatch): BatchPassages {
   return objects.map(({ texts }) => texts.map(({ text, role }) => passagesOf(text, role)));
 }
 
-/** Says whether a purge or a restore has changed the generation of the space since the client made the batch. */
+/**
+ * Says whether a purge or a restore has changed the generation of the space since the client made the batch. False for
+ * a batch that states no generation.
+ */
 export function isStale({ ifGeneration }: CaptureBatch, { generation }: SpaceState): boolean {
   return ifGeneration !== undefined && ifGeneration !== generation;
 }
@@ -67,7 +70,10 @@ interface NewRecord {
 export class CapturePlan {
   readonly results: readonly ObjectState[];
   readonly records: NewRecord[] = [];
-  /** Records of one text that the space already has. The batch may give them a newer time, or show them verified. */
+  /**
+   * Records of one text that the space or the batch already has. The batch may give them a newer time, or show them
+   * verified.
+   */
   readonly again: NewObject[] = [];
   /** Canonical bytes of the new records. */
   bytes = 0;
@@ -110,8 +116,8 @@ export class CapturePlan {
   }
 
   /**
-   * Returns the digest and the reference under which a text is indexed. If its record has several texts, or if another
-   * record, such as a note, already has the same text, the digest is made from the record's digest instead.
+   * Returns the digest and the reference under which a text is indexed. If its record does not consist of one text, or
+   * if another record, such as a note, already has the same text, the digest is made from the record's digest instead.
    */
   #nameOf({ digest, ref, textDigest }: NewObject, message: number) {
     if (textDigest === undefined) return { digest: `${digest}#${message}`, ref };

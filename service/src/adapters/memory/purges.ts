@@ -133,7 +133,10 @@ export class Purges {
     return purgeOf(row);
   }
 
-  /** Erases some of the purge's records. 'empty': no record was left, so call `finish`. 'over': the purge has ended. */
+  /**
+   * Erases some of the purge's records. 'empty': no record was left, so call `finish`. 'over': the purge has ended or
+   * does not exist.
+   */
   async eraseSome(purgeId: string, now: number): Promise<'erased' | 'empty' | 'over'> {
     const placed = await this.#placed(purgeId);
     if (placed?.purge.state !== 'tombstoned') return 'over';

@@ -1,6 +1,6 @@
 /**
  * The statements on spaces, records and purges that SQLite and PostgreSQL share. Each names the tenant, as $1, except
- * `health` and `unfinishedPurges`. For captures, the index and recalls each of the two has statements of its own.
+ * `health` and `unfinishedPurges`. For captures, the index and recalls each database also has statements of its own.
  */
 
 /** Columns of a record and its origin. Tables: r (objects), s (tenant_spaces), c (sources). */
@@ -26,8 +26,8 @@ const SCOPE = `($3::text[] IS NULL OR r.digest = ANY($3))
   AND ($6::bigint IS NULL OR r.observed_at < $6)`;
 
 /**
- * Condition of a page of items; its own values are $3 to $9. It reads only `texts`. With a kind, a source or references
- * it also reads the record of each text, even of texts that are not on the page.
+ * Condition of a page of items; its own values are $3 to $9. Without a kind, a source and references it reads only
+ * `texts`. With one of them it also reads the record of each text, even of texts that are not on the page.
  */
 const LISTED = `t.tenant_id = $1 AND t.space_id = ANY($2::integer[])
         AND ($3::text IS NULL OR t.role = $3) AND ($4::text IS NULL OR t.session = $4)

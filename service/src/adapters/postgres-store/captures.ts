@@ -33,7 +33,7 @@ export async function capture(
   batch: CaptureBatch,
 ): Promise<CaptureOutcome> {
   const spaces = new Spaces(rows, place.tenant);
-  // The first statement locks the space's row, so no other transaction changes the rows that the next one reads.
+  // The first statement locks the space's row, so no other transaction changes the rows that the next statement reads.
   const lock = () =>
     Promise.all([
       lockSpace(rows, place.tenant, batch.space),
@@ -131,7 +131,7 @@ interface CapturePlace {
   readonly ignoresPlan?: true;
 }
 
-/** The members of a passage, in the order of the first values of `INDEX.addPassages`. */
+/** The members of a passage, in the order of the values $3 to $9 of `INDEX.addPassages`. */
 const PASSAGE_COLUMNS = ['n', 'text', 'conversation', 'position', 'start', 'end', 'words'] as const;
 
 interface NewPassage extends IndexedPassage {
@@ -229,8 +229,8 @@ function addTexts(run: Run, keys: TenantTermKeys, { space, plan, held }: Planned
 }
 
 /**
- * Updates records that the space had before the batch: sets a newer time, and marks a text as verified if it is
- * verified in the batch. On SQLite, sayAgain() of src/adapters/store/records.ts does the same.
+ * Updates records of one text that the batch repeats: sets a newer time, and marks a text as verified if it is verified
+ * in the batch. On SQLite, sayAgain() of src/adapters/store/records.ts does the same.
  */
 function sayAgain(run: Run, { again }: CapturePlan): Promise<number>[] {
   const timed = again.filter(({ isTimed }) => isTimed === true);

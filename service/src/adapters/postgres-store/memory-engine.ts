@@ -123,8 +123,8 @@ const WAIT_MS = 50;
 
 /**
  * Stores the signals of the last 200 prompts of each space, because a recall compares a new prompt with them. They are
- * written after the answer, so the request does not wait for them, but the tenant's next recall on this node does. A
- * lost signal makes the comparison slightly less exact.
+ * written after the answer, so the request does not wait for them, but the tenant's next recall on this node does, for
+ * at most WAIT_MS. A lost signal makes the comparison slightly less exact.
  */
 class TenantSignals {
   readonly #tenant: string;

@@ -36,7 +36,7 @@ import type { Connections } from './connections.ts';
  * also fetch what the search will ask for next, and a later method of this class returns that without a statement.
  */
 
-/** A passage near a requested passage. `place`: the number of the requested passage in the question, from 1. */
+/** A requested passage, or one near it. `place`: the number of the requested passage in the question, from 1. */
 interface WindowRow {
   readonly place: number;
   readonly space_id: number;
@@ -44,7 +44,7 @@ interface WindowRow {
   readonly text_n: number;
   readonly position: number;
   readonly chars: number;
-  /** The keys of its words; null if an earlier row of the result has the same passage. */
+  /** The keys of the passage's words; null, like `at`, if another row of the result has them. */
   readonly keys: Buffer | null;
   readonly at: number | null;
 }
@@ -68,9 +68,12 @@ export class PostgresSource implements RecallSource {
   readonly #rows: Rows;
   readonly #tenant: string;
   readonly #keys: TenantTermKeys;
-  /** Collects the counts of words that `word_counts` lacks. The caller stores them after the answer. */
+  /**
+   * Collects the counts of frequent words of which `word_counts` has no valid count. The caller stores them after the
+   * answer.
+   */
   readonly #counted: WordCount[];
-  /** The number of passages with a word, by space and word. */
+  /** The number of passages with a word, by space and word. Counting stops at COUNTED_MAX. */
   readonly #many = new Map<string, number>();
   readonly #places = new Map<string, Places>();
   /** The texts of each record that was read, by the numbers of the space and of the record. */
@@ -120,7 +123,10 @@ export class PostgresSource implements RecallSource {
     return waitFor(this.#count(space, terms, most));
   }
 
-  /** Returns a count that countTerms() has read: the search calls it first, with all words of the question. */
+  /**
+   * Returns a count that countTerms() has read; 0 for any other word. The search calls countTerms() first, with all
+   * words of the question.
+   */
   countTerm(space: Space, term: string, most: number): Steps<number> {
     return done(Math.min(this.#many.get(nameOf(space, term)) ?? 0, most));
   }
@@ -145,12 +151,12 @@ export class PostgresSource implements RecallSource {
     return ids.length === 0 ? done([]) : waitFor(this.#windows(ids, most));
   }
 
-  /** Returns passages that windows() has read already. */
+  /** Returns those of the passages that windows() has read already, and leaves out the others. */
   passages(ids: readonly number[]): Steps<readonly Passage[]> {
     return done(ids.flatMap((id) => this.#passages.get(id) ?? []));
   }
 
-  /** Returns times that windows() has read already. */
+  /** Returns the times that windows() has read already; 0 for a text that it has not read. */
   timesOf(records: readonly number[]): Steps<readonly number[]> {
     return done(records.map((record) => this.#times.get(record) ?? 0));
   }
@@ -163,7 +169,7 @@ export class PostgresSource implements RecallSource {
     return ids.length === 0 ? done([]) : waitFor(this.#exchangesOf(ids, most));
   }
 
-  /** Returns exchanges that exchangesOf() has read already. */
+  /** Returns those of the exchanges that exchangesOf() has read already, and leaves out the others. */
   readExchanges(places: readonly ExchangePlace[]): Steps<readonly ExchangeParts[]> {
     return done(places.flatMap((place) => this.#exchanges.get(exchangeKey(place)) ?? []));
   }
@@ -391,7 +397,10 @@ interface CountRow {
   readonly places: string;
 }
 
-/** Bound on counting the passages of a word. The search ignores a more frequent word, so it needs no exact count. */
+/**
+ * Bound on counting the passages of a word. The search ignores a more frequent word, so it needs no exact count of such
+ * a word.
+ */
 const COUNTED_MAX = POSTINGS_MAX + 1;
 
 function nameOf({ id }: Space, term: string): string {
@@ -408,7 +417,7 @@ interface SaidRow extends ItemRow {
   readonly said_digest: string;
   readonly said_source: 'unverified' | null;
   readonly at: number;
-  /** The record's bytes; null if an earlier row of the result has the same record. */
+  /** The record's bytes; null if another row of the result has them. */
   readonly bytes: Uint8Array | null;
 }
 
@@ -421,7 +430,8 @@ function itemKey({ space, digest }: Pick<RecalledPassage, 'space' | 'digest'>): 
 }
 
 /**
- * Makes the id of a passage, text or conversation from the space's number and its number in the space, as on SQLite.
+ * Makes the id of a passage, text or conversation from the number of its space and its own number in that space. SQLite
+ * gives passages their ids in the same way.
  */
 function idOf(space: number, n: number): number {
   return space * PASSAGES_PER_SPACE + n;

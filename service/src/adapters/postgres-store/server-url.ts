@@ -7,7 +7,7 @@ export interface ServerAddress {
   readonly user: string;
   readonly password: string | undefined;
   readonly database: string;
-  /** False means unencrypted, for a server on this machine or behind a tunnel. */
+  /** False means unencrypted, such as for a server on this machine or behind a tunnel. */
   readonly tls: false | { readonly rejectUnauthorized: boolean };
 }
 

@@ -115,7 +115,10 @@ export class Session implements Rows {
     }
   }
 
-  /** Throws if a pooler has connected another server. This error replaces that server's answers and errors. */
+  /**
+   * Throws if the server is no longer the one of the plan's origin, for example because a pooler has connected another.
+   * This error replaces that server's answers and errors.
+   */
   #checkServer(): void {
     if (!this.#isElsewhere) return;
     throw new LostConnection('The connection leads to another database server than before.');

@@ -61,7 +61,10 @@ export class TermKeys {
   }
 }
 
-/** Computes a tenant's keys for one call, and finds the words of keys, if the call has named these words before. */
+/**
+ * Computes a tenant's keys for one call, and finds the words of keys, if the call has named these words before or if
+ * they state a time.
+ */
 export class TenantTermKeys {
   readonly #own: TenantTokens;
   readonly #texts: TokenTexts = new Map();

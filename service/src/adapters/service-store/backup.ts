@@ -28,8 +28,8 @@ import { sqliteMemory } from './memory-engine.ts';
 import { SqliteTransactions } from './transactions.ts';
 
 /**
- * Copies a service's database while it serves, and restores a copy. A restored database begins a new epoch, which
- * tells every client not to rely on earlier acknowledgements.
+ * Copies a service's database, also while the service runs, and restores a copy. A restored database begins a new
+ * epoch, which tells every client not to rely on earlier acknowledgements.
  */
 
 /** Writes a consistent snapshot of the database to a new file, with mode 0600, syncs it and checks it. */
@@ -163,7 +163,10 @@ async function prepare(
   }
 }
 
-/** Renames the present database with its write-ahead log, which would corrupt another database at this path. */
+/**
+ * Renames the present database with its write-ahead log, which would corrupt another database at this path. Returns the
+ * new path; undefined if there is no database.
+ */
 async function setAside(folder: string, now: number): Promise<string | undefined> {
   const path = serviceFile(folder);
   if (!existsSync(path)) return undefined;
@@ -253,9 +256,9 @@ const REVOKED = ['service_keys', 'admins'].map(
 /**
  * Carries over from the replaced database, whose path is `present`, what a restore must not undo: revoked and rotated
  * keys, revoked admin tokens, newer credentials, deleted providers, master and signing keys, suspensions and deletions
- * of tenants, receipts with their heads and sums, and purges. Returns undefined if that database has other tables or is
- * broken, which may be the reason for the restore. That database is attached to this connection, because DETACH closes
- * it at once, before its file is renamed.
+ * of tenants, receipts with their heads and sums, and purges. Returns undefined if that database has the tables of
+ * another version or cannot be opened, which may be the reason for the restore. That database is attached to this
+ * connection, because DETACH closes it at once, before its file is renamed.
  */
 async function carryOver(
   to: Database,
@@ -354,7 +357,7 @@ async function purgeAgain(to: Database, now: number): Promise<number> {
       await purge(tenant, order);
     }
   }
-  // An interrupted purge has left no digests of the records that it did not erase, so it is repeated by its scope.
+  // An interrupted purge may have left no digests of the records that it did not erase, so it is repeated by its scope.
   const unfinished = to.all<PurgeRow & { readonly tenant: string }>(
     `SELECT p.*, p.tenant_id AS tenant, s.name AS space FROM present.purges p
      JOIN present.tenant_spaces s ON s.tenant_id = p.tenant_id AND s.id = p.space_id

@@ -28,7 +28,7 @@ export interface BridgedCall {
 }
 
 export interface ServiceStoreExtra {
-  /** True: take the folder's lock, because this process serves. Commands open the store without the lock. */
+  /** True: take the folder's lock, because this process serves. Most commands open the store without the lock. */
   readonly serves: boolean;
   readonly creates: boolean;
   readonly spaceBytesMax: number;

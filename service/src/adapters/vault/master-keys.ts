@@ -20,8 +20,8 @@ import { parseJson } from '../../../../src/core/bytes/json-fields.ts';
 import { readPrivate, SETTINGS_FILE, writePrivate } from '../service-store/service-files.ts';
 
 /**
- * Reads master keys from the sources in the settings: a private file, an environment variable, or a program that
- * prints one. A key is read once per process. No error contains any of its bytes.
+ * Reads master keys from the sources in the settings: a private file, an environment variable, or a program that prints
+ * one. A key that was read is cached until the process ends. No error contains any byte of a key.
  */
 
 interface MasterKeySource {

@@ -149,7 +149,9 @@ async function findProvider(console: Calls, name: string): Promise<Fields> {
   throw new CliError('There is no such provider.', 'See: svc-service providers list');
 }
 
-/** How long the token is valid. The command revokes it at its end, unless it is killed. */
+/**
+ * How long the command's own token is valid. At its end the command revokes the token, unless the command is killed.
+ */
 const TOKEN_MS = 60_000;
 
 /**

@@ -50,7 +50,7 @@ const DAY_MS = 24 * 3600 * 1000;
 const CERTIFICATE_DAYS_MIN = 14;
 /** Doctor warns if fewer bytes are free: enough for a busy team's day and a backup. */
 const FREE_BYTES_MIN = 1024 ** 3;
-/** How far in the future the newest record may be. The clocks of two machines differ a little. */
+/** How far in the future the time of the newest key or record may be. The clocks of two machines differ a little. */
 const CLOCK_SLACK_MS = 60_000;
 
 export async function serviceDoctor({ options, context }: Call<CommonOptions>): Promise<ExitCode> {
@@ -69,7 +69,7 @@ async function runChecks(folder: string, context: CommandContext): Promise<reado
   }
   const place = { folder, environment: context.environment, settings };
   const server = await checkServer(place);
-  // An unavailable server is one problem; checks of the store and vault on it would only repeat it.
+  // An unavailable server is one problem, which checks of the store and vault on that server would only repeat.
   const isAway = server.some(({ level, subject }) => subject === 'Server' && level === 'problem');
   return [
     { level: 'ok', subject: 'Settings', found: join(folder, SETTINGS_FILE) },
@@ -146,7 +146,10 @@ async function checkVault(folder: string, context: CommandContext): Promise<Chec
   }
 }
 
-/** Doctor reports a problem if all journals together have more bytes. This is half of the bound of one journal. */
+/**
+ * Doctor reports a problem if all journals of receipts together have more bytes. This is half of the bound of one
+ * journal.
+ */
 const JOURNAL_BYTES_MAX = 256 * 1024 ** 2;
 
 function checkReceipts(folder: string, running: object | undefined): Check {
@@ -239,7 +242,7 @@ const STORE_FIX = 'Correct this in the database; the messages of svc-service sta
 
 function failed(subject: string, error: unknown): Check {
   if (error instanceof CliError) {
-    // The hint of this error says to run doctor, which is running, so give another fix.
+    // A hint to run doctor is of no use, because doctor is running, so another fix replaces this hint.
     const fix = error.hint === DOCTOR_HINT ? STORE_FIX : error.hint;
     return { level: 'problem', subject, found: error.lines.join(' '), fix };
   }

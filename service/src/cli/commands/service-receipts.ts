@@ -44,7 +44,7 @@ export interface ExportOptions extends ConsoleOptions {
 }
 
 interface VerifyOptions {
-  /** A JWKS, as returned by /.well-known/svc/receipt-keys.json. */
+  /** Path of a file with a JWKS, as returned by /.well-known/svc/receipt-keys.json. */
   readonly keys?: string;
   /** True if the files have only a part of the receipts, such as those of some days. */
   readonly partial?: boolean;
@@ -52,8 +52,8 @@ interface VerifyOptions {
 }
 
 /**
- * The files of an export: the receipts; the signed heads, which state how many receipts each node has, with the tenant's
- * total; and the public keys to verify both.
+ * The files of an export: the receipts; the signed heads, which state how many receipts each node has, with the
+ * tenant's total; and the public keys that verify them.
  */
 const FILES = { receipts: 'receipts.ndjson', heads: 'heads.ndjson', keys: 'keys.json' } as const;
 
@@ -107,7 +107,10 @@ async function keysOf(console: ConsoleAccess): Promise<readonly object[]> {
   return asList(data).map((row) => publicJwk(asText(asRecord(row)['x'])));
 }
 
-/** Verifies receipts. Returns exit code 1 if a signature is not valid, if a receipt is missing, or if it finds none. */
+/**
+ * Verifies receipts. Returns exit code 1 if a signature is not valid, if two receipts have one number, if a receipt is
+ * missing, or if the files have none.
+ */
 export async function verifyReceipts({
   args: [path = ''],
   options,
@@ -168,7 +171,10 @@ async function filesAt(path: string): Promise<readonly string[]> {
   }
 }
 
-/** Adds the objects of a file to the audit. A file that is not NDJSON is one object, a list, or a list of the API. */
+/**
+ * Adds the objects of a file to the audit. A file that is not NDJSON is one object, a JSON array, or a list of the API,
+ * whose array is in `data`.
+ */
 async function takeFile(file: string, audit: ReceiptAudit): Promise<void> {
   const whole = NDJSON.test(file) ? undefined : parseJson(await textOfFile(file));
   if (whole !== undefined) {
@@ -194,7 +200,10 @@ function notReceipts(file: string): CliError {
   return new CliError(`${file} does not contain receipts.`, hint, 2);
 }
 
-/** Bound on a file that is read whole, in bytes. A list from the API has 300 kB. */
+/**
+ * Bound on a file that is read whole, in bytes. A longer one counts as a file without JSON. A list from the API has 300
+ * kB.
+ */
 const WHOLE_BYTES_MAX = 64 << 20;
 
 async function textOfFile(file: string): Promise<string> {
@@ -285,6 +294,7 @@ export async function archiveReceipts({
 
 /**
  * Writes a day's receipts to a file, and deletes all receipts up to the end of this day. Returns how many it deleted.
+ * Does nothing for a day without receipts.
  */
 async function archiveDay(
   console: ConsoleAccess,
@@ -302,7 +312,10 @@ async function archiveDay(
   return dropOld(store, to);
 }
 
-/** Writes and syncs a compressed file. If the file exists with the same text, an earlier run wrote it. */
+/**
+ * Writes and syncs a compressed file. A file that exists with the same text stays, because an earlier run wrote it.
+ * Throws CliError if it has another text.
+ */
 async function writeWhole(path: string, text: string): Promise<void> {
   const there = await readFile(path).catch(() => undefined);
   if (there !== undefined) {

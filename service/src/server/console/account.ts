@@ -236,7 +236,7 @@ function sumWire({ values, ...sum }: UsageSum, groups: readonly UsageGroup[]): o
 /** Deadline of a call for receipts, in milliseconds. */
 const ASK_MS = 10_000;
 
-/** Operations on the receipts of a tenant, which its keys can read too. */
+/** Operations on the receipts of a tenant, which its keys with the scope `receipt:read` can read too. */
 export const requestOperations: readonly ConsoleOperation[] = [
   reads(
     { name: 'listRequests', route: 'GET requests', role: 'viewer', ofTenant: true },

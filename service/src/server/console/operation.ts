@@ -104,7 +104,7 @@ export interface CommandRow {
   readonly byService?: true;
   /** True if the command first reads the object's version, and sends it as If-Match with the change. */
   readonly isVersioned?: true;
-  /** Checks the options before stdin is read. Returns what is wrong. */
+  /** Checks the options before stdin is read. Returns what is wrong; undefined if nothing is. */
   readonly check?: (options: Given) => Problem | undefined;
   /** The problem to print if no option is given. */
   readonly nothing?: Problem;
@@ -116,12 +116,16 @@ export interface CommandRow {
   /** The message to print on stderr after the answer. */
   readonly note?: string;
   /**
-   * Makes the text for an answer that is no list. Without `shows`, `prints` and `note` svc prints the answer as JSON.
+   * Makes the text for an answer; for a list, the text besides its rows. Without `list`, `shows`, `prints` and `note`
+   * svc prints the answer as JSON.
    */
   readonly shows?: (answer: Fields, say: Say, asked: Asked) => Shown;
 }
 
-/** Values of options. `check` gets them by commander's names, such as `baseUrl`, all others by members of the call. */
+/**
+ * Values of options. `check` gets them by commander's names, such as `baseUrl`; other functions get them by members of
+ * the call.
+ */
 export type Given = Readonly<Record<string, unknown>>;
 
 /** A message that says what is wrong, and a hint that says what to do. */
@@ -160,7 +164,10 @@ export interface ArgumentRow {
   readonly pattern?: RegExp;
   /** The problem to print if the argument does not match the pattern. */
   readonly problem?: Problem;
-  /** The member of the body that gets the argument. Undefined: the argument is the parameter of the path. */
+  /**
+   * The member of the body that gets the argument. Undefined: the argument replaces the star in the path, if there is
+   * one.
+   */
   readonly to?: string;
   /** True if the argument is the name or the id of a provider. The path then gets the id. */
   readonly isProvider?: true;
@@ -219,7 +226,10 @@ export interface Asked {
 
 /** Functions that write values for the terminal. */
 export interface Say {
-  /** Writes a value on one line. Elements of a list are separated by blanks; null and undefined become ''. */
+  /**
+   * Writes a value on one line. Elements of a list are separated by blanks. Any other value that is no text and no
+   * number becomes ''.
+   */
   readonly line: (value: unknown, charsMax?: number) => string;
   /** Writes a time of the API as local time. */
   readonly time: (value: unknown) => string;
@@ -274,7 +284,7 @@ function timeOf(stated: string): string | undefined {
 
 const DAY_MS = 86_400_000;
 
-/** Makes the option `--expires`. */
+/** The option `--expires`. Without it the key or token never expires. */
 export const EXPIRES = option('--expires <when>', 'days from now (90d) or a date', 'expires_at', {
   as: {
     read: (value, now) => {
@@ -329,9 +339,9 @@ export interface ConsoleRequest {
   /** The part of the path after `/v1/svc/console/`. */
   readonly path: string;
   readonly query: URLSearchParams;
-  /** The tenant that an operator named; undefined means the actor's own, or `default`. */
+  /** The tenant that the caller named; undefined means the actor's own, or `default` for an actor without one. */
   readonly tenant: string | undefined;
-  /** The parsed JSON of the body; undefined if there is none. */
+  /** The parsed JSON of the body; `{}` if there is none. */
   readonly body: unknown;
   /** The version that the caller read, from If-Match. */
   readonly ifVersion?: number | undefined;
@@ -480,7 +490,7 @@ export const nothing = closed({});
 
 /** A one-line name for people. */
 export const personName = text({ min: 1, max: 100, pattern: /^[^\p{Cc}\p{Zl}\p{Zp}]*$/u });
-/** A name that users type in commands: of plans and providers. */
+/** A name of a plan or provider, which users type in commands. */
 export const commandName = text({ pattern: /^[a-z0-9][a-z0-9-]{0,62}$/ });
 /** Matches the name of a model, or a prefix that ends in a star. */
 const MODEL_NAME = /^(?:[\w.:@/+~-]{1,256}|[\w.:@/+~-]{0,255}\*)$/;

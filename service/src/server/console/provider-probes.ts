@@ -250,7 +250,8 @@ interface Asked {
 }
 
 /**
- * Why a provider could not be reached. `message` is a constant of svc with a code of Node, such as CERT_HAS_EXPIRED.
+ * Why a provider could not be reached. `message` is a constant of svc, which may contain a code of Node, such as
+ * CERT_HAS_EXPIRED.
  */
 interface Unreached {
   readonly code: string;

@@ -399,8 +399,8 @@ export async function findProvider(call: ConsoleCall): Promise<TenantProvider> {
 }
 
 /**
- * Returns the address of a new provider, and how its key is sent. For a preset both come from the catalog, unless the
- * call states `auth`.
+ * Returns the address of a new provider, and how its key is sent. For a preset both come from the catalog, but an
+ * `auth` other than `default` replaces how the key is sent.
  */
 async function placeOf(
   { parts }: ConsoleCall,
@@ -479,7 +479,10 @@ async function save(
   return { status: isNew ? 201 : 200, body: providerWire(next) };
 }
 
-/** Refuses a key of this service in a credential, header or query value: its provider would be the service itself. */
+/**
+ * Refuses a key of this service in a credential, header or query value, because the provider would then be the service
+ * itself.
+ */
 async function refuseOwnKeys(
   { parts }: ConsoleCall,
   { credential, custom_headers: headers = [], custom_query: query = [] }: Draft['asked'],
@@ -521,7 +524,7 @@ function wrong(param: string, what: string): ServiceFault {
   return invalid(`${param} ${what}.`, param);
 }
 
-/** Seals the secrets of one provider, and collects them for the transaction that saves it. */
+/** Seals the secrets of one provider, and collects them for the transaction that saves the provider. */
 class Sealer {
   readonly #call: ConsoleCall;
   readonly #provider: TenantProvider;

@@ -138,7 +138,7 @@ export const vaultOperations: readonly ConsoleOperation[] = [
   ),
 ];
 
-/** Says how many secrets were encrypted or tried, and which of them cannot be decrypted. */
+/** Says how many secrets were encrypted or tried, and which secrets cannot be decrypted. */
 function walkShown(
   { secrets, unreadable }: Readonly<Record<string, unknown>>,
   { count, line }: Say,

@@ -232,7 +232,7 @@ export class ModelServer {
       shutdown: this.#shutdown,
     };
     exchange.operation = kind;
-    // The tenant is known now, so a refusal from here on gets a receipt: see UnforwardedReceipts.
+    // The tenant is known now, so a refusal from here on can get a receipt: see UnforwardedReceipts.
     refuseSuspended(caller);
     if (isStopping) throw new ProxyError('SHUTTING_DOWN', 'The service is stopping.');
     // Count the call before its route is checked, because a call of an unknown path counts too.

@@ -37,9 +37,9 @@ import { keepLease } from '../leases.ts';
 import { staleGeneration } from './recall.ts';
 
 /**
- * Stores records: each is checked by its digest, stored once and synced to disk, and later calls find it. A call is
- * stored in small transactions, so that a recall waits only briefly. At the deadline, the records without a result are
- * answered as deferred.
+ * Stores records. Each is checked by its digest; if it is accepted, it is stored once and synced to disk, and later
+ * calls find it. A call is stored in small transactions, so that a recall waits only briefly. At the deadline, the
+ * records without a result are answered as deferred.
  */
 
 /** The records and bytes of one transaction: 16 typed prompts or one long answer take 2 to 4 ms and one disk sync. */

@@ -63,7 +63,7 @@ const OF_FOUND = said('e.text_n');
 
 const NEIGHBOUR = 'p.n, p.text_n, p.position, p.end_at - p.start_at AS chars, p.keys';
 const AROUND = `p.tenant_id = $1 AND p.space_id = e.space_id AND p.conversation_id = c.conversation_id`;
-/** True in the first row of a passage. A passage may be near several others, but its words are sent only once. */
+/** True in one of the rows of a passage. A passage may be near several others, but its words are sent only once. */
 const IS_FIRST = `row_number() OVER (PARTITION BY e.space_id, near.n) = 1`;
 
 const QUARTER = POSITIONS_PER_EXCHANGE / 4;
@@ -84,8 +84,9 @@ export const RECALL = {
     FROM tenant_spaces
     WHERE tenant_id = $1 AND name = ANY($2::text[])`,
   /**
-   * Counts the passages with each word, up to $4, and returns the passages if they are fewer. A stored count is valid
-   * until the number of the space's passages ($5) has changed by more than a tenth.
+   * Returns the stored count of each word. Without one it counts the passages with the word, up to $4, and returns the
+   * passages if they are fewer. A stored count is valid until the number of the space's passages ($5) has changed by
+   * more than a tenth.
    */
   countTerms: `SELECT e.place, w.found AS known, f.found, f.places
     FROM unnest($3::bigint[]) WITH ORDINALITY AS e(key, place)

@@ -22,8 +22,8 @@ export const SERVER = {
       current_setting('synchronous_standby_names') <> ''
         AND current_setting('synchronous_commit') NOT IN ('off', 'local') AS synchronous`,
   /**
-   * Sent at the beginning of each transaction, because a pooler may have connected another server. $1: the deadline of
-   * each statement in milliseconds.
+   * Sent at the beginning of each transaction and before a single statement, because a pooler may have connected
+   * another server. $1: the deadline of each statement in milliseconds.
    */
   stillWrites: `SELECT ${STATEMENT_TIMEOUT}, pg_is_in_recovery() AS standby, ${TIMELINE}`,
   /** Does the same as `stillWrites`, for a server that does not report its timeline. */
