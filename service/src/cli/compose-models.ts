@@ -43,8 +43,9 @@ export interface OpenedModels {
 }
 
 /**
- * Bound on the delay of an answer's end until the database has the ledger's entries of the answer, which takes a few
- * milliseconds. The next request of the conversation may reach another node at once, and needs them.
+ * How long the end of an answer is held back at most, until the database has the ledger's entries of the answer. That
+ * usually takes a few milliseconds. The next request of the conversation may reach another node at once, and needs
+ * these entries.
  */
 const HAND_OVER_MS = 250;
 

@@ -3,9 +3,9 @@ import type { LeaseAsk, LimitAsk } from '../core/limits.ts';
 export type { BudgetAsk, LeaseAsk, LimitAsk, RateAsk } from '../core/limits.ts';
 
 /**
- * Counts calls against limits. The limits of one call are taken all together or not at all, so a refused call uses
- * up nothing. All limits of one call belong to one tenant, because two tenants may be counted on two servers.
- * Rejects if it cannot count; the caller must then refuse the call.
+ * Counts calls against limits. The limits of one call are taken all together or not at all, so a refused call uses up
+ * nothing. All limits of one call belong to one tenant, because two tenants may be counted on two servers. `take`
+ * rejects if the limiter cannot count; the caller must then refuse the call.
  */
 export interface Limiter {
   /** Resolves if the limiter can count now; otherwise rejects. */

@@ -82,7 +82,10 @@ export class CallServer {
     this.#isStopping = true;
   }
 
-  /** Notes for the receipts that the service now ends open answers. The caller ends these answers next. */
+  /**
+   * Makes the receipts of the answers that are open now say that the service ended them. The caller ends these answers
+   * next.
+   */
   cut(): void {
     this.#models.cut();
   }
@@ -289,7 +292,10 @@ export class CallServer {
   }
 }
 
-/** Bounds on bodies of the memory API and console: 16 of the largest (8 MiB), 12 of one tenant (see ByteBudget). */
+/**
+ * Bounds on the bodies of the memory API and console that are held at once: 16 of the largest (8 MiB), 12 of one tenant
+ * (see ByteBudget).
+ */
 const BODIES = { bytesMax: 128 << 20, waitMs: 2_000, waitingMax: 64 };
 
 /** Answers `HEAD /`, which some clients send to open a connection early. */

@@ -106,7 +106,7 @@ export class MemoryService {
   async #stop(drainMs: number): Promise<void> {
     this.#calls.stop();
     await this.#connections.settle(drainMs);
-    // This only notes for the receipts that the service ends the open answers; the next line ends them.
+    // This only makes the receipts of open answers say that the service ended them; the next line ends the answers.
     this.#calls.cut();
     const closed = this.#connections.close(this.#server, CUT_MS);
     for (const socket of this.#greeting.values()) socket.destroy();

@@ -90,8 +90,9 @@ export class Vault {
   }
 
   /**
-   * Encrypts the data key of every secret with the active master key. `commit` stores a batch in one transaction. An
-   * interrupted rotation can be repeated, because it skips the secrets that have the active key already.
+   * Encrypts the data key of every secret with the active master key, except of those that do not open. `commit` stores
+   * a batch in one transaction. An interrupted rotation can be repeated, because it skips the secrets that have the
+   * active key already.
    */
   async rotate(commit: (rows: readonly RewrappedSecret[]) => Promise<void>): Promise<VaultCheck> {
     const to = await this.#active();

@@ -398,8 +398,8 @@ interface CountRow {
 }
 
 /**
- * Bound on counting the passages of a word. The search ignores a more frequent word, so it needs no exact count of such
- * a word.
+ * Bound on counting the passages of a word. The search leaves out a more frequent word, or reads only the newest
+ * passages if even the rarest word is so frequent. So it needs no exact count of such a word.
  */
 const COUNTED_MAX = POSTINGS_MAX + 1;
 

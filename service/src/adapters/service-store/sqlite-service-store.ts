@@ -128,7 +128,7 @@ function bridge<Store, Name extends keyof Store & string>(
 type Calls = Record<string, (input: BridgedCall) => unknown>;
 
 /**
- * Starts the workers. One worker writes. While a service runs, another one reads, so that recalls and key look-ups
+ * Starts the workers. One worker writes. In a process that serves, another one reads, so that recalls and key look-ups
  * continue while a long text is indexed. A read sees everything that was committed before the read began.
  */
 class Clients {

@@ -100,7 +100,10 @@ export interface CommandRow {
   readonly more?: string;
   /** The member of the body whose value is read from stdin. */
   readonly secret?: string;
-  /** True if the running service, if any, makes the call: its network and certificates may differ from this shell's. */
+  /**
+   * True if a running service, if there is one, runs the operation: its network and certificates may differ from this
+   * shell's.
+   */
   readonly byService?: true;
   /** True if the command first reads the object's version, and sends it as If-Match with the change. */
   readonly isVersioned?: true;

@@ -108,7 +108,10 @@ export class ModelServer {
     this.#bodies = new RequestBodies(parts.models.decode, () => MODEL_BODY_BYTES.decoded);
   }
 
-  /** Notes for the receipts that the service now ends open answers. The caller ends these answers next. */
+  /**
+   * Makes the receipts of the answers that are open now say that the service ended them. The caller ends these answers
+   * next.
+   */
   cut(): void {
     this.#shutdown.isCutting = true;
   }
