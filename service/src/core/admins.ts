@@ -3,7 +3,10 @@ import { isSameHash } from '../../../src/core/memory-api/keys.ts';
 
 /** Admin tokens. They allow the operations of the console and nothing else; a service key allows none of these. */
 
-/** An operator runs the service; an admin manages one tenant; a viewer reads one tenant's data. */
+/**
+ * An operator runs the service; an admin manages one tenant; a viewer reads one tenant's data, but no texts of its
+ * memory.
+ */
 export type AdminRole = 'operator' | 'admin' | 'viewer';
 
 export const ADMIN_ROLES: readonly AdminRole[] = ['operator', 'admin', 'viewer'];

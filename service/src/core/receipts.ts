@@ -126,8 +126,8 @@ export interface ReceiptClosing {
   readonly captureState: CaptureReceiptState;
   readonly capturedRecords: number;
   /**
-   * The decisions at the end, which replace those of the opening: they differ if the provider refused the changed
-   * request. Undefined if they are not known.
+   * The decisions at the end, which replace those of the opening: they differ, for example, if the provider refused the
+   * changed request. Undefined if they are not known.
    */
   readonly decided?: ReceiptDecisions | undefined;
   readonly upstreamStatus?: number | undefined;

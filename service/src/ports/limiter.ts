@@ -16,8 +16,8 @@ export interface Limiter {
    */
   take(asks: readonly LimitAsk[], signal: AbortSignal): Promise<LimitAnswer>;
   /**
-   * Renews the leases of running calls for their full time. An expired lease stays expired, unless the limiter has lost
-   * all leases of the bucket, as a restarted Redis server has: then the lease is taken again.
+   * Renews the leases of running calls for their full time. An expired lease stays expired. A lease that the limiter
+   * has lost, such as in a restart of the Redis server, is taken again.
    */
   renew(leases: readonly LeaseAsk[], signal: AbortSignal): Promise<void>;
   /**

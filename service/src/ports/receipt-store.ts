@@ -15,7 +15,8 @@ export interface ReceiptStore {
    */
   storeReceipts(rows: readonly ReceiptRow[]): Promise<void>;
   /**
-   * Lists, by tenant, the number of the node's last stored receipt, if its head is not closed. At most `limit` rows.
+   * Lists the heads of a node that are not closed, ordered by tenant, at most `limit`. Each states the number of the
+   * last receipt that the node has stored for the tenant.
    */
   openHeads(asked: { readonly node: string; readonly limit: number }): Promise<readonly OpenHead[]>;
   /** Stores these closed heads. A head that is closed already does not change. */

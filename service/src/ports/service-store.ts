@@ -35,7 +35,10 @@ export interface ServiceStore extends ServiceControl, ReceiptStore {
    * key whose id any tenant has.
    */
   of(tenant: string): TenantStore;
-  /** Finds the caller by its key, among the keys of all tenants, because the key says which tenant calls. */
+  /**
+   * Finds the caller by its key, among the keys of all tenants, because the key says which tenant calls. Undefined if
+   * no tenant has this key id, or two have it.
+   */
   findCaller(keyId: string, signal: AbortSignal): Promise<Caller | undefined>;
   /** Lists the purges of all tenants that have not finished, such as those that a crash interrupted. */
   unfinishedPurges(): Promise<readonly TenantPurge[]>;
@@ -65,7 +68,7 @@ export interface TenantStore extends TenantControl, TenantReceipts, LeaseStore {
   /** Returns the state of a space; generation 0 and no records if it was never written. Creates no space. */
   spaceState(space: string, signal: AbortSignal): Promise<SpaceState>;
   /**
-   * Stores records in one transaction. The results say which records it refused; the others are on disk when it
+   * Stores records in one transaction. The results say which records were refused; the others are on disk when the call
    * resolves.
    */
   capture(batch: CaptureBatch, signal: AbortSignal): Promise<CaptureOutcome>;
@@ -88,7 +91,7 @@ export interface TenantStore extends TenantControl, TenantReceipts, LeaseStore {
 
   /**
    * Begins a purge. One transaction changes the generation, empties the recalled blocks in the ledger that quote the
-   * space, and records the purge. A dry run changes nothing. `continuePurge` then erases the records.
+   * space, and stores the purge. `continuePurge` then erases the records. A dry run only counts them.
    */
   beginPurge(order: PurgeOrder): Promise<PurgeReceipt>;
   /**

@@ -48,7 +48,10 @@ export class Signer {
     return signer === undefined ? values : values.map((value) => signer.sign(value));
   }
 
-  /** Signs objects in canonical JSON with one key, and returns their signed JSON. Throws as sign() does. */
+  /**
+   * Signs objects in canonical JSON with one key, and returns their signed JSON; the same JSON if the service has no
+   * key. Throws as sign() does.
+   */
   async signTexts(canonical: readonly string[]): Promise<readonly string[]> {
     const signer = await this.#active();
     return signer === undefined ? canonical : canonical.map((text) => signer.signText(text));

@@ -218,7 +218,10 @@ function answerCalls({ open, now }: ControlEngine, tenant: string) {
       });
     },
     leaveAnswer: (asked, holder) => noteRow([LEASES.endLease, tenant, leaseName(asked), holder]),
-    /** Stores an answer. If a power cut loses it, a repeated call runs again and finds its records to be duplicates. */
+    /**
+     * Stores an answer. If a power cut loses it, a repeated call runs again: a capture finds its records to be
+     * duplicates, and a purge erases what its scope still matches.
+     */
     keepAnswer: async (asked, { requestHash, body, at }) => {
       const { keyId, idempotencyKey } = asked;
       const transactions = await open();

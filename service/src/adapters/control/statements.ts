@@ -183,7 +183,10 @@ export const RECEIPTS = {
       AND (CAST($4 AS text) IS NULL OR key_id = $4)`,
 } as const;
 
-/** The SQL conditions of a page of receipts, each without its value. The page lies between `behind` and `before`. */
+/**
+ * The SQL conditions of a page of receipts, each without its value. The ids of the page lie between the values of
+ * `behind` and `before`.
+ */
 export const PAGE_CONDITIONS = {
   behind: 'id > ',
   before: 'id < ',

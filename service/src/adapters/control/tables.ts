@@ -269,7 +269,10 @@ export const TABLES: readonly string[] = [
     VALUES ('${DEFAULT_TENANT}', '${DEFAULT_TENANT}', '${SELF_HOSTED}', 'active', 0)`,
 ];
 
-/** A table's columns, except one that the database numbers by itself. `key`: the columns of its key, joined by `, `. */
+/**
+ * A table's columns, except one that the database numbers by itself. `key`: the columns of a key without the numbered
+ * one, joined by `, `.
+ */
 export interface TableShape {
   readonly key: string;
   readonly columns: readonly string[];

@@ -156,7 +156,10 @@ export class RedisLimiter implements Limiter {
     for (const { leaseId, ttlMs } of leases) this.#leaseEnds.set(leaseId, askedAt + ttlMs);
   }
 
-  /** Notes when the lease of a running call ends; not of one that has ended meanwhile, or that never began here. */
+  /**
+   * Notes when the lease of a running call ends. Ignores a lease that was given back meanwhile, or that never began on
+   * this node.
+   */
   #noteEnd(leaseId: string, endsAt: number): void {
     if (this.#leaseEnds.has(leaseId)) this.#leaseEnds.set(leaseId, endsAt);
   }

@@ -96,8 +96,9 @@ export class Records {
   }
 
   /**
-   * Proves that the store has the candidates, by reading all their bytes. `isPartial`: the deadline left some unread.
-   * The first proofs are made before `state` has the generation, because the caller's generation is rarely outdated.
+   * Proves which of the candidates the store has, by reading all their bytes. `isPartial`: the deadline left some
+   * unread. The first proofs are made before `state` has the generation, because the caller's generation is rarely
+   * outdated.
    */
   async prove(
     question: ServiceQuestion,

@@ -6,7 +6,9 @@ import type { Database } from '../../../../src/adapters/store/database.ts';
  * runs between the statements of a transaction.
  */
 
-/** SQLite's form of each shared statement. SQLite has no lists of values, needs no casts and locks no rows. */
+/**
+ * SQLite's form of each shared statement that has run. SQLite has no lists of values, needs no casts and locks no rows.
+ */
 const OWN_STATEMENTS = new Map<string, string>();
 
 function ownStatement(statement: string): string {

@@ -190,7 +190,10 @@ function adminWire(admin: StoredAdmin, now: number): object {
   };
 }
 
-/** Lists audit events, newest first. The events of no tenant belong to `service`, which only an operator can name. */
+/**
+ * Lists audit events, newest first. The events of the service itself, such as changes of tenants, plans and admins,
+ * belong to the id `service`, which only an operator can name.
+ */
 async function listAudit(call: ConsoleCall): Promise<ConsoleReply> {
   const page = pageOf(call.query, 50);
   // The cursor is the number of an event.

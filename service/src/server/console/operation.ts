@@ -174,7 +174,10 @@ export interface ArgumentRow {
   readonly to?: string;
   /** True if the argument is the name or the id of a provider. The path then gets the id. */
   readonly isProvider?: true;
-  /** The members of a row in which the argument is searched. Rows that do not contain it are hidden. */
+  /**
+   * The members of a row in which the argument is searched. Rows in which none of these members contains the argument
+   * are hidden.
+   */
   readonly searches?: readonly string[];
 }
 

@@ -26,8 +26,8 @@ import { credentialShape, findProvider, PROVIDER } from './providers.ts';
 
 /**
  * Operations for the set-up of providers: list the catalog's presets, fetch the models of a custom provider, send one
- * tiny request, and compare a secret with the saved one. Of a provider's answer svc passes on only names of models, the
- * status and the time that it took.
+ * tiny request, and compare a secret with the saved one. Of a provider's answer svc passes on only names of models, how
+ * many entries had no usable name, the status and the time that it took.
  */
 
 export const providerCompare = closed({ credential: credentialShape });

@@ -43,7 +43,10 @@ export function analyze(table: string): string {
 }
 
 export const STATISTICS = {
-  /** Returns tables and partitions that have more than twice the pages of their last statistics and $2 more. */
+  /**
+   * Returns tables and partitions whose number of pages exceeds twice the number in their last statistics by more than
+   * $2.
+   */
   outgrown: `SELECT l.relname::text AS name
     FROM unnest($1::text[]) AS n(name)
     JOIN pg_class c ON c.oid = to_regclass(n.name)
