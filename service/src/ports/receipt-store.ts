@@ -24,7 +24,9 @@ export interface ReceiptStore {
 }
 
 export interface TenantReceipts {
-  /** Returns the receipt as it was stored, with its signature. */
+  /**
+   * Returns the receipt as it was stored, with its signature if it has one; undefined if there is none with this id.
+   */
   findReceipt(receiptId: string, signal: AbortSignal): Promise<StoredReceipt | undefined>;
   /** Lists receipts in the order of their ids, which begin with the time. A page is never longer than its limit. */
   listReceipts(filter: ReceiptFilter, signal: AbortSignal): Promise<readonly StoredReceipt[]>;
@@ -66,7 +68,7 @@ export interface OpenHead extends HeadFacts {
 
 /** The last receipt number of a node that makes no further receipts for the tenant. */
 export interface ClosedHead extends HeadFacts {
-  /** The signed head as JSON. */
+  /** The head as JSON, signed if the service had a signing key. */
   readonly body: string;
 }
 
@@ -101,7 +103,8 @@ export interface SpentQuestion {
 
 /**
  * Writes the receipts of requests. An open receipt is in a file before the provider is called, so every forwarded
- * request has a receipt, even if this process is killed. Closed receipts are signed and stored a moment later.
+ * request has a receipt, even if this process is killed. Closed receipts are signed, if the service has a signing key,
+ * and stored a moment later.
  */
 export interface Receipts {
   /** Opens a receipt, in one line that is written synchronously. If it throws JournalFullError, forward nothing. */

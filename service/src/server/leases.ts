@@ -11,7 +11,7 @@ export interface Needs {
   readonly randomBytes: (count: number) => Uint8Array;
 }
 
-/** Runs work under a lease, so in one process at a time while renewals succeed. Undefined if another process has it. */
+/** Runs work under a lease, so in one process at a time while renewals succeed. Undefined if the lease is taken. */
 export async function underLease<Result>(
   { store, randomBytes }: Needs,
   name: string,

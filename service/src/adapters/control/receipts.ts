@@ -15,8 +15,8 @@ import { receiptOf, type Row } from './facts.ts';
 import { PAGE_CONDITIONS, RECEIPTS, receiptPage, usageSums } from './statements.ts';
 
 /**
- * Stores signed receipts, their heads (defined in service/src/core/receipts.ts), and the sums of usage for each day,
- * which are kept longer than receipts. It also lists receipts and sums.
+ * Stores receipts, their heads (defined in service/src/core/receipts.ts), and the sums of usage for each day, which are
+ * kept longer than receipts. Also lists receipts and sums.
  */
 
 /** Stores receipts. Writes heads and sums, which two nodes may share, in a fixed order, so that they never deadlock. */

@@ -33,8 +33,8 @@ export interface RedisLimiterOptions {
  */
 const ANSWER_MS = 1000;
 /**
- * A connection on which a command waits and nothing arrives for so long is replaced. A primary whose machine died closes
- * no connection, and the system would notice that only after a quarter of an hour.
+ * A connection on which a command waits and nothing arrives for so long is replaced. A primary whose machine died
+ * closes no connection, and the system would notice its death only after a quarter of an hour.
  */
 const SILENCE_MS = 5000;
 const RECONNECT_MAX_MS = 500;

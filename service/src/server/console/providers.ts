@@ -70,8 +70,8 @@ const customValues = listOf(
 export const credentialShape = text({ min: 1, max: 8192, pattern: /^[\u0021-\u007e]*$/ });
 
 /**
- * Optional members that a new provider and a change share. A change takes no address, because the saved credential would
- * be sent to another host.
+ * Optional members that a new provider and a change share. A change takes no address, because the saved credential
+ * would then be sent to another host.
  */
 const providerMembers = {
   credential: credentialShape,

@@ -27,7 +27,7 @@ export class BodyHashes implements BodyWatch {
     this.#forwarded = { pieces };
   }
 
-  /** Hashes the request's and the forwarded body once. A megabyte takes a millisecond. */
+  /** Hashes the request's and the forwarded body once, after forwarded() was called. A megabyte takes a millisecond. */
   #count(): void {
     if (this.#forwarded === undefined) return;
     const { pieces } = this.#forwarded;

@@ -42,7 +42,10 @@ import { staleGeneration } from './recall.ts';
  * records without a result are answered as deferred.
  */
 
-/** The records and bytes of one transaction: 16 typed prompts or one long answer take 2 to 4 ms and one disk sync. */
+/**
+ * Bounds on the records and bytes of one transaction. A record with more bytes has a transaction of its own. 16 typed
+ * prompts or one long answer take 2 to 4 ms and one disk sync.
+ */
 const BATCHES = {
   countMax: 16,
   sizeMax: 32_768,

@@ -58,7 +58,10 @@ interface Order {
   readonly isDryRun: boolean;
 }
 
-/** Erases the records of an order, or counts them, and answers with the signed receipt. */
+/**
+ * Erases the records of an order, or counts them, and answers with the receipt, signed if the service has a signing
+ * key.
+ */
 async function purge(call: Call, parts: OperationParts, order: Order): Promise<Reply> {
   const { kind, ...given } = order;
   const purgeId = newId('prg', parts.randomBytes);

@@ -65,7 +65,7 @@ export const getReceipt: Operation = async ({ store, parameter: receiptId, signa
 
 /**
  * Returns a page of a tenant's heads and its total (both defined in service/src/core/receipts.ts). Closed heads are
- * stored with their signature; the others are signed now.
+ * stored with their signature; the others and the total are signed now. Without a signing key nothing is signed.
  */
 export const listReceiptHeads: Operation = async ({ key, store, head: call, now }, { signer }) => {
   const { limit = 100, after } = readValue(queryFields(call.query), headsQuery);
