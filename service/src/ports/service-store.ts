@@ -53,7 +53,7 @@ export interface KeptDays {
   readonly now: number;
   /** True if the clock may be wrong. Then nothing is deleted by its age. */
   readonly isUnsure?: true;
-  /** The time before which no tenant keeps receipts. */
+  /** The time before which no tenant keeps receipts; undefined if a tenant keeps them for ever. */
   readonly receiptsFrom?: number;
   /** Audit events before this time are deleted. The hash for the next event of a tenant is stored in another table. */
   readonly auditFrom?: number;
@@ -303,7 +303,7 @@ export interface RestoreFacts {
    */
   readonly carried: CarriedOver | undefined;
   readonly epoch: string;
-  /** Where the previous database was moved to. */
+  /** Where the previous database was moved to; undefined if there was none. */
   readonly kept: string | undefined;
 }
 

@@ -97,7 +97,7 @@ export interface AskingCall {
   readonly inputTokens: number;
 }
 
-/** Deadline of reading from the sums of usage how much of a budget is spent. */
+/** Deadline of storing the closed receipts and then reading from the sums of usage how much of a budget is spent. */
 const STORE_MS = 1000;
 /** Deadline of a message to the limiter, so that messages to a limiter that does not answer do not fill the memory. */
 const SETTLE_MS = 5000;

@@ -135,7 +135,10 @@ export const probeOperations: readonly ConsoleOperation[] = [
   ),
 ];
 
-/** Bound on a provider's answer to a probe, in bytes: a list of 5,000 models with 200 bytes each fits. */
+/**
+ * Bound on a provider's answer to a probe, in bytes: a list of 5,000 models with 200 bytes each fits. A longer list
+ * counts as invalid.
+ */
 const LIST_BYTES_MAX = 1 << 20;
 const MODELS_MAX = 5_000;
 const PROBE_MS = 10_000;
@@ -258,7 +261,7 @@ interface Unreached {
   readonly message: string;
 }
 
-/** Decrypts a provider's credential and sends one request. */
+/** Decrypts a provider's credential and sends one request. If the provider cannot be reached, returns why. */
 async function ask(
   { parts, tenantId }: ConsoleCall,
   provider: TenantProvider,

@@ -45,7 +45,10 @@ async function refuseOwnKeys(parts: OpeningParts, texts: readonly string[]): Pro
   }
 }
 
-/** Deadline of reading and decrypting a secret. The settings may name a program that prints the master key. */
+/**
+ * Deadline of reading and decrypting a secret. It includes the run of the program that prints the master key, if the
+ * settings name one.
+ */
 const OPEN_MS = 5_000;
 
 async function openSecret(

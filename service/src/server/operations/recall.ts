@@ -23,7 +23,10 @@ import { MemoryError } from '../../../../src/core/errors.ts';
 
 /** Bound on the items of an answer, if the call names none: the contract's default. */
 const ITEMS_FALLBACK = 20;
-/** How long the client may fetch the records of an answer: the contract's 24 hours. Here records do not expire. */
+/**
+ * How long the client may fetch the records of an answer: the contract's 24 hours. Here records do not expire, but a
+ * purge may erase them.
+ */
 const HOLD_MS = 24 * 3600 * 1000;
 /** Time before the deadline for writing the answer. */
 const ANSWER_MS = 5;
