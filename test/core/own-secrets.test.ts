@@ -66,3 +66,33 @@ test('R41: provider keys, header values, the service key and both local tokens a
   const secrets = ownSecretsOf({ upstreams, memory, localToken: 'five' });
   expect(secrets).toEqual(['one', 'two', 'three', 'four', 'five', pathTokenOf('five')]);
 });
+
+test.each([
+  ['one that begins another one', 'sv9-alpha', 'sv9-alpha-beta-gamma', 'beta-gamma'],
+  ['one that ends within another one', 'sv9-first-half', 'half-and-second', 'and-second'],
+])('of two secrets, %s, no part is left', (_name, one, other, part) => {
+  rememberOwnSecrets([one, other]);
+  const text = `It is ${one.endsWith('half') ? 'sv9-first-half-and-second' : other}, and no more.`;
+  const masked = maskSecrets(text);
+  expect(masked).toEqual({ text: 'It is [masked: svc-key], and no more.', masked: 1 });
+  expect(masked.text).not.toContain(part);
+});
+
+const KEY_LINES = ['MIIEpAIBAAKCAQEA', 'Zq1', 'x7Lw'].map((start) => start.padEnd(64, 'aB3dE5gH7'));
+
+test.each([
+  ['PEM', '-----BEGIN RSA PRIVATE KEY-----', '-----END RSA PRIVATE KEY-----'],
+  [
+    'PuTTY',
+    'PuTTY-User-Key-File-3: ssh-rsa\nEncryption: none\nPrivate-Lines: 3',
+    `Private-MAC: ${'0a1b2c3d'.repeat(8)}`,
+  ],
+])(
+  'a private key in a %s file is masked whole, also where it has an own secret in it',
+  (_n, begin, end) => {
+    rememberOwnSecrets(['Zq1a']);
+    const file = [begin, ...KEY_LINES, end].join('\n');
+    const { text } = maskSecrets(`The key:\n${file}\nThat was it.`);
+    expect(text).toMatch(/^The key:\n\[masked: [\w-]+\]\nThat was it\.$/);
+  },
+);

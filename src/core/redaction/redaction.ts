@@ -2,7 +2,7 @@
  * Removes secrets and private passages from a text before it is stored, indexed or sent to a memory. A text on its way
  * to the provider keeps its secrets.
  * The time of each rule is linear in the length of the text. Masking a masked text changes nothing, for two reasons:
- * - no rule but that of PuTTY files takes a square bracket into a secret, so other secrets reach across no mask;
+ * - no rule but those of private keys takes a square bracket into a secret, so other secrets reach across no mask;
  * - as a rule, a secret is removed to the end of its run of letters and digits, so that no second one begins there.
  */
 
@@ -113,9 +113,11 @@ class Search {
     const parts: string[] = [];
     let from = 0;
     for (const { start, end } of found.toSorted((one, other) => one.start - other.start)) {
-      if (start < from || start >= end || this.rest.startsWith(COVER, start)) continue;
-      parts.push(this.rest.slice(from, start), COVER.repeat(end - start));
-      this.masks.push({ kind, start, end });
+      if (start >= end || end <= from || this.rest.startsWith(COVER, start)) continue;
+      // A secret that begins within another one is masked together with it.
+      const before = start < from ? this.masks.pop() : undefined;
+      parts.push(this.rest.slice(from, start), COVER.repeat(end - Math.max(start, from)));
+      this.masks.push({ kind, start: before?.start ?? start, end });
       from = end;
     }
     this.rest = parts.join('') + this.rest.slice(from);
@@ -133,11 +135,15 @@ function render(
   if (masks.length === 0) return { text, masked: 0 };
   let kept = '';
   let from = 0;
+  let masked = 0;
   for (const { kind, start, end } of masks.toSorted((one, other) => one.start - other.start)) {
+    // A private key may contain a secret that was found before it.
+    if (toText(end) <= from) continue;
     kept += `${text.slice(from, toText(start))}[masked: ${kind}]`;
     from = toText(end);
+    masked += 1;
   }
-  return { text: kept + text.slice(from), masked: masks.length };
+  return { text: kept + text.slice(from), masked };
 }
 
 /** Fewest characters of a run in which keys of vendors are searched for. */

@@ -14,8 +14,11 @@ const KEY_RUN_CHARS_MIN = 24;
  */
 const OTHER_RUNS_MAX = 12;
 
-/** Matches the gap between runs: a line end, a margin, a diff mark. A gap has no brackets, so it cannot be a mask. */
-const GAP = /(?:\\[nrt]|[^A-Za-z0-9+/=[\]]){0,40}/y;
+/**
+ * Matches the gap between runs: a line end, a margin, a diff mark. It has no opening bracket, so it is no mask of an
+ * earlier masking. Closing brackets may cover a secret that was found before, which may be a part of the key.
+ */
+const GAP = /(?:\\[nrt]|\]+|[^A-Za-z0-9+/=[\]]){0,40}/y;
 const RUN = /[A-Za-z0-9+/=]+/y;
 const END_LINE = /END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[A-Za-z0-9]*/y;
 
