@@ -477,6 +477,16 @@ test.each([ORIGIN, ''])(
   },
 );
 
+test('memory is off while nothing says in time whether it is', async () => {
+  const { base, data, look } = stage();
+  const folder = newRepository(join(base, 'shop'));
+  const { space } = await look(folder);
+  const late = new GitProjects(data, { findMs: 0, belowMs: 0, recheckMs: 0 });
+  expect((await late.find(folder)).isMemoryOff).toBe(true);
+  expect((await late.find({ space })).isMemoryOff).toBe(true);
+  expect((await look(folder)).isMemoryOff).toBeUndefined();
+});
+
 test('folders below a working tree that come too late for a request are there for later ones', async () => {
   const { base, data } = stage();
   const root = newRepository(join(base, 'shop'));

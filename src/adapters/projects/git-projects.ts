@@ -105,7 +105,9 @@ export class GitProjects implements Projects {
     const stamp = await stampOf(undefined, this.#dataFolder);
     const read = readRegistry(this.#dataFolder).catch(() => undefined);
     const registry = await within(this.#findMs, read);
-    if (registry === undefined) return this.#keep({ space }, { space, olderSpaces: [] }, '');
+    if (registry === undefined) {
+      return this.#keep({ space }, { space, olderSpaces: [], isMemoryOff: true }, '');
+    }
     const now = spaceNow(registry, space);
     const project = {
       space: now,
@@ -249,10 +251,10 @@ function offIn(registry: Registry, space: string): Pick<Project, 'isMemoryOff'> 
 /**
  * Says whether memory is off for a folder whose project was not found before the deadline: the user has switched it off
  * for the folder's space, for the space to which the folder was assigned, or for a project that svc has seen there.
- * If the registry was not read in time (undefined), memory is on.
+ * If the registry was not read in time (undefined), memory is off, because the user may have switched it off.
  */
 function offAt(folder: string, registry: Registry | undefined): Pick<Project, 'isMemoryOff'> {
-  if (registry === undefined) return {};
+  if (registry === undefined) return { isMemoryOff: true };
   const { projects, joined } = registry;
   const seen = projects.filter(({ folders }) => isIn(folders, folder)).map(({ space }) => space);
   const spaces = [folderSpace(folder), joined[folder] ?? '', ...seen];
