@@ -9,7 +9,7 @@ import { DIALECTS, promptOf, requestWith, said } from '../support/dialect-wire.t
 import { FakeMemory } from '../support/fake-memory.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { recordOf } from '../support/records.ts';
-import { ask } from '../support/sockets.ts';
+import { ask as askSocket } from '../support/sockets.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import {
   startRecordingProvider,
@@ -414,7 +414,7 @@ test.each(['/v1/messages', '/v1/messages/count_tokens'])(
     });
     const body = requestWith('anthropic_messages', [said('user', QUESTION)]);
     const send = () =>
-      ask(story.port, {
+      askSocket(story.port, {
         path,
         headers: ['Authorization', `Bearer ${TOKEN}`, 'Content-Type', 'application/json'],
         body: Buffer.from(JSON.stringify(body)),

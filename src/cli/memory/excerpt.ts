@@ -172,7 +172,8 @@ function shownHits(
     }
     let group = groupOf(lines, hits, { hit, last, context });
     let more = estimateTextTokens(group.text);
-    for (let less = context; !isAll && shown === 0 && more > EXCERPT_TOKENS_MAX && less > 0;) {
+    const isFirst = !isAll && shown === 0;
+    for (let less = isFirst ? context : 0; less > 0 && more > EXCERPT_TOKENS_MAX;) {
       less = Math.floor(less / 2);
       group = groupOf(lines, hits, { hit, last, context: less });
       more = estimateTextTokens(group.text);
