@@ -154,8 +154,8 @@ const DECODE_MS = 10_000;
 const DEFLATE_RATIO_MAX = 1_032;
 
 /**
- * Returns an upper bound of a body's decoded bytes without decoding it. Throws ProxyError for a zstd body whose frames
- * are malformed or declare more than `decodedBytesMax`.
+ * Returns how many bytes decoding a body may produce, at most `decodedBytesMax`: the decoder refuses more. Throws
+ * ProxyError for a zstd body that is malformed or exceeds a limit; see readZstdFrames().
  */
 function decodedBound(encoded: Uint8Array, encoding: Encoding, decodedBytesMax: number): number {
   switch (encoding) {

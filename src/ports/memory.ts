@@ -144,8 +144,8 @@ export interface RecallQuestion {
 export interface RecallAnswer {
   readonly passages: readonly RecalledPassage[];
   /**
-   * For an agent's question: lines of exchanges, best first. For such a question `passages` has only the user's rules
-   * and pinned texts.
+   * For an agent's question: lines of exchanges, best first. Then `passages` has only the user's rules and pinned texts.
+   * Undefined for a chat, and from a memory without exchanges, whose `passages` may be any.
    */
   readonly exchanges?: readonly LocatedExchange[];
   /**

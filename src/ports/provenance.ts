@@ -29,7 +29,7 @@ export interface ConcernedFile extends FileState {
 export interface Provenance {
   /** The real path of the working tree, or of the folder if it has no repository. */
   readonly root: string;
-  /** The commit that was checked out; '' if there was none. */
+  /** The commit that was checked out; '' if there was none or svc could not find it. */
   readonly commit: string;
   readonly files: readonly ConcernedFile[];
 }
@@ -88,7 +88,7 @@ export interface Workplace {
 }
 
 export interface CodeNow {
-  /** The commit that is checked out; '' if there is none. */
+  /** The commit that is checked out; '' if there is none or svc cannot find it. */
   readonly commit: string;
   readonly files: readonly ConcernedFile[];
 }

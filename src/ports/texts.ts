@@ -37,7 +37,10 @@ export interface Texts {
   writeBlock(answer: QuotedAnswer, limits: AgentLimits, told: readonly string[]): WrittenBlock;
   /** Returns the memory's answer with only the passages about the action. */
   aboutAction(answer: RecallAnswer, action: Action, prompt: string): RecallAnswer;
-  /** Returns the memory's answer without the texts that the request states outside of its conversation. */
+  /**
+   * Returns the memory's answer without the texts that stand where clients put instructions (CLAUDE.md, AGENTS.md): before
+   * the request's first answer, or behind its messages.
+   */
   withoutStated(answer: QuotedAnswer, view: RequestView): QuotedAnswer;
   /**
    * Says whether the newest prompt is the first in its session that may name a subject: all earlier ones only answer

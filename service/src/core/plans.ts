@@ -34,7 +34,7 @@ export interface Plan {
 /** The plan without limits that every new service has, and that a new tenant gets unless the call names another. */
 export const SELF_HOSTED = 'self-hosted';
 
-// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The names of the table.
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The keys are those of PLAN_LIMITS.
 export const NO_LIMITS = Object.fromEntries(
   Object.keys(PLAN_LIMITS).map((name) => [name, null]),
 ) as PlanLimits;

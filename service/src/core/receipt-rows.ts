@@ -2,7 +2,10 @@ import type { Usage } from '../../../src/core/dialects/dialect-answer.ts';
 import type { Camel } from './account-settings.ts';
 import type { Receipt, ReceiptClosing, ReceiptOpening, ReceiptStatus } from './receipts.ts';
 
-/** Makes the database row of a receipt: the columns that lists filter by, and the counts for the sums of each day. */
+/**
+ * Makes what is stored of a receipt: its JSON, the columns that lists filter by, its number for the node's head, and the
+ * counts for the sums of each day.
+ */
 
 export interface ReceiptRow {
   readonly tenant: string;

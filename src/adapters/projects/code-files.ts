@@ -264,7 +264,8 @@ function isInside(parts: readonly string[]): boolean {
 }
 
 /**
- * Says whether a name may be stored: it has no control characters, which could fake a line of a list, and no secret.
+ * Says whether a name may be stored: it is not empty and not too long, and it has no secret and no control or invisible
+ * characters, which could fake a line of a list.
  */
 function isPlainName(name: string): boolean {
   if (name === '' || name.length > PATH_CHARS_MAX || /[\p{Cc}\p{Cf}\p{Cs}]/u.test(name))

@@ -20,7 +20,7 @@ export interface RecentRequest extends Pick<
 
 /** How long a command waits for a lock, which a writer holds for some milliseconds. */
 const BUSY_MS = 500;
-/** Bound on rows: more than one user's day, and 10 us each. */
+/** Bound on the rows that a query reads, some 10 us for each. One user makes fewer requests in a day. */
 const ROWS_MAX = 20_000;
 
 const SQL = `

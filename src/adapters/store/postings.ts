@@ -211,7 +211,7 @@ class SpaceLists {
     this.#next = next;
   }
 
-  /** The number that the space's next passage had when the lists were last completed. */
+  /** All passages with a lower number are in the lists; those from this number on must still be added. */
   get next(): number {
     return this.#next;
   }

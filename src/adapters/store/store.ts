@@ -107,7 +107,7 @@ export class Store {
     // worthless.
     leaveReplaced(database, this.#options);
     try {
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The name chose the input.
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The caller's types make the input fit the name.
       const call = calls[name] as (given: unknown) => unknown;
       if (!REPEATABLE.has(name)) return call(input);
       return database.waitingAtMost(this.#options.busyMs ?? LOCK_MS, () => call(input));

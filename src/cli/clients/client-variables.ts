@@ -82,7 +82,7 @@ export function loopbackVariables(host: string, environment: Environment): Varia
 }
 
 function extended(list: string | undefined, hosts: readonly string[]): string {
-  // Leave out control characters, because a shell may evaluate the list.
+  // Leave out entries with control characters, because a shell may evaluate the list.
   const entries = (list ?? '').split(/[\s,]+/).filter((entry) => /^\P{Cc}+$/u.test(entry));
   if (entries.includes('*')) return '*';
   return [...entries, ...hosts.filter((host) => !entries.includes(host))].join(',');

@@ -52,7 +52,7 @@ export interface ClientFacts {
   /** The same address with a token for model routes in its path, for files in which the client can run no command. */
   readonly urlWithToken: string;
   readonly environment: Environment;
-  /** The client's dialects for which a provider with a key is configured. There is at least one. */
+  /** The client's dialects for which a provider is configured that takes no client's login. There is at least one. */
   readonly spoken: readonly Dialect[];
   /** The model that the user named, without the prefix `svc/`. */
   readonly model: string | undefined;
@@ -481,8 +481,8 @@ function withOpencode(environment: Environment, provider: object): string {
 }
 
 /**
- * Returns the settings of pi's providers. pi takes a key as it is, from a variable after a dollar, or from a command
- * after `!`.
+ * Returns the settings of pi's providers. pi takes a key as text, as the name of a variable (`$NAME`), or as a command
+ * that prints it (`!command`).
  */
 function piOf(facts: ClientFacts, apiKey: string) {
   const { url, model } = facts;

@@ -100,7 +100,7 @@ async function quoteLeftOut(
   terminal.out('Left out:');
   const columns = Math.max(20, Math.min(terminal.columns(QUOTE_COLUMNS), QUOTE_COLUMNS) - 22);
   for (const ref of refs) {
-    // oxlint-disable-next-line no-await-in-loop -- About ten short reads.
+    // oxlint-disable-next-line no-await-in-loop -- At most ten short reads.
     const found = await retrieveFrom(store, ref).catch(() => undefined);
     const text = oneLine(found?.text ?? '(forgotten since, or not available)', columns);
     terminal.out(`  ${ref}  ${text}`);

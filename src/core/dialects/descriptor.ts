@@ -67,8 +67,8 @@ export interface ResultPlace {
 }
 
 /**
- * Prices of a provider's prompt cache, relative to an uncached input token. They come from the providers' price
- * lists; the caching rules were checked against the usage of 15,233 real calls.
+ * Prices of a provider's prompt cache, relative to an uncached input token: from the provider's price list, or OpenAI's
+ * as a guess if `isKnown` is false.
  */
 export interface CachePrices {
   /** Price of a token that is read from the cache. */

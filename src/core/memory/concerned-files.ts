@@ -104,7 +104,10 @@ function namesIn({ tool, fields, text }: Call): Names {
   };
 }
 
-/** Returns the texts of a call that may have a patch: an argument that is no JSON, or its fields and the command. */
+/**
+ * Returns the texts in which a call may have a patch: the whole argument if it has no fields, otherwise its text fields
+ * and the command. None if the argument has no patch.
+ */
 function patchTexts(fields: Fields, text: string): readonly string[] {
   if (!text.includes(PATCH)) return [];
   const values = Object.values(fields);

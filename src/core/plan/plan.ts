@@ -133,8 +133,8 @@ function changesOf(
 }
 
 /**
- * Why svc did not read a body. 'unparseable': it does not match its dialect, the request has no body, or its route is
- * no model route. 'too_large': it is larger than svc reads.
+ * Why svc did not read a body. 'unparseable': it does not match its dialect, nests too deeply or has an element with too
+ * many parts, the request has no body, or its route is no model route. 'too_large': it exceeds READ_LIMITS.
  */
 export type Unread = 'unparseable' | 'too_large';
 

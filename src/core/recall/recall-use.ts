@@ -5,7 +5,8 @@ import type { Placement } from './injections.ts';
 /**
  * Whether the model used the recalled text (block), as far as svc can see. It counts as used if the model read a
  * recalled reference, or if its answer has a word of the block that is nowhere in the client's request: a name of
- * code, a number or a path. A fact that the model only keeps in mind is invisible, so the count is a lower bound.
+ * code, a number or a path. A fact that the model only keeps in mind is invisible, so counts of used blocks are lower
+ * bounds.
  */
 export interface RecallUse {
   /** The number of the prompt's exchange. It identifies the prompt within its conversation. */

@@ -41,7 +41,10 @@ export const NAMES =
 /** Matches a name that is only an ending, such as `_key`. The value of such a name is a secret only if it is random. */
 export const WEAK_NAME = /^_/;
 
-/** Vendors whose keys have no recognisable form: a random value assigned to their name is a secret. */
+/**
+ * Names of vendors of which some keys have no recognisable form. A random value that is assigned to such a name counts as
+ * a secret; see isVendorValue().
+ */
 export const VENDORS =
   '(?<![a-z])(?:adafruit|agora|airtable|algolia|alibaba|asana|atlassian|beamer|bitbucket|bittrex|cloudflare|codecov|cohere|' +
   'coinbase|confluence|confluent|contentful|datadog|droneci|dropbox|etsy|fastly|finicity|finnhub|flickr|' +

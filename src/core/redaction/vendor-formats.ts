@@ -1,4 +1,4 @@
-/** Formats of vendors' keys, precise ones first. */
+/** Formats of vendors' keys, by kind of vendor. If two can match the same text, the more precise one comes first. */
 
 import { CLOUD_FORMATS, CODE_FORMATS } from './cloud-formats.ts';
 import { isMadeUp, looksRandom } from './secret-likeness.ts';

@@ -19,7 +19,7 @@ import { PAGE_CONDITIONS, RECEIPTS, receiptPage, usageSums } from './statements.
  * kept longer than receipts. Also lists receipts and sums.
  */
 
-/** Stores receipts. Writes heads and sums, which two nodes may share, in a fixed order, so that they never deadlock. */
+/** Stores receipts. Writes heads, and sums, which nodes share, in a fixed order, so that nodes never deadlock. */
 export async function storeReceipts(rows: Rows, receipts: readonly ReceiptRow[]): Promise<void> {
   const heads = newestOf(receipts).map(({ tenant, node, seq }) => [tenant, node, seq] as const);
   await rows.each(RECEIPTS.raiseHead, inOrder(heads, 2));

@@ -336,7 +336,7 @@ export class PostgresSource implements RecallSource {
     });
   }
 
-  /** Makes the texts of these rows available as items without another query. Returns the whole text of each row. */
+  /** Keeps the texts of these rows, so that itemOf() finds them without a query. Returns the whole text of each row. */
   #addItems(rows: readonly SaidRow[]): string[] {
     for (const row of rows) {
       if (row.bytes !== null) this.#records.set(recordKey(row), textsOf(recordOfBytes(row.bytes)));

@@ -181,8 +181,8 @@ function requestIdIn(headers: readonly string[]): string | undefined {
 }
 
 /**
- * The rate of receipts for requests that reach no provider, for each tenant. A user who tries things needs fewer, and a
- * client in a loop fills at most 200 MB a day.
+ * The rate of receipts for requests that reach no provider, for each tenant on each node. A user who tries things needs
+ * fewer, and a client in a loop fills at most 200 MB a day and node.
  */
 const RATE = { perMinute: 60, burst: 120 };
 
