@@ -22,7 +22,7 @@ export interface MoveFacts {
 
 /**
  * Copies a service's data from its file to PostgreSQL and checks the copy. A second run continues an interrupted one.
- * Throws CliError, MemoryError, FileError and ServiceFileError.
+ * Throws CliError, MemoryError and FileError.
  */
 export async function moveService(
   folder: string,

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -243,3 +243,15 @@ describe.skipIf(missing !== undefined)('a service that moves from its file to Po
 function without(names: readonly string[], value: object): object {
   return Object.fromEntries(Object.entries(value).filter(([name]) => !names.includes(name)));
 }
+
+test('a move without the file of the service says that the file does not exist', async () => {
+  const home = tempFolder();
+  await initService(home);
+  rmSync(join(home, FOLDER, 'service.db'));
+  const asked = ['move', '--to', 'command:echo postgres://svc@127.0.0.1/svc'];
+  const { code, stderr } = await runServiceHere(asked, { home });
+  expect([code, stderr]).toEqual([
+    1,
+    expect.stringContaining("The service's file does not exist."),
+  ]);
+});

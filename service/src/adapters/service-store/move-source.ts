@@ -9,6 +9,7 @@ import { readerOf, type Row } from '../control/facts.ts';
 import { shapeOf } from '../control/tables.ts';
 import { openServiceDatabase } from './database.ts';
 import { epochOf } from './schema.ts';
+import { asMemoryError } from './store.ts';
 
 /** Reads a service's file for a move to PostgreSQL, and changes no data in the file. */
 
@@ -82,12 +83,12 @@ interface RecordRow extends Row {
 
 const objectIn = readerOf<Omit<NewObject, 'texts'>>();
 
-/** Opens the service's file. Throws ServiceFileError if there is none. */
+/** Opens the service's file. Throws MemoryError `unavailable` if there is none, or svc cannot read it. */
 export function openMoveSource(folder: string) {
   const driver = loadDriver();
   const descriptors = new Descriptors();
   const leave = descriptors.addUser();
-  const database = openServiceDatabase({ folder, driver, descriptors, creates: false });
+  const database = openOrExplain({ folder, driver, descriptors, creates: false });
   return {
     /** The epoch, which identifies the database. */
     epoch: epochOf(database),
@@ -105,6 +106,14 @@ export function openMoveSource(folder: string) {
 }
 
 export type MoveSource = ReturnType<typeof openMoveSource>;
+
+function openOrExplain(options: Parameters<typeof openServiceDatabase>[0]): Database {
+  try {
+    return openServiceDatabase(options);
+  } catch (error) {
+    throw asMemoryError(error);
+  }
+}
 
 function* pages(database: Database, table: MovedTable) {
   const { key, columns } = shapeOf(table);

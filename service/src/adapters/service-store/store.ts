@@ -161,7 +161,8 @@ function replaced(): MemoryError {
   return new MemoryError('unavailable', message);
 }
 
-function asMemoryError(error: unknown): MemoryError {
+/** Returns an error of the service's file as MemoryError `unavailable`, and a MemoryError as it is. */
+export function asMemoryError(error: unknown): MemoryError {
   if (error instanceof MemoryError) return error;
   return new MemoryError('unavailable', `The service's file ${whatOf(error)}.`, { cause: error });
 }
