@@ -136,6 +136,20 @@ test('an empty file of a dead process still says that its head is not closed', a
   expect(next.store.heads).toMatchObject([{ node: 'node_a', lastSeq: 1 }]);
 });
 
+test('a head that cannot be stored at the end is closed by the next process', async () => {
+  const { journal, store, folder } = open();
+  journal.open(openingOf()).close(closingOf());
+  await journal.flush();
+  store.isAway = true;
+  await journal.close();
+  expect(filesIn(folder)).toHaveLength(1);
+  const next = open({ folder, node: 'node_b' });
+  next.store.rows.push(...store.rows);
+  expect(await recoverReceipts(next.options)).toMatchObject({ nodes: 1, receipts: 0 });
+  expect(next.store.heads).toMatchObject([{ node: 'node_a', lastSeq: 1 }]);
+  expect(filesIn(folder)).toEqual([]);
+});
+
 test('a recovery that cannot store keeps the files, and stores each receipt once', async () => {
   const dead = open();
   dead.journal.open(openingOf());

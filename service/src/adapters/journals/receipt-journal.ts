@@ -133,7 +133,7 @@ export class ReceiptJournal implements Receipts {
 
   /**
    * Closes the journal. If all receipts are stored and none is open, it stores the last numbers as closed heads and
-   * empties the file. Otherwise a file with lines stays for `recoverReceipts`, which the next process calls.
+   * empties the file. Otherwise the file stays for `recoverReceipts`, which the next process calls.
    */
   async close(): Promise<void> {
     const isDone = (await within(CLOSE_MS, this.flush())) === true && this.#open.size === 0;
@@ -142,6 +142,8 @@ export class ReceiptJournal implements Receipts {
     if (isDone) {
       const { node } = this.#options;
       const seqs = [...this.#seqs];
+      // An empty file is deleted below. With a line it stays until the heads are stored.
+      if (seqs.length > 0) this.#isWritable();
       const heads = seqs.map(([tenant, lastSeq]) => ({ tenant, node, lastSeq }));
       const stored = closeHeads(this.#options, heads).then(
         () => true,
