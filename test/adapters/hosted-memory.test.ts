@@ -7,7 +7,7 @@ import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { formatServiceKey } from '../../src/core/memory-api/service-key.ts';
 import { textProof } from '../../src/core/memory-api/canonical.ts';
 import { writeRecallBlock } from '../../src/core/recall/recall-block.ts';
-import { referenceOf, textDigest } from '../../src/core/memory/reference.ts';
+import { contentDigest, referenceOf, textDigest } from '../../src/core/memory/reference.ts';
 import type { ForgetFilter } from '../../src/ports/memory.ts';
 import { freePort } from '../support/free-port.ts';
 import { blockEntry, foundBlocks, foundEntries } from '../support/ledger-entries.ts';
@@ -349,6 +349,43 @@ test('R26: outputs that are too many bytes for one answer of the service are all
   expect(await hosted.memory.forget({ refs }, patience())).toBe(20);
   for (const ref of refs) expect(await hosted.memory.retrieve({ ref }, patience())).toBeUndefined();
 });
+
+test('R26: more memories with a word than one round reads are all forgotten', async () => {
+  const { service, hosted } = await openHostedScene();
+  await hosted.memory.capture([recordOf('The walrus is here.')], patience());
+  const { operations } = service;
+  const { data } = (await operations.items(new URLSearchParams())) as Listed;
+  const [item] = data;
+  const digestOf = (at: number) => contentDigest(Buffer.from(`walrus ${at}`));
+  const itemAt = (at: number) => ({
+    ...item,
+    provenance: item?.provenance.map((source) => ({ ...source, digest: digestOf(at) })),
+  });
+  let left = 10_050;
+  operations.items = async (query) => {
+    const from = Number(query.get('after') ?? 0);
+    const to = query.has('kind') ? from : Math.min(left, from + Number(query.get('limit')));
+    const found = Array.from({ length: to - from }, (_, at) => itemAt(from + at));
+    const hasMore = to > from && to < left;
+    return {
+      object: 'list',
+      data: found,
+      has_more: hasMore,
+      next_cursor: hasMore ? `${to}` : null,
+    };
+  };
+  const honest = operations.purge.bind(operations);
+  operations.purge = async (asked) => {
+    const count = 'digests' in asked.scope ? asked.scope.digests.length : 0;
+    left -= count;
+    return { ...((await honest(asked)) as object), counts: { records: count } };
+  };
+  expect(await hosted.memory.forget({ words: 'walrus' }, patience())).toBe(10_050);
+});
+
+interface Listed {
+  readonly data: readonly { readonly provenance: readonly object[] }[];
+}
 
 test('R26: a service that keeps what it says it has purged is asked a bounded number of times, and that is an error', async () => {
   const { service, hosted } = await openHostedScene();

@@ -191,7 +191,7 @@ export class HostedMemory implements Memory {
   async forget(filter: ForgetFilter, signal: AbortSignal): Promise<number> {
     const { mirror, placed } = this.#parts;
     // Each round forgets at least one reference. More rounds would mean that the service keeps what it says it purged.
-    const roundsMax = 'refs' in filter ? Math.max(1, filter.refs.length) : 1;
+    const roundsMax = 'refs' in filter ? Math.max(1, filter.refs.length) : FORGET_ROUNDS_MAX;
     let forgotten = 0;
     let rounds = 0;
     for (let isMore = true; isMore;) {
@@ -539,10 +539,11 @@ const LIST_MAX = 1000;
 /** Bound on the newest memories that are searched for a short reference. */
 const LOOKED_THROUGH_MAX = 2000;
 /**
- * Bound on the pages that a purge by words reads of each of its two queries, for memories and for outputs. If there are
- * more, the user must repeat the command.
+ * Bounds on a purge by words: on the pages that a round reads of each of its two queries, for memories and for outputs,
+ * and on the rounds. All rounds together purge at most a million records of a query, in the deadline of the call.
  */
 const FORGET_PAGES_MAX = 100;
+const FORGET_ROUNDS_MAX = 100;
 
 /** Reads, lists and purges the records that the service has stored. */
 class StoredRecords {
@@ -627,13 +628,17 @@ class StoredRecords {
     const said = queriesOf({ ...filter, limit: pagesMax });
     const printed = said.map((query) => ({ ...query, kind: 'tool_output' as const }));
     const found: Found[] = [];
+    let isCut = false;
     for (const query of [...said, ...printed]) {
+      let count = 0;
       // oxlint-disable-next-line no-await-in-loop
       for await (const items of this.#pages(query, pagesMax, signal)) {
         found.push(...items.flatMap(({ provenance: [source] }) => source ?? []));
+        count += items.length;
       }
+      isCut ||= count >= pagesMax;
     }
-    return { purges: purgesOf(found), isCut: false };
+    return { purges: purgesOf(found), isCut };
   }
 
   async purge(purges: readonly SpacePurge[], signal: AbortSignal): Promise<number> {
