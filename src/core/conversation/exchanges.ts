@@ -14,7 +14,7 @@ export interface Exchange {
   readonly human: number | undefined;
   /** The user's text; several consecutive messages are joined by a blank line. */
   readonly humanText: string;
-  /** True if a tool or a file could have written a part of the human text. */
+  /** True if a part of the human text may come from a tool or a file. */
   readonly isUnverified: boolean;
   /** The assistant's visible texts, joined by a blank line. */
   readonly assistantText: string;
@@ -32,7 +32,7 @@ export interface Exchange {
 // Caches the exchanges of each list of items, because several steps of a request read the same list.
 const GROUPED = new WeakMap<readonly ItemTraits[], readonly Exchange[]>();
 
-/** Returns the exchanges in order; none for no items. The list must not change later, because the result is cached. */
+/** Returns the exchanges in order. `items` must not change later, because the result is cached. */
 export function groupExchanges(items: readonly ItemTraits[]): readonly Exchange[] {
   const known = GROUPED.get(items);
   if (known !== undefined) return known;
@@ -52,7 +52,7 @@ function readExchanges(items: readonly ItemTraits[]): readonly Exchange[] {
 }
 
 /**
- * Returns the index of the item where the tool results of each answered round begin, in ascending order. A round is
+ * Returns for each answered round the index of the item in which its tool results begin, in ascending order. A round is
  * one step of the assistant: all tool calls that it makes before the first of them has a result. Results may arrive
  * late, and the user's next message may share an item with the last result.
  */
@@ -159,7 +159,7 @@ const NOTHING: SoFar = {
   exchange: NO_EXCHANGE,
 };
 
-/** Returns the facts of a conversation up to an item. `before`: the same for the previous item; undefined for none. */
+/** Returns the facts of a conversation up to an item. `before`: those up to the previous item, if there is one. */
 export function addItem(
   before: SoFar | undefined,
   traits: ItemTraits,
@@ -219,8 +219,8 @@ function systemFolders(
 
 /**
  * Returns the folder that Claude Code states after a compaction. Claude Code keeps the newest messages behind the
- * summary word for word, so an answer may come before the environment that names the folder. A later environment that
- * names another folder contradicts it, because a kept message may quote a document.
+ * summary word for word, so an answer may come before the environment that names the folder. If a later environment
+ * names another folder, neither counts, because a kept message may quote a document.
  */
 function latePlace(
   so: SoFar,

@@ -215,7 +215,10 @@ function withoutElements(text: string): string {
 /** Characters of the longest closing tag that TRAILING matches. */
 const ELEMENT_END_CHARS = 67;
 
-/** Returns the text up to the first line that opens the element `name`, if the element's closing tag ends the text. */
+/**
+ * Returns the text up to the first line that opens the element `name`; the whole text if the element's closing tag does
+ * not end it.
+ */
 function withoutTrailing(text: string, name: string): string {
   const rest = text.trimEnd();
   if (!rest.endsWith(`</${name}>`)) return text;
@@ -307,7 +310,7 @@ function withoutStdin(text: string): string {
  * - `announcement`: it announces the next block, and neither is typed.
  * - `request`: typed text follows a heading in it.
  * - `summary`: it replaces a history, whose typed texts it may repeat.
- * - `result`: it has the output of a tool, or announces it as the next block.
+ * - `result`: it has the output of a tool, or announces that the next block is the output.
  * - `reply`: like `result`, but it has the user's answer: the text in an element of TYPED_ELEMENTS is typed.
  * - `compaction`, `side`: the orders of the client; see ClientOrder.
  */
@@ -479,9 +482,9 @@ const TYPED_FRAMES: readonly string[] = [
 ];
 
 /**
- * Returns how many characters of an output came from its tool. The client wrote whole reminders at the very end, and
- * everything from the first typed frame on. Any other reminder further up is from a file that the tool read, so it
- * counts as output.
+ * Returns how many characters of an output came from its tool. Whole reminders at the very end, and everything from the
+ * first typed frame on, count as the client's. Any other reminder is from a file that the tool read, so it counts as
+ * output.
  */
 export function toolTextLength(text: string): number {
   const typed = typedFrameStart(text);
@@ -506,8 +509,8 @@ function typedFrameStart(text: string): number {
 
 /**
  * Returns the index of the reminder whose closing tag ends `text`; -1 if there is none. Such a reminder may quote an
- * opening tag. So it begins at the first line after the previous reminder that begins with an opening tag, or else at
- * the last opening tag.
+ * opening tag. So, behind the end of the previous reminder, it begins at the first line with an opening tag at its
+ * start, or else at the last opening tag.
  */
 function lastReminderStart(text: string): number {
   const nearest = text.lastIndexOf(REMINDER);

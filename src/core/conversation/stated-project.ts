@@ -4,7 +4,8 @@ import { isWrapper } from './human-text.ts';
  * Finds the project folder and the git branch that a client states in its own text.
  * The folder decides from which space memories are recalled, so the content of a file must not be able to name it. Of
  * user messages svc reads only the client's own blocks with the environment and the git status. In a system text the
- * first folder counts, because clients state theirs before the files that they quote (pi: the last one).
+ * first folder counts, because clients state theirs before the files that they quote. Only pi states its folder after
+ * the files, so in its texts the last folder counts.
  */
 
 export interface StatedProject {

@@ -4,7 +4,7 @@ import { asText, isRecord, asList, asRecord } from '../bytes/json-fields.ts';
 import type { PictureSize } from '../bytes/picture-size.ts';
 import type { CachePrices } from './descriptor.ts';
 
-/** What several dialects need: messages of the system, texts, cache marks, and what OpenAI's two dialects share. */
+/** Reads what several dialects have: system messages, texts, cache marks, and what OpenAI's two dialects share. */
 
 /** Beginnings of system prompts with which a client, not the user, gives the model a task; see ClientOrder. */
 const ORDERS: readonly (readonly [starts: string, order: ClientOrder])[] = [
@@ -85,8 +85,8 @@ const OPENAI_MODEL = /(?:^|[/:])gpt-(\d{1,2})(?:[.-](\d{1,2}))?(?!\d)/;
 
 /**
  * Returns how long OpenAI caches a prompt by default, in milliseconds, as its guide says: at least 30 minutes from
- * GPT-5.6 on; 24 hours for GPT-4.1 and older GPT-5 models, unless the organisation has zero data retention. Any other
- * model has CACHE_DEFAULT_MS.
+ * GPT-5.6 on; 24 hours for GPT-4.1 and for GPT-5 before 5.6. The guide excepts organisations with zero data retention
+ * from the 24 hours, which svc cannot see. Any other model has CACHE_DEFAULT_MS.
  */
 export function openAiCacheMs(model: string): number {
   const [, major = '0', minor = '0'] = OPENAI_MODEL.exec(model.toLowerCase()) ?? [];
@@ -116,8 +116,8 @@ export function openAiPictureTokens(size: PictureSize | undefined, detail: strin
 }
 
 /**
- * How long a prefix is cached by Anthropic if the request states no lifetime, and by OpenAI for models of which
- * openAiCacheMs() knows nothing else, in milliseconds.
+ * How long a prefix is cached if the request states no lifetime, in milliseconds: by Anthropic, and by OpenAI for
+ * models that openAiCacheMs() does not list.
  */
 export const CACHE_DEFAULT_MS = 5 * 60_000;
 

@@ -45,8 +45,8 @@ export interface AgentLimits {
   /** Limit of the whole block in tokens, by estimateTextTokens(). */
   readonly tokensMax: number;
   /**
-   * Limit of a block with exchanges in tokens, by the upper estimate of block-tokens.ts. At a prompt it includes the
-   * tokens that are kept for second looks. Default: `tokensMax`.
+   * Token limit of a block with exchanges, by the upper estimate of block-tokens.ts. At a prompt it includes the tokens
+   * that are kept for second looks. Default: `tokensMax`.
    */
   readonly upperTokensMax?: number | undefined;
   /** Token limit of the list of earlier sessions, including the block's opening and closing line. */
@@ -66,8 +66,8 @@ const OPEN =
 const FENCE_TOKENS = 24;
 /**
  * Token limit of the exchanges in a prompt's block. It has room for two to four exchanges, of which the first is quoted
- * at length. With a limit of 200 tokens the first block of a session left no room for a second one, and half of the
- * prompts that needed memory got none.
+ * at length. With a limit of 200 tokens the first block of a session left no room for a second block, and half of the
+ * prompts that needed memory got no block.
  */
 const LINES_TOKENS_MAX = 150;
 

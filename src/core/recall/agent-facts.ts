@@ -69,8 +69,8 @@ export interface AgentCandidate {
   readonly text: string;
   /**
    * What became of a found exchange. 'told': its lines are quoted. 'gate': recall answers nothing, see `gate` above.
-   * 'not_whole': no whole sentence of it is new. 'outgrown': a newer exchange is about the same changed files.
-   * 'behind': better exchanges have filled the block.
+   * 'not_whole': no whole sentence of it is new. 'outgrown': superseded by newer exchanges about the same files (see
+   * superseded.ts). 'behind': better exchanges have filled the block.
    */
   readonly verdict: 'told' | 'gate' | 'not_whole' | 'outgrown' | 'behind';
 }

@@ -35,7 +35,10 @@ import { termsOf } from './terms.ts';
 
 export interface Quote {
   readonly role: 'user' | 'assistant';
-  /** Whole sentences of a line, behind its list's heading if it needs one, without Markdown emphasis and list marks. */
+  /**
+   * Whole sentences of a line, without Markdown emphasis and list marks. The heading of its list stands in front of a
+   * list item that is unclear without it.
+   */
   readonly text: string;
 }
 
@@ -85,7 +88,7 @@ export interface QuoteLimits {
 
 export interface Answer {
   readonly answered: string;
-  /** Index in `answered`: see `lastFrom` in core/memory/record.ts. */
+  /** Index in `answered` at which the text after the last tool call begins; undefined: all text counts as answer. */
   readonly lastFrom?: number | undefined;
 }
 
@@ -184,9 +187,9 @@ export function soleSentences(answer: string): string[] {
 }
 
 /**
- * Calls `tell` with the text after the answer's last tool call, and returns its result. If that is empty, calls `tell`
- * with the text before. For that earlier text `isTold` accepts only causes and decisions, because most other lines
- * announce a step, or state what a later call disproved.
+ * Returns the result of `tell` for the text after the answer's last tool call or, if that result is empty, for the text
+ * before the call's end. `tell` also gets `isTold`, which for this earlier text accepts only causes and decisions,
+ * because most other lines announce a step, or state what a later call disproved.
  */
 export function firstTold<Told>(
   { answered, lastFrom = 0 }: Answer,
@@ -240,7 +243,7 @@ function linesIn(answer: string): Line[] {
   return [...found.values()].slice(-LINES_MAX);
 }
 
-/** Matches the line above a list of options. Their lines are not quoted, because none says which one was chosen. */
+/** Matches the line above a list of options. The options are not quoted, because none says which one was chosen. */
 const OPTIONS =
   /\b(?:alternatives|approaches|choices|options|possibilities|scenarios?)\b|\b(?:could|might|would you|you can|should (?:i|we))\b.*[:：]$/i;
 /** Matches the mark of a list item: a dash, a number, or a sign that ticks the item off. */

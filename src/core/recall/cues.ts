@@ -19,7 +19,7 @@ export interface Cue {
   readonly kind: 'file' | 'name' | 'error';
   /** The cue's terms in the index; for an error, only its informative ones. */
   readonly terms: readonly string[];
-  /** The whole forms of the cue's compounds in the index (see Terms); empty for an error. */
+  /** The whole forms of the cue's compounds in the index (see terms.ts); empty for an error. */
   readonly wholes: readonly string[];
 }
 
@@ -244,7 +244,7 @@ const ERROR_WEIGHT = 1.5;
 const NAMED_MIN = 2;
 /** Least value of the cue of a line that has only one cue. */
 const ONLY_NAMED_MIN = 3;
-/** Least sum of the values of terms that a line with a single cue, no error, shares with the prompt. */
+/** Least sum of the values of the terms that a line shares with the prompt if its only cue is a file or a name. */
 const SHARED_MIN = 1.5;
 const SHARED_MAX = 10;
 const SCORE_MIN = 6;

@@ -497,8 +497,8 @@ const LOOK_TOKENS_MIN = 60;
 const LOOK_TOKENS_MAX = 200;
 
 /**
- * Returns the token limit of a prompt's new block; undefined if too little is left for one. The block keeps all blocks
- * within `recalledTokensMax` and those of prompts within PROMPTS_SHARE of it. No placed block is removed for it.
+ * Returns the token limit of a prompt's new block; undefined if too little is left for a block. With the new block, all
+ * blocks stay within `recalledTokensMax`, and those of prompts within PROMPTS_SHARE of it. No earlier block is removed.
  */
 export function roomForBlock(
   placements: readonly Placed[],

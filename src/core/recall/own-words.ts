@@ -49,8 +49,9 @@ export function ownLinesOf(prompt: string): string {
 }
 
 /**
- * Removes the quotation marks that `opencode run` puts around an argument with a space, and its escapes in front of
- * other ones. With an unpaired mark the first and the last sentence would look like pieces of a quotation.
+ * Removes the quotation marks that `opencode run` puts around an argument with a space, and its backslashes in front of
+ * quotation marks inside. The first and the last sentence would each have an unpaired mark and look like pieces of a
+ * quotation.
  */
 function withoutQuotes(prompt: string): string {
   const quoted = prompt.trim();

@@ -20,7 +20,10 @@ const PARAGRAPH_TOKENS_MIN = PASSAGE_TOKENS_MAX / 2;
 // Matches a line, or a sentence with the spaces after it.
 const PIECE = /[^\n]*?(?:[.!?]["')\]]*\s+|[。！？]|\n+|$)/gy;
 
-/** Cuts a text at line and sentence ends, and a longer sentence at the last space before the limit, or at the limit. */
+/**
+ * Cuts a text at line and sentence ends. A sentence over PASSAGE_TOKENS_MAX is cut at the last space before the limit,
+ * or else at the limit.
+ */
 export function cutPassages(text: string): Passage[] {
   const passages: Passage[] = [];
   let start = 0;

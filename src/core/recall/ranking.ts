@@ -201,7 +201,10 @@ class Scorer {
     return factor;
   }
 
-  /** Says whether a candidate is from the question's days, or has each of its months and years in its date or words. */
+  /**
+   * Says whether a candidate is from the question's days, or is from or mentions each month and year that the question
+   * names.
+   */
   #isOfTheDate({ at, terms }: Candidate): boolean {
     const { dates, span } = this.#question;
     if (span !== undefined && wasIn(span, at)) return true;

@@ -30,8 +30,9 @@ const FENCE_TOKENS = 38;
 const EMPTY: RecallBlock = { text: '', tokens: 0 };
 
 /**
- * Packs passages, best first, into at most `tokensMax` tokens, fence included, by both the average and the upper
- * estimate. They are written in order of time, so that the model reads changes in the order in which they happened.
+ * Packs passages, best first, into at most `tokensMax` tokens, fence included, by both the average estimate of tokens
+ * (tokens.ts) and the upper one (block-tokens.ts). The passages are written in order of time, so that the model reads
+ * changes in the order in which they happened.
  * A text in one of the `earlier` blocks of the request is left out. A pure function: the same passages give the same
  * bytes.
  */

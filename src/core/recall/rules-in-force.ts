@@ -405,10 +405,11 @@ const LANGUAGES: readonly (readonly [RegExp, RegExp])[] = [
 const SHARED_MIN = 2;
 
 /**
- * Returns a function that scores rules for an action; 0 if a rule does not apply. Rules about answers do not. Any other
- * rule applies if the action contains code that the rule quotes in backticks. If it does not, a rule that names a
- * language applies only to files of that language, and a rule that names none applies if the action is the rule's kind
- * of work or shares SHARED_MIN words with the rule. Code is no kind of work here, because most actions touch code.
+ * Returns a function that scores rules for an action; 0 if a rule does not apply. Rules about answers do not apply. Any
+ * other rule applies if the action contains code that the rule quotes in backticks. If the action has no such code, a
+ * rule that names a language applies only to files of that language, and a rule without a language applies if the
+ * action is the rule's kind of work or shares SHARED_MIN words with the rule. Code is no kind of work here, because
+ * most actions touch code.
  */
 function fitsAction(action: string): (rule: string) => number {
   const scopes = new Set(

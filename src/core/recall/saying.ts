@@ -60,7 +60,10 @@ const POINTS_BACK = [
 const REQUEST_POINTS_BACK =
   /^(?:(?:(?:am|are|is|was|were|do|does|did|has|have|if|or|what|how) )*(?:it|its|this|that|these|those|they|them|he|she|same)|the (?:same|other|last|first|second|next)(?: \w+)?|like|since|which|because|or|as far as|go ahead|i also|in terms of|obviously|one of them|seems|wondering)\b/i;
 
-/** If a sentence has only these words, one of them in STATUS, it reports how a step went, and names nothing. */
+/**
+ * Words that name nothing. A sentence with a word of STATUS only reports how a step went if, apart from numbers and
+ * hashes, it has no other words than these, or at most STATUS_NAMES_MAX others without a value (see hasValue).
+ */
 const STATUS_WORDS = new Set(
   `a all and any are as at be been before after build builds building built both changes check checked checks ci clean
   cleanly code commit commits committed compile compiled compiles complete completed correctly deployed done e2e error
@@ -83,7 +86,7 @@ const STATUS_WITHOUT_BLANKS =
   /^(?:所有|全部)?(?:单元)?(?:测试|构建|检查|代码)?(?:均|都|已)*(?:通过|成功|完成|提交)(?:了)?[。！]?$|^(?:すべての|全ての)?(?:テスト|ビルド|変更|コミット)?(?:は|が|を)?(?:すべて|全て)?(?:通りました|成功しました|完了しました|パスしました|コミットしました)[。！]?$/u;
 const HASH = /^[\da-f]{7,40}$/i;
 
-/** Most words of a status that are not in STATUS_WORDS: it may name one thing, as in "All gateway tests pass". */
+/** Most words of a status that STATUS_WORDS does not have: a status may name one thing: "All gateway tests pass". */
 const STATUS_NAMES_MAX = 1;
 
 /** Matches a report that checks went well. The commands in it name what ran, so they are no finding. */
@@ -95,7 +98,7 @@ const CODE_OR_ASIDE = /`[^`]*`|\([^()]*\)/g;
 const ALL_PASS =
   /^(?:all|both)(?: the| \d+)?(?: [\w-]+){0,2} (?:tests?|checks|specs|suites?) (?:now )?(?:pass(?:ed)?|succeed(?:ed)?|are (?:now )?(?:green|passing))\b(?!.*(?:`|\w=\w))/iu;
 
-// What the agent's work itself consists of, and what happens to it.
+// WORK: what the agent's work itself consists of. DONE: what happened to a piece of that work.
 const WORK =
   '(?:agents?|beads?|branch(?:es)?|changes|comments?|commits?|conflicts?|issues?|patch|phase|plan|prs?|pull requests?|threads?|tasks?|tickets?|todos?|workers?|worktrees?|[A-Z]{2,}-\\d+)';
 const DONE =

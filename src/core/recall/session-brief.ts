@@ -100,8 +100,8 @@ export interface Listed<Kind> {
 /**
  * Returns titles for the first sessions, as many as the list's tokens allow; undefined for a session whose title does
  * not fit. A session higher in the list may use all tokens but NAMES_TOKENS for each session below it. A session whose
- * conclusion does not fit is listed by its names, and gets its conclusion if the other titles leave enough. With the
- * rest, titles get the name of their branch, each branch once.
+ * conclusion does not fit is listed by its names, and gets its conclusion if the other titles leave enough tokens. From
+ * the tokens that then remain, titles get the name of their branch, each branch once.
  * `days`: on how many days the sessions were.
  */
 export function shareTitles<Kind>(
@@ -247,7 +247,7 @@ interface ExchangeLines {
   readonly requests: readonly Candidate[];
   /** True if the request says all that the user wanted to be remembered. */
   readonly isStatement: boolean;
-  /** Says whether the request is a title without a conclusion: it has no answer, or shares TAKEN_MIN words with it. */
+  /** Says whether a request may be the title: it has no answer, or shares TAKEN_MIN words with its answer. */
   isSubject(request: string): boolean;
 }
 
@@ -296,7 +296,7 @@ function lineFrom(
   if (about !== '') {
     return { title: `${about}${TITLE_ARROW}${told.title}`, score: told.score, hasNames: true };
   }
-  // The names say the subject. A request of a past day would read as an order.
+  // Quote the request only in a session without names: a request of a past day would read as an order.
   const request = names.length > 0 ? undefined : bestOf(lines.requests, { said, tokensMax: left });
   return request === undefined
     ? { title: `${ANSWER_MARK}${told.title}`, score: told.score }
@@ -376,7 +376,7 @@ const IS_WHOLE = /[.!。！]["'”’)\]]*$|^\p{Lu}\p{Ll}+ed\s|\S [–—-] (?:\
 const IS_OPEN = /^\p{Ll}|\b(?:would|could|might|may)\b/u;
 /** Fewest terms of a title that may name a subject. */
 const NAMING_MIN = 3;
-/** Fewest such terms of a title that shares a term with the prompt, or has a value (see hasValue). */
+/** Like NAMING_MIN, for a title that shares a term with the prompt, or has a value (see hasValue). */
 const NAMING_SHARED_MIN = 2;
 /** Stems of words that could be about any subject. */
 const VAGUE = new Set(

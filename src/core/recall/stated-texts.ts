@@ -10,7 +10,8 @@ const STATED_CHARS_MIN = 12;
 
 /**
  * Returns a function that says whether a text stands where clients put instructions, such as CLAUDE.md, AGENTS.md and
- * memory files: before the request's first answer, or behind its messages. A full stop at the text's end does not count.
+ * memory files: before the request's first answer, or behind its messages. A full stop or an exclamation mark at the
+ * text's end does not count.
  */
 export function statedIn({ bytes, items, list }: RequestView): (text: string) => boolean {
   const first = items.find(({ role }) => role === 'assistant')?.start ?? list.end;

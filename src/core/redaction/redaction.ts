@@ -40,7 +40,7 @@ const OVERSIZED: MaskedText = { text: '[masked: oversized-text]', masked: 1 };
 export const MASKED_NAMES_MAX = 5_000;
 const HEADS_MAX = 20_000;
 
-/** Says whether a text holds a secret; also true for a text that cannot be searched, or only in part. */
+/** Says whether a text holds a secret; also true for a text over a bound, and if the search throws. */
 export function holdsSecret(text: string): boolean {
   try {
     return maskSecrets(text).masked > 0;

@@ -42,8 +42,8 @@ export const NAMES =
 export const WEAK_NAME = /^_/;
 
 /**
- * Names of vendors of which some keys have no recognisable form. A random value that is assigned to such a name counts as
- * a secret; see isVendorValue().
+ * Names of vendors of which some keys have no recognisable form. A random value that is assigned to such a name counts
+ * as a secret; see isVendorValue().
  */
 export const VENDORS =
   '(?<![a-z])(?:adafruit|agora|airtable|algolia|alibaba|asana|atlassian|beamer|bitbucket|bittrex|cloudflare|codecov|cohere|' +

@@ -1,6 +1,6 @@
 /**
  * Finds secrets that people read aloud, type or write on paper: one-time codes, recovery codes, the words of a wallet,
- * card numbers. A word before them shows all but card numbers, which have a check digit.
+ * card numbers. A card number is recognised by its check digit, each of the others by a word before it.
  */
 
 import { endOfMatch, type FoundAll, type Stretch } from './secret-rule.ts';
