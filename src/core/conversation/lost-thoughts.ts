@@ -7,7 +7,7 @@ import { asList, asRecord, asText } from '../bytes/json-fields.ts';
  * (2026-11). Both may add kinds of entries; svc counts an unknown kind as `other`.
  */
 
-/** The number of lost thoughts for each reason; undefined instead of 0. */
+/** How many thinking blocks were dropped or flagged, by reason, or if the request was refused; undefined for none. */
 export interface LostThoughts {
   /** Dropped, because something before them has changed. */
   readonly prefix?: number;
@@ -15,7 +15,7 @@ export interface LostThoughts {
   readonly model?: number;
   /** Dropped, because they were made in another account. */
   readonly account?: number;
-  /** Used and billed, although something before them has changed. */
+  /** Only flagged: used and billed, although something before them has changed. */
   readonly allowed?: number;
   /** Reported in a way that svc does not know. */
   readonly other?: number;

@@ -250,8 +250,8 @@ const OPTIONS =
 const ITEM = /^\s*(?:(?:[-*•]|\d{1,3}[.)])\s|(?![\d#*©®])\p{Extended_Pictographic})/u;
 
 /**
- * Says whether a list item is unclear without the list's heading. An item with a label is clear if the label has a
- * value, such as a name of code. Any other item is clear if it is a whole statement.
+ * Says whether a list item is unclear without the list's heading. A list item with a label is clear if the label has a
+ * value, such as a name of code. Any other list item is clear if it is a whole statement.
  */
 function needsHead(item: string): boolean {
   const [label] = HAS_LABEL.exec(item) ?? [];
@@ -260,9 +260,9 @@ function needsHead(item: string): boolean {
 
 /** Matches a list item that is a whole statement: it ends like a sentence, or begins with a past verb. */
 const IS_WHOLE = /[.!。！]["'”’)\]`]*$|^\p{Lu}\p{Ll}+ed\s/u;
-/** Matches an item that begins with its own subject: "`quay.ts`: opens the gate". */
+/** Matches a list item that begins with its own subject: "`quay.ts`: opens the gate". */
 const HAS_LABEL = /^(?:`[^`]+`|[^\s:]+(?: [^\s:]+){0,2}):\s/;
-/** Matches items that begin with a verb, so that they have no subject: "Verifies the message". */
+/** Matches list items that begin with a verb, so that they have no subject: "Verifies the message". */
 const LACKS_SUBJECT =
   /^[A-Z]?[a-z]+(?<!s|thi|it|alway)s (?!(?:already|also|are|can|could|do|has|have|is|must|never|now|was|were)(?:n['’]t)?\b)/;
 
@@ -306,7 +306,7 @@ function endOf(text: string, chars: number): string {
   return end.slice(1 + (line === -1 ? end.indexOf(' ') : line));
 }
 
-/** Returns a line of an answer without Markdown, HTML tags and signs that tick off an item. */
+/** Returns a line of an answer without Markdown, HTML tags and signs that tick off a list item. */
 export function plainLine(line: string): string {
   return withoutTicks(withoutMarks(line));
 }

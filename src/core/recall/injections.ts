@@ -466,7 +466,7 @@ function decided(entry: BlockEntry | undefined): BlockEntry | undefined {
   return entry?.isOpen === true ? undefined : entry;
 }
 
-/** Returns the entries that the ledger lacks for an item: by its answer, and by a conversation whose id is stated. */
+/** Returns the entries that the ledger lacks for an item: at `answered`, and at `own` if the client states an id. */
 function pinsOf(
   { own, answered }: BlockItem,
   known: DatedFact,

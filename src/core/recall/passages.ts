@@ -1,6 +1,6 @@
 /**
- * Cuts records into passages: recall finds and shows a few sentences, not a whole answer. On real assistant answers
- * whole exchanges find 4 % of the evidence in 512 tokens, passages 36 %.
+ * Cuts records into passages: recall finds and shows a few sentences, not a whole answer. In a test on real assistant
+ * answers, a block of 512 tokens had 4 % of the needed lines if it quoted whole exchanges, and 36 % with passages.
  */
 
 export interface Passage {

@@ -1,9 +1,9 @@
 /**
  * The weights of the ranking in one table, most with what other values lose, in points of recall. "LoCoMo" is a public
  * set of conversations: here its even-numbered ones, because the odd ones are the test set. "The dialogues" are
- * bench/recall/dialogues/: long answers, with facts in the user's words. "In the block" is the share of the evidence
- * that is among the recalled passages, and "R@10" the share among the first ten. A value that suits several sets was
- * preferred to the best one of a single set.
+ * bench/recall/dialogues/: long answers, with facts in the user's words. "The evidence" is the lines that answer the
+ * questions of a set. "In the block" is the share of the evidence that is among the recalled passages, and "R@10" the
+ * share among the first ten. A value that suits several sets was preferred to the best one of a single set.
  */
 export const RANKING = {
   /**

@@ -374,7 +374,7 @@ const IS_CHANGE = /^\p{Lu}\p{Ll}+ed\s/u;
 const IS_WHOLE = /[.!。！]["'”’)\]]*$|^\p{Lu}\p{Ll}+ed\s|\S [–—-] (?:\S+ ){3,}/u;
 /** Matches what is no outcome: a piece of a sentence, or a possibility. */
 const IS_OPEN = /^\p{Ll}|\b(?:would|could|might|may)\b/u;
-/** Fewest terms of a title that may name a subject. */
+/** Fewest terms that may name a subject (see namingIn) in a title. */
 const NAMING_MIN = 3;
 /** Like NAMING_MIN, for a title that shares a term with the prompt, or has a value (see hasValue). */
 const NAMING_SHARED_MIN = 2;

@@ -85,8 +85,8 @@ function insideBase64(secret: string, offset: number): string {
 
 /**
  * A text with its escapes decoded, so that one set of rules reads JSON in JSON, source literals, query strings and
- * HTML: `{\\\"password\\\": \\\"…\\\"}` reads like `{"password": "…"}`. The view is only searched; `toText` maps an
- * index of the view to the text.
+ * HTML: `{\\\"password\\\": \\\"…\\\"}` reads like `{"password": "…"}`. The decoded text (`view`) is only searched;
+ * `toText` maps an index of `view` to the original text.
  * Every run of backslashes counts as one escape, and `%2522` as `%22`, so any depth is decoded in one pass and the
  * work stays linear. A backslash at the end of a line continues the line, as in a shell.
  */
