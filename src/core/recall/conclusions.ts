@@ -188,8 +188,8 @@ export function soleSentences(answer: string): string[] {
 
 /**
  * Returns the result of `tell` for the text after the answer's last tool call or, if that result is empty, for the text
- * before the call's end. `tell` also gets `isTold`, which for this earlier text accepts only causes and decisions,
- * because most other lines announce a step, or state what a later call disproved.
+ * before that call. `tell` also gets `isTold`, which for this earlier text accepts only causes and decisions, because
+ * most other lines announce a step, or state what a later call disproved.
  */
 export function firstTold<Told>(
   { answered, lastFrom = 0 }: Answer,

@@ -86,7 +86,7 @@ const STATUS_WITHOUT_BLANKS =
   /^(?:所有|全部)?(?:单元)?(?:测试|构建|检查|代码)?(?:均|都|已)*(?:通过|成功|完成|提交)(?:了)?[。！]?$|^(?:すべての|全ての)?(?:テスト|ビルド|変更|コミット)?(?:は|が|を)?(?:すべて|全て)?(?:通りました|成功しました|完了しました|パスしました|コミットしました)[。！]?$/u;
 const HASH = /^[\da-f]{7,40}$/i;
 
-/** Most words of a status that STATUS_WORDS does not have: a status may name one thing: "All gateway tests pass". */
+/** Most words of a status that STATUS_WORDS does not have: it may name one thing, as in "All gateway tests pass". */
 const STATUS_NAMES_MAX = 1;
 
 /** Matches a report that checks went well. The commands in it name what ran, so they are no finding. */

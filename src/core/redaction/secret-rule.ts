@@ -16,7 +16,7 @@ export interface SecretRule {
   readonly keywords: readonly string[];
   /** True if the pattern is sticky and is tried only where a keyword of three or more characters begins. */
   readonly isAtKeyword?: boolean;
-  /** True if keywords count only in runs of 14 or more characters that keys may have; see findLongRuns(). */
+  /** True if keywords count only in runs of 14 or more characters that keys may have; see redaction.ts. */
   readonly isRun?: boolean;
   /** A sticky pattern for the rest of a secret: a run of one character class, or nothing. Default: `[\w-]*`. */
   readonly rest?: RegExp;
