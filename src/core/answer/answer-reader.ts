@@ -107,14 +107,17 @@ export class AnswerReader {
   }
 }
 
-/** After so many bytes svc joins the texts of the events. Until then each text keeps its whole chunk in memory. */
+/**
+ * After so many bytes svc copies the texts of the events into one. Until then each text is a slice, which keeps its
+ * whole chunk in memory.
+ */
 const SETTLE_BYTES = 32 * 1024;
 /** Bound on one event, in characters. The last event of a Responses stream repeats the whole answer. */
 const EVENT_CHARS_MAX = 4 * 1024 * 1024;
 const JSON_BYTES_MAX = 4 * 1024 * 1024;
 /**
- * Bound on the chunks of a JSON answer that end in `}`, as the last one does. At each, svc parses all bytes so far;
- * after so many, only at the end of the answer.
+ * A chunk of a JSON answer that ends in `}` may be the last one, so svc then parses all bytes so far. After so many of
+ * these chunks it parses only at the end of the answer.
  */
 const JSON_ENDS_MAX = 8;
 

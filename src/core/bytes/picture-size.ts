@@ -12,8 +12,8 @@ export interface PictureSize {
 const HEAD_CHARS = 256 * 1024;
 
 /**
- * Returns the size in pixels of the picture in a base64 file; undefined if that is no PNG, JPEG, GIF or WebP, or states
- * no size within HEAD_CHARS.
+ * Returns the size in pixels of a picture, whose file is given as base64; undefined if the file is no PNG, JPEG, GIF or
+ * WebP, or states no size within HEAD_CHARS.
  */
 export function pictureSize(base64: string): PictureSize | undefined {
   const head = Buffer.from(base64.slice(0, HEAD_CHARS), 'base64');

@@ -1,4 +1,4 @@
-/** Least number of cells of the table, which is always a power of two. */
+/** Fewest cells of the hash table. The number of cells is always a power of two. */
 const CELLS_MIN = 1024;
 /** Share of the cells that may be in use. Above it, the search for a free cell takes many steps. */
 const LOAD_MAX = 0.5;

@@ -17,8 +17,8 @@ export const BYTES_A_TOKEN = 4;
  * groups of three instead.
  * Fitted to o200k_base by non-negative least squares on the relative error of 4 kB samples, raw and inside JSON
  * strings: 1,681 from real agent sessions, 900 of code, prose, logs, JSON, numbers and ids. Positions with a price
- * of zero are left out. The estimates of the totals are within 10 % in every class, and within 4 % for the sessions.
- * Those of half of the single samples are within 5 %, and of nineteen in twenty within 18 % (minified code 29 %).
+ * of zero are left out. For all samples of a class together the error is at most 10 %, and 4 % for the sessions. For a
+ * single sample it is at most 5 % in half of the cases, and at most 18 % (minified code: 29 %) in nineteen of twenty.
  */
 const WEIGHTS = {
   // Letters that begin a run of letters and digits, a first capital included. Up to nine letters are usually one token,

@@ -2,8 +2,8 @@ import { ProxyError } from '../errors.ts';
 
 /**
  * A frame of a zstd body, as the headers of the frame and of its blocks describe it (RFC 8878). svc reads these headers
- * before any decoder sees the body, because decoders trust them: fzstd allocates the window that a frame of 16 bytes
- * declares, and Node's own zstd accepts a truncated body as whole.
+ * before any decoder sees the body, because decoders check too little: fzstd allocates whatever window a frame of
+ * 16 bytes declares, and Node's own zstd accepts a truncated body as whole.
  */
 export interface ZstdFrame {
   /** Offsets in the body: `start` of the magic number, `end` of the first byte after the frame. */

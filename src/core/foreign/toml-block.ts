@@ -54,10 +54,10 @@ export function insertBlock(
 }
 
 /**
- * Removes the block and restores the commented-out lines. Returns 'absent' if the file has no block, 'lost' if the
- * commented-out lines are missing too, and 'edited' if somebody has changed lines of either. Lines that another program
- * added stay, even inside the block: Codex writes a choice of `/model` after the last top-level key of the file, which
- * may be one of the block.
+ * Removes the block and restores the commented-out lines. If the file has no block, returns 'absent', or 'lost' if it
+ * does not have the original form of the commented-out lines either. Returns 'edited' if a line of the block or a
+ * commented-out line was changed. Lines that another program added stay, even inside the block: Codex writes the choice
+ * made with `/model` after the last top-level key of the file, and that key may be in the block.
  */
 export function removeBlock(
   text: string,
@@ -75,7 +75,7 @@ export function removeBlock(
   for (const line of body) {
     const found = lines.findIndex((one, index) => index > at && bare(one) === line);
     if (line === '') {
-      // This blank line is above a table. Codex may have removed it, or written a key before it.
+      // In the block, a blank line is above each table. Codex may have removed it, or written a key above it.
       const next = lines.findIndex((one, index) => index > at && /^\s*\[/.test(one));
       if (next > at + 1 && bare(lines[next - 1] ?? '') === '') own.add(next - 1);
       continue;

@@ -28,7 +28,7 @@ export interface HookBlock {
 const NONE: HookTexts = { placed: [], isAtPrompt: false };
 /**
  * The hook texts of each view, because recall needs them twice and capture once, and reading those of 100 prompts takes
- * milliseconds. A view belongs to one request, so client and key never differ.
+ * milliseconds. A view belongs to one request, so every call for it has the same client and key.
  */
 const FOUND = new WeakMap<RequestView, HookTexts>();
 

@@ -61,8 +61,8 @@ const ERROR_CHARS = 200;
 /**
  * Cuts the middle out of a long output before it is first sent. The first and last lines stay, and between them up to
  * ERRORS_MAX lines that report an error, with their line numbers. `command`: the command that prints the whole text.
- * Returns undefined for a short output, and if the first or the last line is longer than its limit, because only whole
- * lines can be read again.
+ * Returns undefined for a short output, and if the first line has more than HEAD_TOKENS or the last one more than
+ * TAIL_TOKENS, because only whole lines can be read again.
  */
 export function cutOutput(text: string, command: string): string | undefined {
   if (estimateTextTokens(text) <= CUT_TOKENS_MIN) return undefined;

@@ -146,7 +146,7 @@ interface Access {
 }
 
 /**
- * Checks the local token, which is either the client's key, or in TOKEN_HEADER or the path. A request may have a token
+ * Checks the local token, which the client sends as its key, in TOKEN_HEADER or in the path. A request may have a token
  * in TOKEN_HEADER and one in the path, because `svc run` sets the header and `svc connect` the path; if it has both,
  * both must be right. If the upstream takes a login, the request must have that login and no other credential.
  */

@@ -158,7 +158,7 @@ export function withBeta(headers: RawHeaders, beta: string): RawHeaders {
   return headers.with(first, list.trim() === '' ? beta : `${list},${beta}`);
 }
 
-/** Statuses whose answers have no body. With a Content-Length a client might take the next answer for the body. */
+/** Statuses of answers without a body. With a Content-Length, a client might take the next answer for this body. */
 export const BODYLESS: ReadonlySet<number> = new Set([204, 304]);
 
 /** Returns the headers of the provider's answer that the client gets, such as request ids, limits and retry hints. */

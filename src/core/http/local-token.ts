@@ -1,8 +1,8 @@
 import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 
 /**
- * The header for the local token. A client that sends a login cannot send the token in a credential header, so it uses
- * this header, or its path as in splitTarget().
+ * The header for the local token. A client that sends a login cannot send the token in a credential header, so it sends
+ * the token in this header, or a path token in the request's path (see splitTarget).
  */
 export const TOKEN_HEADER = 'x-svc-local-token';
 

@@ -13,7 +13,7 @@ export type Login = 'claude' | 'codex';
 export interface LoginFacts {
   readonly login: Login;
   /**
-   * The provider that issued the login. The only other base URLs that the configuration accepts are on this machine.
+   * The base URL of the provider that issued the login. The configuration accepts no other one except on this machine.
    */
   readonly baseUrl: string;
   /** The client that the login belongs to, as users know it. */

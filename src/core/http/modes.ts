@@ -7,7 +7,7 @@ export type MemoryMode = (typeof MEMORY_MODES)[number];
 export const COMPRESSION_MODES = ['passthrough', 'shadow', 'deterministic'] as const;
 export type CompressionMode = (typeof COMPRESSION_MODES)[number];
 
-/** The modes of memory and shortening for this request, after everything that may lower them. */
+/** The modes of memory and shortening for one request. */
 export interface Modes {
   /** The effective memory mode: what the configuration, the request and the memory all allow. */
   readonly memory: MemoryMode;

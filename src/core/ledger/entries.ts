@@ -34,7 +34,10 @@ export interface ConversationOwner extends Owner {
   readonly conversation: string;
 }
 
-/** An item of all conversations that are the same up to and including it: a fork, a resumed session, a rewind. */
+/**
+ * An item that a conversation shares with its forks, resumed sessions and rewinds: all are the same up to and including
+ * this item.
+ */
 interface AtItem extends ScopeOwner {
   /** Fingerprint of the conversation up to and including an item. */
   readonly fingerprint: string;
@@ -144,7 +147,7 @@ interface Addresses {
   readonly 'shared-block': AtItem;
   /**
    * A block, by the item that carried it and by a mark of its text, form and space (PlacedMark). The entry of a
-   * thinking block names blocks in this way, so it finds them under any name or space that the conversation gets later.
+   * thinking block names blocks in this way, so svc finds them even if the conversation's name or space changes later.
    */
   readonly 'placed-block': Owner & { readonly fingerprint: string; readonly mark: string };
   /**
@@ -215,7 +218,7 @@ export type EntryOf<Kind extends LedgerKind> = {
   readonly [Each in Kind]: AddressOf<Each> &
     Facts[Each] & {
       readonly at: number;
-      /** True if the entry replaces an earlier one, even of WRITTEN_ONCE, because the provider refused that change. */
+      /** True if the entry replaces an earlier one, even of WRITTEN_ONCE, after the provider refused a change. */
       readonly replaces?: true;
     };
 }[Kind];
@@ -227,7 +230,7 @@ export type LedgerEntry = EntryOf<LedgerKind>;
 
 /**
  * Kinds of which the first entry stays, unless a later one has `replaces`. Most of them say what was sent, and other
- * conversations may read them too. Of two hooks the first claim counts.
+ * conversations may read them too. Of the claims of two hooks for one event, the first counts.
  */
 const WRITTEN_ONCE: ReadonlySet<LedgerKind> = new Set([
   'shared-block',
@@ -244,7 +247,7 @@ export function isWrittenOnce({ kind }: LedgerAddress): boolean {
   return WRITTEN_ONCE.has(kind);
 }
 
-/** The key of the row that marks the last time at which texts were forgotten. Keys of entries contain a colon. */
+/** The key of the row that marks when texts were last forgotten. No entry has it: keys of entries contain a colon. */
 export const FORGOTTEN_KEY = 'forgotten';
 
 /**
@@ -389,9 +392,9 @@ export interface RefusalPlace extends ConversationOwner, ScopeOwner {
 type RefusalAddress = AddressOf<'refusal' | 'refusal-at'>;
 
 /**
- * Returns the addresses of refusals that count for this request. In a conversation without a stated id a refusal
- * belongs to a prompt, one of the newest REFUSAL_PROMPTS, so that another conversation with the same beginning is not
- * concerned.
+ * Returns the addresses of refusals that count for this request, newest first. If the client states no id, a refusal is
+ * recorded at a prompt, so that it does not count for other conversations with the same beginning. The addresses are
+ * then those of the newest REFUSAL_PROMPTS prompts.
  */
 export function refusalAddresses(
   view: RequestView,
@@ -410,7 +413,7 @@ export function refusalAddresses(
   return addresses;
 }
 
-/** Returns the entry that records a refusal of this request's change, at its newest prompt; none without an address. */
+/** Returns the entry that records a refusal at the first of the addresses; none if there is no address. */
 export function refusalEntries(
   addresses: readonly RefusalAddress[],
   at: number,

@@ -53,8 +53,8 @@ export function recordBytes(record: ContentRecord): Buffer | undefined {
 export const NONCE_BYTES = 32;
 
 /**
- * Returns the proof that a memory has these bytes (of a text: its UTF-8 bytes): their HMAC-SHA256 in base64url. The
- * asker chooses a new nonce as the key, so a memory cannot answer with a hash that it stored before.
+ * Returns the proof that a memory has `text`: the HMAC-SHA256 of its bytes (UTF-8 for a string) in base64url. The key
+ * is a nonce that svc chooses anew for each proof, so a memory cannot answer with a hash that it stored before.
  */
 export function proofOf(nonce: Uint8Array, text: string | Uint8Array): string {
   return createHmac('sha256', nonce).update(text).digest('base64url');

@@ -33,7 +33,7 @@ export const PAGE_MAX = 100;
 export const WORDS_CHARS_MAX = 1000;
 export const QUERY_CHARS_MAX = 8192;
 export const RECENT_CHARS_MAX = 2048;
-/** Bound on the text of an item in UTF-16 units. The operation `retrieve` returns the whole text. */
+/** Bound on a text in a recall or a list, in UTF-16 units. The operation `retrieve` returns the whole text. */
 export const ITEM_CHARS_MAX = 16_384;
 /** Bounds on the names that are stored with a record, in UTF-16 units. */
 export const SESSION_CHARS_MAX = 128;

@@ -26,7 +26,8 @@ import { isoTime } from '../memory/times.ts';
 
 /**
  * Converts records to and from the memory API's forms: the items of a capture, and the items and objects of an answer.
- * The client of a service and the service itself use the same code, so that both make the same record of a text.
+ * An item of the memory API is one memory, not an element of `messages`. The client of a service and the service itself
+ * use the same code, so that both make the same record of a text.
  */
 
 /** A record as an item of a capture. */
@@ -67,7 +68,7 @@ function placeOf({ exchange, fingerprint, branch, source, lastFrom, isTimed }: M
   };
 }
 
-/** Returns the passage of an item; undefined without provenance, or if its space is not among the searched `spaces`. */
+/** Returns a recalled item as a passage; undefined without provenance, or if its space is not one of `spaces`. */
 export function passageIn(
   item: MemoryItem,
   spaces: readonly string[],
@@ -99,7 +100,7 @@ export function recordInItem(item: MemoryItem): SpokenRecord | undefined {
   return storedText(source, source.space, { role, text: item.text });
 }
 
-/** Returns an object's record; undefined without a space, or if digest, length or reference does not fit its bytes. */
+/** Returns an object's record; undefined without a space, or if the stated digest, length or reference is wrong. */
 export function recordInObject(object: StoredObject): StoredRecord | undefined {
   const bytes = recordBytes(object.record);
   const { space } = object.provenance;

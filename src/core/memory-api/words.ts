@@ -34,5 +34,5 @@ export const mark = oneOf('unverified');
 /** The value of `if_generation` if the client does not know the space's generation. */
 export const NEW_GENERATION = 'new';
 
-/** An entry in the `features` of `whoami`: the service proves what it stores. Without it svc leaves no text out. */
+/** An entry in the `features` of `whoami`: the service proves what it stores. Otherwise svc leaves no text out. */
 export const PROOF_FEATURE = 'coverage.pop.v1';

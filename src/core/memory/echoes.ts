@@ -24,7 +24,7 @@ const POINTING_WORDS: ReadonlySet<string> = new Set(
 
 /** What the model had read before its answer: the recalled blocks in the request, and the user's question. */
 export interface Heard extends OwnBlocks {
-  /** The user's question. Its words make a sentence neither an echo nor news. */
+  /** The user's question. Its words count neither as repeated from a memory nor as new. */
   readonly question: string;
 }
 

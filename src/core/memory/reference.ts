@@ -10,7 +10,7 @@ import { createHash, hash } from 'node:crypto';
 
 export type TextRole = 'user' | 'assistant' | 'tool';
 
-/** The fields that the records of all tool outputs share: svc does not store in which exchange an output was. */
+/** Fields that are equal in the records of all tool outputs: svc does not store in which exchange an output was. */
 export const OUTPUT_PLACE = { role: 'tool', fingerprint: '', exchange: 0 } as const;
 
 /** Returns the digest of a text: base64url SHA-256 over the role, a line feed and the text. */

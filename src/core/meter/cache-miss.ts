@@ -46,8 +46,8 @@ export interface CacheMiss {
 /** One request that the provider answered. */
 export interface SentPrefix extends AnsweredPrefix {
   /**
-   * The numbers of items of this request and of those before it: ascending, the last ENDS_MAX numbers. An entry of the
-   * provider's cache may end after so many items.
+   * How many items this request has, and how many the requests before it had: ascending, only the last ENDS_MAX counts.
+   * After each of these counts of items, an entry of the provider's cache may end.
    */
   readonly ends: readonly number[];
 }
@@ -201,8 +201,8 @@ const USUAL_SHARE = 0.1;
 /** USUAL_SHARE for estimated tokens. It is larger, because the estimates of two kinds of text have different errors. */
 const ESTIMATED_SHARE = 0.2;
 /**
- * Fewest tokens of system prompt and tools that count as one part of the cache. For some models a provider
- * caches nothing shorter.
+ * Fewest tokens that system prompt and tools must have, so that svc expects a cache entry of their own. For some models
+ * a provider caches nothing shorter.
  */
 const SHELL_TOKENS_MIN = 4_096;
 /**
@@ -248,7 +248,10 @@ function missOf(
   return { ...culprit(), tokens, price };
 }
 
-/** Returns the number of items before the client's first difference; of all earlier items if there is none. */
+/**
+ * Returns the index of the first item that the client changed, -1 for the part before all items. If no item changed, or
+ * only a setting, returns the number of items of the earlier request.
+ */
 function endOf({ before, difference }: Comparison): number {
   const count = before?.sketch.items.length ?? 0;
   if (difference === undefined || difference.place === 'settings') return count;
@@ -290,7 +293,10 @@ function totalOf({ input, cacheRead, cacheWrite }: Usage): number {
 
 type Culprit = Omit<CacheMiss, 'tokens' | 'price'>;
 
-/** Says who caused the miss. A change by svc is named first, whatever else happened. */
+/**
+ * Says who caused the miss. It is svc, whatever else happened, if svc changed an item before the client's first
+ * difference, or if the provider cleared outputs because svc asked for it.
+ */
 function culpritOf(
   question: MissQuestion,
   before: SentPrefix,
@@ -328,7 +334,7 @@ function culpritOf(
   return { by: 'provider' };
 }
 
-/** Says whether the changed message can be the cause: the provider must have read the part before it. */
+/** Says whether the changed message can be the cause. It can only if the cache served the part before that message. */
 function explains({ index }: Difference, question: MissQuestion): boolean {
   if (index < 0) return true;
   const { comparison, usage, forwardedTokens } = question;

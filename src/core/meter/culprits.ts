@@ -18,7 +18,7 @@ export interface Culprit {
   readonly by: CacheMiss['by'];
   readonly times: number;
   readonly tokens: number;
-  /** The extra cost by list prices, only of requests with a key. Undefined if too few tokens have a known price. */
+  /** The extra cost by list prices, without requests with a login. Undefined if too few tokens have a known price. */
   readonly dollars: number | undefined;
 }
 

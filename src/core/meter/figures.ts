@@ -15,7 +15,7 @@ export function dollars(value: number): string {
   return `$${value.toFixed(2)}`;
 }
 
-/** Writes at least two digits, as in times. */
+/** Writes at least two digits, as for hours and minutes. */
 export function two(value: number): string {
   return String(value).padStart(2, '0');
 }

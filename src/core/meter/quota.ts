@@ -254,7 +254,7 @@ export interface WindowReport extends QuotaWindow {
   readonly isOver: boolean;
   /**
    * When the window will be full at the pace of the last hour; if it is full already, the time of the newest
-   * reading. Undefined if unknown or past; Infinity if the window lasts until its reset.
+   * reading. Undefined if unknown or past; Infinity if the reset comes first.
    */
   readonly fullAt: number | undefined;
   /** True if the newest readings no longer state the window. */

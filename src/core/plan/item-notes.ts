@@ -64,8 +64,8 @@ export function itemNotes(facts: NoteFacts): readonly ItemNote[] {
 }
 
 /**
- * Bound on the tokens of the names and braces around an output. If stubs replaced outputs of an item, and the rest of the
- * item has fewer tokens than this, the rest gets no note.
+ * Bound on the tokens of the names and braces around an output. If stubs replaced outputs of an item, and the rest of
+ * the item has fewer tokens than this, the rest gets no note.
  */
 const SHELL_TOKENS_MAX = 40;
 

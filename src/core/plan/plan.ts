@@ -31,7 +31,7 @@ export interface Shortening {
    * marks (see markOf) of the items of all batches that this request leaves out; undefined if they are not known.
    */
   readonly batches?: readonly string[] | undefined;
-  /** The names of texts that these batches left out, and that the request nevertheless has; see backMark. */
+  /** The names (see backMark) of the texts of these batches that this request nevertheless has in full. */
   readonly whole?: readonly string[];
   /** The ledger entries that record `added`. If the provider refuses the request, svc takes them back. */
   readonly recorded?: readonly LedgerEntry[];
@@ -122,7 +122,7 @@ function changesOf(
   if (clearing !== undefined) edits.push(clearing);
   let recalledTokens = 0;
   for (const { item, block, form, tokens } of placements) {
-    // A block leaves with its exchange.
+    // If the exchange with the block is left out, so is the block.
     if (isOmitted(item, shortening.omitted)) continue;
     const insertion = insertBlock(view, item, { block, form });
     if (insertion.length === 0) continue;
@@ -133,8 +133,9 @@ function changesOf(
 }
 
 /**
- * Why svc did not read a body. 'unparseable': it does not match its dialect, nests too deeply or has an element with too
- * many parts, the request has no body, or its route is no model route. 'too_large': it exceeds READ_LIMITS.
+ * Why svc did not read a body. 'unparseable': the body does not match its dialect, nests too deeply, or has an element
+ * with too many parts (strings, and bytes outside strings); or the request has no body; or its route is no model route.
+ * 'too_large': the body exceeds READ_LIMITS.
  */
 export type Unread = 'unparseable' | 'too_large';
 

@@ -63,8 +63,8 @@ export function identify(
 }
 
 /**
- * Returns 'count' for a path that only counts tokens, and undefined for any other. A request to the former has the body
- * of a model request.
+ * Returns 'count' for a path that only counts tokens, although its requests have the body of a model request. Returns
+ * undefined for any other path.
  */
 export function kindOfPath(path: string): RequestKind | undefined {
   const isCount = /^[^?#]*\/(?:count_tokens|input_tokens)\/?(?:[?#]|$)/.test(path);
@@ -122,7 +122,7 @@ function lateFolder(late: string | undefined, inPrompt: string | undefined): str
   return CONTRADICTED;
 }
 
-/** Cached by shell: a request whose shell has not changed has the same object as the request before. */
+/** Cached by shell: if a request has the same shell as the one before, both views have the same Shell object. */
 const projectsOf = new WeakMap<Shell, StatedProject>();
 
 function projectInShell(shell: Shell): StatedProject {

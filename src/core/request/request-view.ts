@@ -57,8 +57,8 @@ export const READ_LIMITS = {
   textChars: 16 << 20,
 } as const;
 
-// Bounds on one element of the list, which is two levels deep in the body. A tool call with 10,000 arguments has 60,000
-// parts. JSON.parse takes up to 40 ms for an element with the most parts.
+// Bounds on one element of the list, which is two levels deep in the body. Its parts are its strings and its bytes
+// outside strings: a tool call with 10,000 arguments has 60,000. For the most parts JSON.parse takes up to 40 ms.
 const ELEMENT_LIMITS = { levels: DEPTH_MAX - 2, parts: 1 << 17 };
 
 const EMPTY_LIST = Buffer.from('[]');
@@ -84,7 +84,7 @@ export function isReadAs(view: RequestView, { dialect, hasFrames }: ReadAs): boo
 }
 
 /**
- * Parses a decoded body into a view, in steps, most of some milliseconds, so that other requests are served in between.
+ * Parses a decoded body into a view, in steps of mostly a few milliseconds, between which svc serves other requests.
  * `earlier` may be any earlier view. The more it has in common with the body, the less is read; the result is the same.
  * Returns undefined if the body is no JSON object with exactly one member `listKey` of the right type, nests deeper
  * than 512 levels, or has an element or a member with too many parts (see ELEMENT_LIMITS). Returns 'too_large' if the

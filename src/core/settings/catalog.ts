@@ -85,15 +85,16 @@ function usableBase(api: string | undefined): string | undefined {
   return 'url' in parseBaseUrl(api, isOwnMachineUrl(api)) ? api : undefined;
 }
 
-/** A found provider, and the model that matched if its name did not. */
+/** A found provider, and the model by which it was found, if the words are not all in its id, name or address. */
 export interface Found {
   readonly provider: Provider;
   readonly model?: string;
 }
 
 /**
- * Searches providers. Every word must be in a provider's id, name or address, or in one of its models. Matches by id
- * come first, then by name or address, then by model; usable ones before others.
+ * Searches providers. Every word must be in a provider's id, name or address, or in one model's name, the same for all.
+ * Providers that svc can configure come first. Within both groups, matches by id come before those by name or address,
+ * and matches by model come last.
  */
 export function searchProviders(providers: readonly Provider[], term: string): readonly Found[] {
   const words = term.toLowerCase().split(/\s+/).filter(Boolean);

@@ -26,7 +26,7 @@ export interface ParsedConfig {
   readonly warnings: readonly Problem[];
 }
 
-// A service is on the network, so its recall may take longer; the time still delays the first byte.
+// A memory service is on the network, so a recall needs more time. It gets little, because it delays the first byte.
 const HOSTED_FALLBACKS = { recallMs: 600 } as const;
 
 /** The settings that a client of the proxy needs. */

@@ -278,8 +278,8 @@ function readValues(
 }
 
 /**
- * Returns what is allowed instead of the name of a header or query value; undefined if svc can send the name. `seen`:
- * the names of earlier headers in lower case; the name is added to them.
+ * Checks the name of a header or of a query value. Returns undefined if the name is valid, and otherwise what is
+ * allowed. `seen`: the names of earlier headers in lower case; the name is added to them.
  */
 export function customNameProblem(
   member: string,

@@ -218,8 +218,8 @@ const EDITION = /[-@](?:\d{4}-\d{2}-\d{2}|\d{8}|\d{6}|\d{4}|latest|preview|exp|v
 const NAME_CHARS_MAX = 128;
 
 /**
- * Returns a model's facts; undefined if the table has no such model. `model`: the name in a request. Editions are
- * removed from the end of the plain name until a row has the name. A name that is only similar does not count.
+ * Returns a model's facts; undefined if the table has no such model. `model`: the name in a request. Endings that
+ * match EDITION are removed from the plain name until a row has the name. A name that is only similar does not count.
  */
 export function factsOfModel(model: unknown): ModelFacts | undefined {
   if (typeof model !== 'string' || model.length > NAME_CHARS_MAX) return undefined;

@@ -40,8 +40,8 @@ export interface ProxySettings {
   /** True: add a list of earlier sessions to an agent's first prompt. */
   readonly sessionBrief: boolean;
   /**
-   * The percentage of a project's prompts for which recall adds nothing to an agent's request. It holds about for the
-   * second and third prompt of a session: quietShareAt() lowers it before them and raises it later.
+   * The percentage of a project's prompts for which recall adds nothing to an agent's request. It applies nearly
+   * unchanged to the second and third prompt of a session: quietShareAt() lowers it before them and raises it later.
    */
   readonly recallQuietPercent: number;
   /** Whether svc takes a second look, once per prompt, when the agent's first calls say more than the prompt did. */

@@ -51,7 +51,7 @@ export interface MeterState {
 }
 
 /**
- * So many cache misses count as the provider's fault and not as svc's: two, and 4 % of the requests. In 1 % of real
+ * So many cache misses count as the provider's fault and not as svc's: two plus 4 % of the requests. In 1 % of real
  * requests the provider's cache should have had the prefix and did not use it.
  */
 const MISSES_FREE = 2;
@@ -64,7 +64,7 @@ const REWRITTEN_TOKENS = 2_048;
 const REWRITTEN_SHARE = 0.1;
 /** A request shorter than this share of the last one shows that the client compacted or went back. */
 const CUT_SHARE = 0.8;
-/** Measured on some 450 real requests after the cache's lifetime: the share that the cache no longer served. */
+/** Share of some 450 real requests after the cache's lifetime that the cache no longer served. */
 const COLD_SHARE = 0.57;
 
 /** Prices the next request of a conversation. `before`: undefined for the first one. */

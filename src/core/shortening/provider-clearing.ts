@@ -77,7 +77,7 @@ function mayClear(bytes: Buffer, output: ToolOutput): boolean {
   return isElidable(output, 0) && bytes[output.content.end] === QUOTE;
 }
 
-/** Returns the edit that asks for clearing; undefined if the request asks itself, or its member has an unknown form. */
+/** Returns the edit that asks for clearing; undefined if the client asks already, or wrote FIELD in an unknown form. */
 export function clearingEdit(view: RequestView, clearable: Clearable): Edit | undefined {
   const { bytes, shell } = view;
   const asked = textOf(clearable);

@@ -29,7 +29,7 @@ export interface RequestFacts {
   /** The result of seenOutputsOf() for the view. */
   readonly outputs: readonly ToolOutput[];
   readonly textsOf: (exchange: Exchange) => ExchangeTexts;
-  /** Says whether the memory has reported at any time, or is assumed, to have the text with this digest. */
+  /** Says whether the memory has ever reported that it has the text with this digest, or is assumed to have it. */
   readonly isStored: (digest: string) => boolean;
   /**
    * True if texts may be left out for the first time. Side calls, sub-agents, compactions and token counts only repeat
@@ -44,7 +44,7 @@ export interface RequestFacts {
   /** Estimated tokens of the whole request. */
   readonly tokens: number;
   readonly inputBudget: number;
-  /** The window for this request, as in BatchFacts. */
+  /** The tokens that the model's window has for this request; see BatchFacts. */
   readonly room: number | undefined;
   readonly prices: CachePrices;
 }
@@ -107,7 +107,7 @@ function callsTools({ items }: RequestView): boolean {
   return items.some(({ toolCalls }) => toolCalls.length > 0);
 }
 
-/** Returns the texts to leave out if the memory proves them; see settle() for the exception. */
+/** Returns the texts to leave out if the memory proves them. In a bound conversation earlier batches need no proof. */
 export function removalOf(facts: ShorteningFacts): Removal {
   const { repeated, omitted, old, omittable, takesNew } = facts;
   const again = { repeated, omitted, batch: [], omissions: [] };
