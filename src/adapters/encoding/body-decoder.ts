@@ -68,7 +68,7 @@ async function decodeWithZlib(
 
 /**
  * Decodes zstd bodies in a worker, one after the other. If a job exceeds its deadline, the worker is terminated and the
- * next job starts another. It must never decode on the main thread.
+ * next job starts another. fzstd blocks its thread while it decodes, so it must never run on the main thread.
  */
 class ZstdThread {
   #running: Running | undefined;

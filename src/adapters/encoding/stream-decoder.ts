@@ -46,8 +46,9 @@ export function runDecoder(
 }
 
 /**
- * Up to this size a body is joined from its chunks at the end. A longer one is written into memory that is reserved for
- * the largest body, so that at most this much of it is held twice. The system provides pages only as they are written.
+ * Up to this size a body is kept as chunks, which are joined at the end. When a body grows longer, its chunks are moved
+ * into a buffer of the largest allowed size, and all later ones are written there. So at most JOINED_BYTES_MAX bytes of
+ * a body are ever held twice. The system provides the buffer's pages only as they are written.
  */
 const JOINED_BYTES_MAX = 4 << 20;
 

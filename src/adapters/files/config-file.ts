@@ -147,7 +147,7 @@ function placeOf(text: string, position: number): string {
 
 /**
  * Interval of the polls. A change is reported when two polls in a row see the same stamp, so that a file which is being
- * written is not read. On a disk that answers at once, that is within two intervals after the last write.
+ * written is not read. Unless the disk is slow, a change is reported within two intervals after the last write.
  */
 const PERIOD_MS = 250;
 

@@ -66,9 +66,9 @@ async function isStale(path: string): Promise<boolean> {
 }
 
 /**
- * Removes a stale lock. It renames the lock first: if two processes find the same one, only the first can rename it. In
- * the worst case the second renames a lock that was created just now; then one change is lost, but the file that the
- * lock protects stays whole.
+ * Removes a stale lock. It renames the lock first, because only one of two processes that find the lock can rename it.
+ * But if a new lock is created in between, the second of the two renames this new lock. Then two changes are written at
+ * the same time and one of them is lost, but the file that the lock protects stays whole.
  */
 async function takeAway(path: string): Promise<void> {
   const aside = `${path}.${randomBytes(4).toString('hex')}`;

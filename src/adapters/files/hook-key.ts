@@ -15,16 +15,16 @@ import { makePrivateFolder } from './private-files.ts';
 
 /**
  * The hook key: a secret of this machine, in the data folder. A hook adds to its text a hash that is keyed by the hook
- * key, so that the proxy recognises the text. The accounts in quota rows are hashed with the same key. The key is not
- * in the configuration, because hooks work without one, and because those hashes must stay valid when the local token
- * changes.
+ * key, so that the proxy recognises the text. The request log contains accounts only as hashes by the same key. The key
+ * is not in the configuration, because hooks work without a configuration, and because the hashes of accounts must stay
+ * valid when the local token changes.
  */
 
 const NAME = 'hook.key';
 const KEY = /^[A-Za-z0-9_-]{43}$/;
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
 
-/** Returns the key, and creates one if there is none. Undefined without a valid key, and then a hook adds no text. */
+/** Returns the key, and creates one if there is none. If it returns undefined (no valid key), a hook adds no text. */
 export function hookKey(folder: string): string | undefined {
   const known = readHookKey(folder);
   if (known !== undefined) return known;

@@ -31,7 +31,10 @@ export function markReplaced(folder: string): void {
   mark(folder, REPLACED);
 }
 
-/** Returns when `memory.db` was last deleted or replaced, in milliseconds since 1970; 0 as in forgottenIn(). */
+/**
+ * Returns when `memory.db` was last deleted or replaced, in milliseconds since 1970; 0 if never, or if the folder
+ * cannot be read.
+ */
 export function replacedAt(folder: string): number {
   return markedAt(join(folder, REPLACED));
 }

@@ -137,8 +137,8 @@ async function readCline(file: TranscriptFile, reader: TranscriptReader): Promis
 
 /**
  * Reads a session of Gemini CLI 0.61.0. The client writes a message a second time when its calls have ended, and a line
- * with `$rewindTo` when the user goes back to the point before a message. A line with `$set` only repeats messages and
- * adds the client's own, so it is skipped.
+ * with `$rewindTo` when the user goes back to the point before a message. A line with `$set` is skipped: it only sets a
+ * time, or repeats messages and adds messages that the client itself has written.
  */
 async function readGemini(file: TranscriptFile, reader: TranscriptReader): Promise<void> {
   const messages = new Map<string, Fields>();

@@ -190,14 +190,15 @@ export class HostedMemory implements Memory {
 
   async forget(filter: ForgetFilter, signal: AbortSignal): Promise<number> {
     const { mirror, placed } = this.#parts;
-    // Each round forgets at least one reference. More rounds would mean that the service keeps what it says it purged.
-    const roundsMax = 'refs' in filter ? Math.max(1, filter.refs.length) : FORGET_ROUNDS_MAX;
+    // Each pass of this loop purges at least one of the filter's references. If more passes than references are needed,
+    // the service has kept records that it reported as purged.
+    const roundsMax = 'refs' in filter ? Math.max(1, filter.refs.length) : FORGET_PASSES_MAX;
     let forgotten = 0;
     let rounds = 0;
     for (let isMore = true; isMore;) {
       rounds += 1;
       if (rounds > roundsMax) throw malformed();
-      // oxlint-disable-next-line no-await-in-loop -- A second round only for what did not fit into one answer.
+      // oxlint-disable-next-line no-await-in-loop -- A second pass only for what did not fit into one answer.
       const { purges, isCut } = await this.#stored.purgesFor(filter, signal);
       try {
         // oxlint-disable-next-line no-await-in-loop
@@ -381,7 +382,7 @@ function trimmed(text: string, charsMax: number): string {
   return Buffer.from(text.slice(0, charsMax), 'utf8').toString('utf8').slice(0, charsMax);
 }
 
-/** Bytes of an item without its record: an upper bound. */
+/** Upper bound on the bytes that a request has for each record besides the record itself. */
 const ITEM_BYTES = 1024;
 export const SERVICE_FULL =
   'The memory service has no room for another record: its plan or this space is full.';
@@ -503,7 +504,7 @@ function* requestsOf(texts: readonly (Outgoing | undefined)[]): Generator<Batch>
   }
 }
 
-/** Bounds of a batch: the items, and a quarter of the bytes, that the service accepts in a request. */
+/** Bounds of a batch: as many records as the service accepts in a request, and a quarter of the bytes. */
 const BATCHES = {
   countMax: CAPTURE_ITEMS_MAX,
   sizeMax: REQUEST_BYTES_MAX.capture / 4,
@@ -539,11 +540,11 @@ const LIST_MAX = 1000;
 /** Bound on the newest memories that are searched for a short reference. */
 const LOOKED_THROUGH_MAX = 2000;
 /**
- * Bounds on a purge by words: on the pages that a round reads of each of its two queries, for memories and for outputs,
- * and on the rounds. All rounds together purge at most a million records of a query, in the deadline of the call.
+ * Bounds on a purge by words: on the pages that a pass reads of the memories with these words, and of the outputs with
+ * them, and on the passes. All passes together purge at most a million of each, in the deadline of the call.
  */
 const FORGET_PAGES_MAX = 100;
-const FORGET_ROUNDS_MAX = 100;
+const FORGET_PASSES_MAX = 100;
 
 /** Reads, lists and purges the records that the service has stored. */
 class StoredRecords {
@@ -680,7 +681,7 @@ class StoredRecords {
     }
   }
 
-  /** Returns the records of listed items. Fetches those whose text the list has shortened, and skips outputs. */
+  /** Returns the whole records of a list. Fetches those whose text the list has shortened, and skips outputs. */
   async #whole(items: readonly MemoryItem[], signal: AbortSignal): Promise<SpokenRecord[]> {
     const cut = items.filter((item) => recordInItem(item) === undefined);
     const fetched = new Map<string, SpokenRecord>();

@@ -3,7 +3,7 @@ import { type Outgoing, outgoingRecord } from '../../core/memory-api/record-item
 import type { MemoryRecord } from '../../ports/memory.ts';
 
 /**
- * Converts records to the items that are sent to a service, in order; undefined for a record that must not be stored.
+ * Converts records, in order, to the form in which a service gets them; undefined for one that must not be stored.
  * It lets the event loop run before each record, because searching an output of 100 kB for secrets takes 25 ms.
  */
 export async function outgoingRecords(
@@ -11,7 +11,7 @@ export async function outgoingRecords(
 ): Promise<readonly (Outgoing | undefined)[]> {
   const outgoing: (Outgoing | undefined)[] = [];
   for (const record of records) {
-    // oxlint-disable-next-line no-await-in-loop -- One record in each round.
+    // oxlint-disable-next-line no-await-in-loop -- One record in each turn of the event loop.
     await nextRound();
     outgoing.push(outgoingRecord(record));
   }

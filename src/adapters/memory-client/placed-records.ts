@@ -15,8 +15,8 @@ import type { Operations } from './operations.ts';
 const RETRY_MS = 1000;
 const RETRY_MS_MAX = 300_000;
 /**
- * Delay before the question is repeated once. A request takes less time from its recall until its block is in the
- * ledger, so the second answer covers blocks that were not recorded yet at the first one.
+ * Delay before the question is repeated once. From its recall until its block is in the ledger a request takes less
+ * time than this. So the second answer covers blocks that were not recorded yet at the first one.
  */
 const RECORDED_MS = 30_000;
 /**
@@ -97,7 +97,7 @@ export class PlacedRecords {
         purged.push(...refs.filter((ref) => gone.has(ref)));
       }
     } finally {
-      // After an error, empty the blocks about which there was an answer.
+      // If a question failed, the answers to earlier ones still count.
       if (purged.length > 0) await blocks?.forgetPlaced({ space, refs: purged });
     }
   }

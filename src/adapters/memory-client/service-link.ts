@@ -45,7 +45,7 @@ export interface ServiceCall<Answer> {
 }
 
 /**
- * Milliseconds by which the deadline that is sent to the service is shorter than the call's, for the way there and
+ * svc sends the service a deadline that is this many milliseconds shorter than the call's own, for the way there and
  * back.
  */
 const WAY_MS = 50;

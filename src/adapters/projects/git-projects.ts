@@ -288,8 +288,9 @@ interface Claim {
 /**
  * Returns the known project to which this repository belongs; undefined if none. One of the project's commits must be
  * in the repository. Candidates, in order: the project with the same origin; a project without an origin that began in
- * this folder, wherever the folder was then; a project that svc has seen at this path; a project from whose folder on
- * this machine the repository was cloned; and a project without an origin that was moved here.
+ * this same folder, even if the folder had another path then; a project that svc has seen at this path; a project from
+ * whose folder on this machine the repository was cloned; and a project without an origin that is in none of its known
+ * folders any more.
  */
 async function knownAs(
   repository: Repository,
@@ -327,7 +328,7 @@ async function knownAs(
 /**
  * Says whether the project is still in one of its folders. Then the repository `common` is not the project in a new
  * place, but a copy of it. A folder counts if its repository is not `common` and has the project's commit `head`. A
- * clone of another of these folders does not count: it stays where it is when the project moves.
+ * folder with a clone of another of the project's folders does not count: a clone stays behind when the project moves.
  */
 async function isInUse({ folders, head }: KnownProject, common: string): Promise<boolean> {
   for (const folder of folders) {
@@ -343,7 +344,7 @@ async function isInUse({ folders, head }: KnownProject, common: string): Promise
 /**
  * Says whether the repository is a copy that svc mistook for the project while the project's own folder was away, for
  * example on a disk that was not mounted. Once that folder is back, it is the project again, and the copy becomes a
- * project of its own. A clone of one of the project's folders is no such copy, and a project with an origin has none.
+ * project of its own. A clone of one of the project's folders is no such copy. A project with an origin never has one.
  */
 async function isLaterCopy(
   { root, common, origin }: Repository,
@@ -660,7 +661,7 @@ function originIdentity(url: string): string | undefined {
   return `${place}/${plain}`.toLowerCase();
 }
 
-/** Parses `git@host:path`, which is no URL. Returns the same groups as the expression for URLs; none if it fails. */
+/** Parses `git@host:path`, which is no URL. Returns the same groups as the expression for URLs; [] for other texts. */
 function scpForm(text: string): readonly string[] {
   const [, host = '', path = ''] = /^(?:[^@/:]+@)?([^/:@]+):(?!\/\/)(.+)$/.exec(text) ?? [];
   // A single letter is not a host but a drive on Windows.

@@ -25,7 +25,7 @@ const FOLDERS_MAX = 64;
 const IDENTITIES_MAX = 16;
 
 export interface KnownProject {
-  /** The space that svc gave the project. If the user renames it, this stays, and `forwards` has the new name. */
+  /** The space that svc gave the project. It stays when the user renames the space: `forwards` has the new name. */
   readonly space: string;
   /** The identities of its origins (see originIdentity), newest last; empty for a project without an origin. */
   readonly identities: readonly string[];

@@ -60,7 +60,7 @@ function contentOf(entry: LedgerEntry): Content {
 }
 
 /**
- * The members of entries that are not part of an address, and the members of those; see `Facts` in
+ * The members of entries that are not part of an address, and the members of the objects in them; see `Facts` in
  * core/ledger/entries.ts.
  */
 const FACTS =

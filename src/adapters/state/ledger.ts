@@ -145,8 +145,9 @@ export class StateLedger implements Ledger {
     let isLate = false;
     const write = (state: Statements): void =>
       state.transaction(() => {
-        // If a text was forgotten that this process has not seen yet, one of these blocks may quote it. For what was
-        // forgotten before this call, callers compare generation() themselves.
+        // A changed generation means that a text was forgotten since this call began, or earlier but unknown to this
+        // process until now. One of these blocks may quote the text. What this process knew before the call, callers
+        // notice themselves by comparing generation().
         const isChanged = this.#follow(state) !== generation;
         isLate = isChanged && rows.some((row) => quotedIn(row).length > 0);
         if (!isLate) this.#put(state, rows, false);

@@ -29,7 +29,7 @@ const BATCH_RECORDS_MAX = 64;
 const BATCH_CHARS_MAX = 1024 * 1024;
 /**
  * How long a delivery waits for further captures, so that a prompt and its answer need one commit. A recall must find a
- * capture 50 ms later; of that the commit takes 10 ms on a slow disk, and the timer of a busy process may be late.
+ * capture after 50 ms. On a slow disk the commit takes 10 ms of these, and in a busy process the timer may be late.
  */
 const GATHER_MS = 10;
 /** Deadline of a delivery. After that, it is repeated. */

@@ -126,7 +126,7 @@ FROM requests WHERE ${CONVERSATION} = ?1 OR (${CONVERSATION} > ?1 || '/' AND ${C
 GROUP BY 1, 2`;
 
 /**
- * Searches the 300 newest readings of all sessions, among which is nearly always one of each session that is in use.
+ * Searches only the 300 newest readings of all sessions. Each session in use has nearly always one of these.
  */
 const QUOTA_SQL = `
 SELECT row FROM (SELECT n, row FROM quota ORDER BY n DESC LIMIT 300)

@@ -198,8 +198,8 @@ export class RequestTable {
 
   /**
    * Deletes the rows of requests that are older than AGE_MAX_MS or not among the newest ROWS_MAX, and the readings of
-   * quotas that are not among the newest QUOTA_ROWS_MAX. An age is the time until the newest row or until sureTime(),
-   * whichever is earlier, because the clock may be wrong.
+   * quotas that are not among the newest QUOTA_ROWS_MAX. A row's age is the time from the row to the newest row or to
+   * sureTime(), whichever is earlier, and not to the present time, because the clock may be wrong.
    */
   prune(): void {
     const newest = this.#rows.get<{ number: number; at: number }>(

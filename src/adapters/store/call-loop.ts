@@ -19,10 +19,10 @@ import {
 import { MemoryError } from '../../core/errors.ts';
 
 /**
- * Answers the calls of a database worker one after the other. Urgent calls come first, so that a recall waits only for
- * the running call, for earlier urgent ones, and for one other call after each URGENT_IN_A_ROW of these. The other
- * calls keep their order. 'close' comes last. A frequent write that meets another process's lock is tried again, and
- * urgent calls are answered meanwhile.
+ * Answers the calls of a database worker one after the other. Urgent calls come first, except that one other call is
+ * answered after every URGENT_IN_A_ROW urgent ones. So a recall waits only for the running call, for earlier urgent
+ * calls, and for a few others. The other calls keep their order. 'close' comes last. A frequent write that meets
+ * another process's lock is tried again, and urgent calls are answered meanwhile.
  */
 
 /** How long a call that meets a lock is tried again. On a slow disk another process's transaction may take seconds. */

@@ -13,8 +13,8 @@ import { MemoryError } from '../../core/errors.ts';
 
 /**
  * Calls the store's worker from the main thread. A call waits at most until its own signal aborts. If the worker dies,
- * the calls in progress fail, and the next call starts a new worker, within bounds. If the worker ends because its file
- * was replaced, a new worker gets these calls.
+ * the calls in progress fail, and the next call starts a new worker, within bounds. But if the worker ends because its
+ * file was replaced, a new worker gets the calls in progress.
  */
 
 /** Bound on waiting calls. So many of them mean that the worker hangs, so a further call fails at once. */
@@ -133,8 +133,8 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
     if (worker !== undefined) {
       await this.#ask({ worker, name: 'close', input: undefined }).catch(() => undefined);
     }
-    // No call runs any more, so do not wait for one at the exit. The worker may be ended before it has marked itself as
-    // free, and nobody would mark it later.
+    // No call runs any more, so do not wait for one at the exit. If the worker is ended before it has marked itself as
+    // free, the mark stays, and the exit would wait in vain.
     process.off('exit', this.#waitForWorker);
     // On Node 20 closing a connection does not release the file while prepared statements exist. Ending the thread
     // frees them, and with them SQLite's locks.

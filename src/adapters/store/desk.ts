@@ -45,7 +45,7 @@ import { type Signals, silent } from './signals.ts';
 
 /** Bound on the spaces (shelves) that a user can choose from. */
 const SHELVES_MAX = 500;
-/** Bound on the days that days() counts, newest first: those with records. */
+/** Bound on the days that days() returns: the newest ones that have records. */
 const DAYS_MAX = 30;
 const LIMIT_MAX = 500;
 /**

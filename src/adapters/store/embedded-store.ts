@@ -112,8 +112,8 @@ export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore 
     report,
     eraseRestMs,
     settle: async () => {
-      // Store the waiting captures, also those of ended processes. Of those that still wait after CLOSE_FLUSH_MS,
-      // `beginForget` buries the ones that its filter selects.
+      // Store the waiting captures, also those of ended processes. If some still wait after CLOSE_FLUSH_MS,
+      // `beginForget` writes tombstones for those that its filter selects, so that they are not stored later.
       await outbox.flush(CLOSE_FLUSH_MS);
       state.open();
     },
@@ -381,7 +381,7 @@ class EmbeddedMemory implements Memory {
 
 /** Time after which the file of an output is checked again. */
 const FILE_LOOK_MS = 3_600_000;
-/** Bound on outputs that wait to be written: more than a long session leaves out. A later request names the others. */
+/** Bound on outputs that wait to be written: more than a long session leaves out. Later requests name the rest. */
 const WAITING_MAX = 4_096;
 /** Bound on the outputs for which the time of the last check is known. */
 const LOOKED_MAX = 20_000;

@@ -79,8 +79,8 @@ const RAREST_MAX = 20;
  */
 const QUOTE_TOKENS = [80, 45, 45, 30];
 /**
- * Number of answers, best first, after which no further group of exchanges is searched for lines to quote; an answer
- * takes 0.3 ms. In 787 prompts svc quoted no answer after the twelfth.
+ * Exchanges are searched in groups, best first, for lines to quote. No further group is searched once this many answers
+ * were searched; each takes 0.3 ms. In 787 prompts svc quoted no answer after the twelfth.
  */
 const TRIED_MAX = 12;
 /** Weight of a word of the assistant's last text in the score of a line, relative to one of the prompt. */
@@ -390,8 +390,8 @@ function* weigh(
 }
 
 /**
- * Returns the mean sizes of exchanges, from the candidates, because the index has sizes of passages only. For the same
- * reason `exchanges` is the number of passages.
+ * Returns the mean sizes of exchanges, estimated from the candidates, because the index has sizes of passages only.
+ * `exchanges` is the number of passages, because the index does not count exchanges.
  */
 function sizesOf(spaces: readonly Space[], candidates: readonly Exchange[]) {
   const passages = spaces.reduce((sum, space) => sum + space.passages, 0);

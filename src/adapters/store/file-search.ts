@@ -361,8 +361,8 @@ interface ExchangeRow extends Omit<ExchangeParts, 'parts'> {
 const SPEAKER = `CASE p.position % ${POSITIONS_PER_EXCHANGE} / ${POSITIONS_PER_EXCHANGE / 4}
   WHEN 3 THEN 'answer' WHEN 2 THEN 'unverified' ELSE 'person' END`;
 /**
- * Returns SQL for the passages of `c` between two positions, at most PASSAGES_PER_RECORD, each as one line of text: see
- * PASSAGES.
+ * Returns SQL for the passages between two positions of the conversation `c.conversation`, at most PASSAGES_PER_RECORD,
+ * each as one line of text: see PASSAGES.
  */
 const LINES = (first: string, last: string): string => `SELECT
   ${SPEAKER} || ' ' || p.record || ' ' ||

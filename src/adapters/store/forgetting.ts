@@ -3,7 +3,7 @@ import type { Database } from './database.ts';
 /**
  * Records which parts of a forgetting are not done yet. After a text is deleted from `memory.db`, blocks in `state.db`
  * may still quote it, and both files may have copies of deleted rows in unused bytes. No transaction covers both files.
- * So the transaction that deletes texts also writes notes with their references, which are hashes. They stay until no
+ * So the transaction that deletes texts also writes notes with their references, which are hashes. Notes stay until no
  * block and no file has the texts. If a kill interrupts a forgetting, any process with an open store finishes it.
  */
 

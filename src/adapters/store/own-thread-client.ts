@@ -36,7 +36,7 @@ export class OwnThreadClient {
     if (signal?.aborted === true)
       throw new MemoryError('timeout', 'The memory did not answer in time.');
     try {
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The name chose the answer.
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The call with this name returns this type.
       return (await this.#store.call(name, input)) as ReturnType<StoreCalls[Name]>;
     } catch (error) {
       if (!(error instanceof FileReplacedError)) throw error;

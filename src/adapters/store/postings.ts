@@ -145,8 +145,8 @@ export class SpacePostings {
 /** Bound on cached passage numbers, of 4 bytes each. A list that grows reserves up to twice its bytes. */
 const PLACES_MAX = 250_000;
 /**
- * Size of a cached list besides its numbers, of a cached digest, and of each cached passage of a record, in the unit of
- * PLACES_MAX: 4 bytes.
+ * What counts towards PLACES_MAX, besides the cached numbers, for each cached list, each cached digest, and each cached
+ * passage of a record: as much as 40 numbers of 4 bytes.
  */
 const LIST_PLACES = 40;
 /** Bound on new passages that are added to cached lists. If there are more, the lists are dropped. */

@@ -26,8 +26,8 @@ export interface StoreCalls extends DeskCalls, MemoryCalls {
     readonly ownSecrets: readonly string[];
   }): readonly CaptureState[];
   /**
-   * Deletes outputs, and marks the records that are to be deleted. Returns the number of both and of captures that
-   * still wait in the outbox. Then call `forgetSome`, `emptyForgotten` and `eraseForgotten`.
+   * Applies the filter: deletes outputs, marks records for deletion, and writes tombstones for captures in the outbox.
+   * Returns how many texts these are in all. Then call `forgetSome`, `emptyForgotten` and `eraseForgotten`.
    */
   beginForget(filter: ForgetFilter): number;
   /** Deletes some of the marked records. Returns their number; 0 if none is left. */
@@ -56,8 +56,8 @@ export interface StoreCalls extends DeskCalls, MemoryCalls {
   /** Returns those of the references that name a stored output. */
   heldOutputs(refs: readonly string[]): readonly string[];
   /**
-   * Deletes the outputs of a space without tombstones: they are copies of outputs that a memory service has stored, and
-   * svc may copy them again. Call `emptyForgotten` and `eraseForgotten` afterwards.
+   * Deletes the outputs of a space. It leaves no tombstones: these outputs are copies of outputs that a memory service
+   * has stored, and svc may copy them again. Call `emptyForgotten` and `eraseForgotten` afterwards.
    */
   dropOutputs(space: string): void;
   /** Returns spaces that have outputs, the last used first. */

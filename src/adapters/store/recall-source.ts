@@ -14,8 +14,9 @@ export interface RecallSource {
    */
   generation(): string | undefined;
   /**
-   * Announces the terms whose spelling the ranking compares. A source that stores only hashes of terms returns these as
-   * they are, and may return another text for any other term. A source that stores the terms does not call `terms`.
+   * Announces the terms whose spelling the ranking compares. If a source stores only hashes of terms, its passages have
+   * the announced terms as they are, and may have any text instead of another term. A source that stores the terms
+   * themselves does not call `terms`.
    */
   expectTerms(terms: () => Iterable<string>): void;
   /** Returns the spaces that exist, in any order. */
@@ -139,7 +140,7 @@ export interface Passage {
 export interface ExchangePlace {
   readonly conversation: number;
   readonly exchange: number;
-  /** The id of the exchange's newest record among the passages that exchangesOf() was asked for. */
+  /** The id of the exchange's newest record that has one of the passages given to exchangesOf(). */
   readonly record: number;
   readonly at: number;
 }

@@ -113,8 +113,8 @@ export class Records implements Holder {
   }
 
   /**
-   * Finds a record by its reference or by a prefix of it; undefined if that fits no reference or two. If several spaces
-   * have the reference, returns the record that was stored first.
+   * Finds a record by its reference or by a prefix of it; undefined if `ref` fits no reference or more than one. If
+   * several spaces have the reference, returns the record that was stored first.
    */
   #byReference(ref: string): RecordRow | undefined {
     // The brace sorts after all characters of a reference.

@@ -188,7 +188,7 @@ export class Store {
     };
   }
 
-  /** See StoreCalls.beginForget. The number also includes captures that are still in the outbox. */
+  /** See StoreCalls.beginForget. */
   #beginForget({ database, records, outputs }: Tables, filter: ForgetFilter): number {
     const now = Date.now();
     const buried = this.#bury(records, filter, now);
