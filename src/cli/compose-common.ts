@@ -11,8 +11,8 @@ export const systemClock: Clock = {
 };
 
 /**
- * Returns an id with 90 random bits, the beginning of a UUID. Node makes the random bytes of many UUIDs in advance; one
- * call for random bytes takes 20 us.
+ * Returns an id with 90 random bits: the beginning of a UUID, because Node makes the random bytes of many UUIDs in
+ * advance, while a call for random bytes takes 20 us.
  */
 export function newRequestId(): string {
   return `req_${randomUUID().replaceAll('-', '').slice(0, 24)}`;

@@ -94,7 +94,7 @@ function withoutKeys(check: HealthCheck): HealthCheck {
 
 async function storeFacts({ store, settings, dataFolder }: UiParts): Promise<StoreAnswer> {
   const { records, passages, bytes, driver, sqliteVersion } = await store.health();
-  // A space without a memory has no shelf.
+  // desk.shelves() leaves out spaces without a memory.
   const shelves = await store.desk.shelves();
   const waiting = findWaiting(dataFolder).reduce((sum, one) => sum + one.records, 0);
   return {

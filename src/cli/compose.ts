@@ -117,7 +117,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
     outbox,
     accounts: accountsOf(factsOf),
     factsOf,
-    // Answers wait while a write to state.db waits, mostly for another process's lock of a millisecond or two.
+    // Delays an answer's end while a write to state.db waits, mostly a millisecond or two for another process's lock.
     holdBack: {
       ms: HOLD_MS,
       isNeeded: () => store.state.writer.isBehind,

@@ -179,7 +179,7 @@ function untilClosed(outgoing: ServerResponse): Promise<void> {
  * on loopback that takes about this long.
  */
 const UNREAD_BODY_MS = 5_000;
-/** Bound on the chunks of a rest that svc drops, in addition to one for each CHUNK_BYTES_MIN bytes. */
+/** Bound on the chunks of a body that svc drops, in addition to one chunk for each CHUNK_BYTES_MIN bytes. */
 const UNREAD_CHUNKS_FREE = 1_024;
 
 /**

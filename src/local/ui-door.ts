@@ -7,7 +7,7 @@ import type { UiAdmission } from '../core/http/ui-gate.ts';
 export interface UiDoor {
   /** Returns the part after # of a new link, which works once. */
   newLink(): string;
-  /** Answers a request of the page. Never rejects: it also answers its errors. */
+  /** Answers a request of the page. Never rejects: an error becomes an answer too. */
   answer(call: UiCall): Promise<void>;
   /** Ends the event streams of open pages, so that the listener can close. */
   close(): void;

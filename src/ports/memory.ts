@@ -144,8 +144,8 @@ export interface RecallQuestion {
 export interface RecallAnswer {
   readonly passages: readonly RecalledPassage[];
   /**
-   * For an agent's question: lines of exchanges, best first. Then `passages` has only the user's rules and pinned texts.
-   * Undefined for a chat, and from a memory without exchanges, whose `passages` may be any.
+   * For an agent's question: lines of exchanges, best first. Then `passages` has only the user's rules and pinned
+   * texts. Undefined for a chat, and from a memory without exchanges, whose `passages` may be of any kind.
    */
   readonly exchanges?: readonly LocatedExchange[];
   /**
@@ -180,7 +180,7 @@ export interface ListFilter {
   readonly words?: string;
   readonly role?: SpeakerRole;
   readonly conversation?: string;
-  /** Lists only these references. One may name a record in each of several spaces. */
+  /** Lists only these references. A reference may name a record in each of several spaces. */
   readonly refs?: readonly string[];
   readonly since?: number;
   readonly until?: number;

@@ -63,7 +63,7 @@ export class Slices {
     for (;;) {
       const { done, value } = this.#slice(steps);
       if (done === true) return value;
-      // oxlint-disable-next-line no-await-in-loop -- Others go first: that is the point.
+      // oxlint-disable-next-line no-await-in-loop -- Other work runs between two slices.
       await this.#pause();
     }
   }

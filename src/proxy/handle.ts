@@ -373,7 +373,7 @@ export class ProxyHandler {
     const pause = await this.#caches.pauseOf(reading, deadline.msLeft / 2);
     const call = { modes, settings, deadline, reading, bond, isCacheCold: pause.isCold };
     const finding = this.#shortener.findCandidates(call);
-    // If `finding` rejects, Promise.all below throws; `leaving` and `clearing` then only say that nothing leaves.
+    // If `finding` rejects, Promise.all below throws; `leaving` and `clearing` then only say that nothing is left out.
     const leaving = () => finding.then(leavingOf).catch(() => NOTHING_LEAVES);
     const clearing = finding
       .then(() => upstream && this.#shortener.findClearing(call, upstream))
@@ -582,9 +582,8 @@ function setHeaders(outgoing: ServerResponse, headers: readonly string[]): void 
   }
 }
 
-// Deadline for the head of an answer to a relayed request that is no POST, which is mostly a list of models, in
-// milliseconds. Codex asks for the list at its start, and would wait 10 seconds. Without a list clients continue at
-// once.
+// Deadline, in milliseconds, for the head of an answer to a relayed request that is no POST. Mostly a client asks for
+// the list of models: Codex does so at its start, and would wait 10 seconds. Without a list clients continue at once.
 const LIST_HEADERS_MS = 3_000;
 
 function noList(cause: unknown): ProxyError {

@@ -5,7 +5,7 @@ interface OpenRequest {
   soFar(): RequestRow;
 }
 
-/** Gets the row of a finished request. It is also called when a request begins or ends, without a row. */
+/** Called with the row of each finished request, and without a row when the set of open requests changes. */
 type Watcher = (finished?: RequestRow) => void;
 
 /** The requests that are being answered: for the live views, for `svc stop`, and to know when the proxy is idle. */

@@ -21,7 +21,7 @@ interface Readers {
   readonly projects?: Pick<Projects, 'known'>;
 }
 
-/** Reads a request in steps, so that others are served in between. Throws MODE_INVALID for a malformed space header. */
+/** Reads a request in steps; other requests run in between. Throws MODE_INVALID for a malformed space header. */
 export function* readSteps(
   conversations: Conversations,
   request: ClientRequest,

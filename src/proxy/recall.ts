@@ -766,7 +766,7 @@ function isEmpty({ passages, exchanges = [], sessions = [] }: RecallAnswer): boo
   return passages.length + exchanges.length + sessions.length === 0;
 }
 
-/** Bound on the files that are compared, those of the best exchange first. An exchange beyond it is not marked. */
+/** Bound on the files that are compared, those of the best exchange first. Other files mark no exchange. */
 const CHECKED_MAX = 40;
 
 interface Checking {

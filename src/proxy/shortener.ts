@@ -256,8 +256,8 @@ export class Shortener {
   }
 
   /**
-   * Reads everything that may be left out, in steps. The outputs of the newest item never leave, because the model has
-   * not seen them yet. Most are read after the request was sent; see seenOutputsOf().
+   * Reads everything that may be left out, in steps. The outputs of the newest item are not left out, because the model
+   * has not seen them yet; most of these are read after the request was sent, see seenOutputsOf().
    */
   *#candidateSteps(view: RequestView, exchanges: readonly Exchange[]): Steps<void> {
     yield* itemToolsSteps(view, view.items.length - 1);
@@ -429,7 +429,7 @@ export class Shortener {
     { reading, modes, ...call }: ShorteningCall,
     { facts, removal }: Pick<Found, 'facts' | 'removal'>,
   ): Proof {
-    // In a bound conversation texts that left earlier stay out without a proof, and nothing new leaves.
+    // In a bound conversation texts that were left out earlier stay out without a proof, and no others are left out.
     const texts = facts.isBound ? [] : textsOf(removal);
     // Shadow mode leaves nothing out, and measures as if the memory had everything.
     if (modes.compression === 'shadow') return provenUnasked(texts);

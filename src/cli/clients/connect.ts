@@ -38,9 +38,9 @@ import { commandLine, holdsStart, ownCommand, START, TOKEN } from './own-command
 
 /**
  * Runs `svc connect NAME`, which changes the client's own settings, and `svc disconnect NAME`, which undoes that. With
- * these settings the client finds the proxy however it is started, or, with --hooks, runs svc's hooks. Where it asks
- * svc for the token, its file does not contain the token. Without --yes the commands first say what they will change,
- * and ask; without a terminal they need --yes.
+ * these settings every start of the client uses the proxy, or, with --hooks, runs svc's hooks. If the client asks svc
+ * for the token, the client's file does not contain the token. Without --yes both commands first say what they will
+ * change, and ask; without a terminal they need --yes.
  */
 
 export interface ConnectOptions {

@@ -34,7 +34,7 @@ export function jsonSettings(target: JsonTarget): ClientFileForm {
     apply: (text) => apply(target, text),
     revert: (text, { json }) => (json === undefined ? 'absent' : revert(text, json)),
     isEmpty: (text) => isDeepStrictEqual(parseJsonText(text), {}),
-    // Without a record, equal settings are the user's own: svc replaces them now and restores them later.
+    // Without an undo record, even settings that equal svc's are the user's own: svc records and later restores them.
     hasMark: () => false,
   };
 }
@@ -95,7 +95,7 @@ function isListOrAbsent(settings: unknown, path: readonly string[]): boolean {
   return value === undefined || Array.isArray(value);
 }
 
-/** Writes a change into the text. Appends an item to its list, so that the list's own text stays as it is. */
+/** Writes a change into the text. Appends an element to its list (`isItem`), whose own text stays as it is. */
 function withChange(text: string, change: JsonChange): string {
   const { path, value, before, isItem } = change;
   const isAppended = isItem === true && before !== undefined;
@@ -106,7 +106,7 @@ function withChange(text: string, change: JsonChange): string {
   );
 }
 
-/** Returns what is at the path after the change: the value, or for an item the whole list. */
+/** Returns what is at the path after the change: the value, or for an element of a list the whole list. */
 function wholeValue({ value, before, isItem }: JsonChange): unknown {
   return isItem === true ? [...asList(before), value] : value;
 }
@@ -149,7 +149,7 @@ function placeIn(list: unknown, { value }: JsonChange): number {
   return asList(list).findIndex((item) => isDeepStrictEqual(item, value));
 }
 
-/** Undoes a change. A list that was created for the item is removed with it if the list has no other item. */
+/** Undoes a change. A list that was created for an element is removed with it if no other element is in it. */
 function withoutChange(text: string, change: JsonChange): string {
   const { path, before, isItem } = change;
   if (isItem !== true) return withJsonValue(text, path, before);

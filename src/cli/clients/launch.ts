@@ -70,7 +70,7 @@ export const CLAUDE: LaunchedClient = {
       ...environment,
       ...claudeVariables(access, { environment, authToken: true }),
       ...toolSearchVariables(upstream, environment),
-      // With this key the client would ask the user, and send it together with the token or instead of the login.
+      // If this key were set, the client would ask the user, and send the key beside the token or instead of the login.
       ANTHROPIC_API_KEY: undefined,
     };
     if (!takesLogin(upstream)) {

@@ -535,7 +535,7 @@ function continueModel([dialect]: readonly Dialect[], model: string | undefined)
 }
 
 /**
- * Token limits of a model: Zed requires the first, VS Code both. For a model with others the user must correct them.
+ * Token limits of a model: Zed requires the first, VS Code both. The user must correct them for other models.
  */
 const WINDOW_TOKENS = 200_000;
 const ANSWER_TOKENS = 16_000;

@@ -48,7 +48,7 @@ function ownFolders(environment: Environment): readonly string[] {
   if (environment['SVC_DATA_HOME']) return [...assignments, `SVC_DATA_HOME=${data}`];
   const usual = join(home, '.local', 'share');
   const shared = resolve(environment['XDG_DATA_HOME'] || usual);
-  // Where svc's data is elsewhere, as on macOS, XDG_DATA_HOME has no effect.
+  // XDG_DATA_HOME has no effect if svc's data is not in that folder, as on macOS.
   const isUsed = shared !== usual && dirname(data) === shared;
   return isUsed ? [...assignments, `XDG_DATA_HOME=${shared}`] : assignments;
 }

@@ -8,10 +8,10 @@ import { BUILD } from '../../core/version.ts';
 import { scriptPath } from '../context.ts';
 
 /**
- * Returns the address at which the proxy listens now. That is the configured address if a run file names it. Otherwise
- * it is that of the newest running proxy, which has another port after `svc start --port` or with proxy.port 0. Such a
- * proxy must first prove that it is svc, because a client will send it the token and its prompts. Without such a proxy
- * it is the configured address again, or undefined if its port is 0.
+ * Returns the address at which the proxy listens now: the configured address if a run file names it; otherwise that of
+ * the newest running proxy that proves to be svc, because a client will send this proxy the token and its prompts. If
+ * no proxy does, returns the configured address, or undefined if the configured port is 0. A proxy has another address
+ * after `svc start --port`, or with proxy.port 0.
  */
 export async function runningAccess(
   access: Access,

@@ -41,7 +41,7 @@ export function checkClients(question: ClientsQuestion): readonly Check[] {
   ];
 }
 
-/** Checks whether a client's login or svc's key pays for its requests. Of a login it uses only that there is one. */
+/** Checks whether a client's login or svc's key pays for its requests. It only looks whether a login exists. */
 function checkLogins({ environment, upstreams, hooked }: ClientsQuestion): readonly Check[] {
   return Object.values(LOGINS).flatMap(({ login, client }): readonly Check[] => {
     const upstream = upstreams.find((one) => one['apiStyle'] === LOGIN_STYLES[login]);

@@ -164,7 +164,7 @@ async function checkDialect(settings: UpstreamSettings, open: OpenUpstream): Pro
 /** Largest difference between clocks without a warning, in milliseconds. The delay of an answer adds some seconds. */
 const CLOCK_MS_MAX = 120_000;
 
-/** Compares this machine's clock with the nearest of the providers' clocks, because one of them may be wrong. */
+/** Compares this machine's clock with the provider's clock that differs least, because another may be wrong. */
 function checkClock(asked: readonly Asked[]): readonly Check[] {
   const [nearest] = asked
     .filter((one) => one.clockAheadMs !== undefined)

@@ -192,7 +192,7 @@ export interface StoreInspection extends StoreHealth {
 
 export interface RecallTime {
   readonly ms: number;
-  /** CPU milliseconds of this process on all its threads. If fewer than `ms`, it waited for the machine. */
+  /** CPU milliseconds of this process on all its threads. If fewer than `ms`, the process had to wait. */
   readonly cpuMs: number;
 }
 

@@ -22,8 +22,8 @@ import { beginFork, keepSession } from './keep-session.ts';
 
 /**
  * Runs a hook in this process, without the proxy: answers from the store, or stores the new exchanges of the session.
- * With `hookCut` it also shortens a shell's output, and at the start of a session it starts the proxy, if the client's
- * settings name it.
+ * With `hookCut` it also shortens a shell's output. At the start of a session it starts the proxy if the client's
+ * settings name the proxy.
  */
 export async function answerFromStore(
   request: HookRequest,

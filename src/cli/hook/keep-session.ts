@@ -13,7 +13,7 @@ import type { HookStore } from '../compose-hook.ts';
 
 /**
  * Stores the exchanges of a session as the proxy does: the typed text and the visible answer, masked, each once. If the
- * session also runs through the proxy, both store equal texts, so the memory has each only once.
+ * session also runs through the proxy, hook and proxy store equal texts, so the memory has each text only once.
  */
 
 /** Bytes of a transcript that are read, from its end: some thousand exchanges. */
@@ -111,7 +111,7 @@ async function saidInTranscript(
     return { last, reader: readerOf(last, { client, own, bytes: kept.bytes }) };
   };
   const { last, reader, isMissing } = await writtenDown(event, read);
-  // The transcript lacks texts before the answer too, so leave all of them to the next event.
+  // Besides the answer, the transcript lacks something before it, so leave all new texts to the next event.
   if (isMissing === true) return { records: [], next: kept };
   const placedAt = await store.placedAt(session, reader.prompts);
   const fresh = reader.finish({ name: session, placedAt }).filter(({ at }) => at >= kept.since);

@@ -185,7 +185,7 @@ function shownHits(
   return { text, shown };
 }
 
-/** Returns the lines around a match that stand behind the line `last`. `to`: the index of the newest one. */
+/** Returns the lines around a match that stand behind the line `last`. `to`: the index of the last one. */
 function groupOf(
   lines: readonly string[],
   hits: ReadonlySet<number>,
@@ -247,8 +247,8 @@ export function beginningOf(text: string, charsMax: number): Beginning {
 }
 
 /**
- * Returns the number of the line that defines the name, and of the next line with a definition that is not inside it.
- * Undefined if no line defines the name.
+ * Returns the number of the line that defines the name, and that of the next line with a definition that is not inside
+ * the first definition. Undefined if no line defines the name.
  */
 export function definitionOf(
   text: string,

@@ -62,7 +62,7 @@ export class CodeChecker {
   }
 
   /**
-   * Returns the folder of the exchange; if that folder is gone and the project has another one, the newest of those.
+   * Returns the folder of the exchange; if that folder is gone, the newest existing folder of the project, if any.
    */
   #rootOf({ root, record: { space } }: HeldProvenance): Promise<string> {
     const key = `${space}\0${root}`;

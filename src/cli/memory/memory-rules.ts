@@ -70,7 +70,7 @@ export async function showRules({ args, options, context }: Call<RulesOptions>):
         }
       }
       await desk.markRule({ id, mark: markOf(options), at });
-      // An earlier edit may have retired the new sentence, so remove that mark.
+      // The new sentence may equal one that an earlier edit has retired, so remove that one's mark.
       const back = (await desk.rules({ space: rule.space })).filter(
         ({ text, state }) => state === 'retired' && stated.includes(text),
       );

@@ -51,7 +51,7 @@ export async function explainRecall(call: Call<WhyOptions>): Promise<void> {
   else print(agent, { block, quietShare: question.agent.quietShare }, terminal);
 }
 
-/** Returns the settings of recall. Without a configuration they are the defaults, because hooks need none either. */
+/** Returns the settings of recall. Without a configuration returns the defaults, as hooks use them then. */
 async function recallSettings(environment: Environment): Promise<ProxySettings> {
   const folder = configFolder(environment);
   const file = await readConfigFile(folder);

@@ -114,8 +114,8 @@ function problemError({
 }
 
 /**
- * Reads a stored text; undefined if the memory has no such text. If the memory fails, as in a read-only sandbox
- * (Codex's default), where the database cannot be opened, it reads a left-out output from its file.
+ * Reads a stored text; undefined if the memory has no such text. If the memory fails, reads a left-out output from the
+ * output's own file: in a read-only sandbox, which is Codex's default, the database cannot be opened.
  */
 export async function retrieveFrom(
   { memory, readOutput }: Pick<CliStore, 'memory' | 'readOutput'>,

@@ -22,7 +22,7 @@ import { isKept, pagesOf } from './record-writer.ts';
 /** Runs `svc memory spaces`, `on` and `off`: lists and moves spaces, and switches memory for a project. */
 
 const PAGE = 500;
-/** What an error calls the argument; in other commands the name of a space is an option. */
+/** What an error calls the name of a space, which is an argument here and an option in other commands. */
 const NAMED = 'The name of a space';
 /** Bound on pages of PAGE memories: half a million, more than anybody has. */
 const PAGES_MAX = 1000;

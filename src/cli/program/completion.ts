@@ -114,7 +114,7 @@ export async function printNext(
   let command = program;
   let valued: string | undefined;
   for (const word of typed) {
-    // This word is the value of the previous word, an option.
+    // The previous word is an option, and this word is its value.
     if (valued !== undefined) valued = undefined;
     else if (word.startsWith('-')) valued = valuedIn(command, word);
     else command = command.commands.find((child) => child.name() === word) ?? command;

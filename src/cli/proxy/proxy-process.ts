@@ -30,8 +30,9 @@ export interface EnsuredProxy {
 const START_MS = 20_000;
 const POLL_MS = 20;
 /**
- * Two waits of a start, in milliseconds. After the first without a run file, svc tries the configured address. If the
- * new proxy answers there, svc waits as long again for its run file: with a read-only data folder it writes none.
+ * Length of each of two waits, in milliseconds. If no run file is there after the first, svc tries the configured
+ * address. If the new proxy answers there, svc waits as long again for its run file: with a read-only data folder the
+ * proxy writes none.
  */
 const RUN_FILE_MS = 1000;
 
@@ -76,7 +77,7 @@ export async function ensureProxy(
     const hasEnded = await endOtherBuild(running, proxies, replacing);
     if (!hasEnded) return { proxy: running, proxies, isNew: false };
   }
-  // A proxy that replaces another build gets the flags of the earlier one, where this command has no flag of its own.
+  // A new proxy gets the flags of the proxy that it replaces, except those that this command has itself.
   const command = [
     scriptPath(),
     'start',

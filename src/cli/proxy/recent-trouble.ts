@@ -26,8 +26,8 @@ const FREE_BYTES_MIN = 32 << 20;
 const UNREACHED = new Set(['UPSTREAM_UNREACHABLE', 'UPSTREAM_TIMEOUT', 'UPSTREAM_ADDRESS_REFUSED']);
 
 /**
- * Returns warnings for `svc status`: the newest requests of the last hour did not reach the provider or had no memory,
- * or svc cannot store.
+ * Returns warnings for `svc status` if the newest requests of the last hour did not reach the provider or had no
+ * memory, or if the disk or something at a file's path may keep svc from storing.
  */
 export function recentTrouble(folder: string, now: number): readonly string[] {
   const rows = recentRequests(folder, now - HOUR_MS);

@@ -173,7 +173,7 @@ interface Followed {
 
 /**
  * Applies each change of the configuration file if it is valid as a whole, except for a new address or a new place of
- * memories, which need a restart. Otherwise prints the problems.
+ * memories, which need a restart. If the file is not valid, prints the problems.
  */
 function followConfig(
   { file, settings, options, proxy, onApplied }: Followed,

@@ -43,7 +43,7 @@ export async function loadAccess(environment: Environment): Promise<Access> {
   return access;
 }
 
-/** Returns the settings: a flag comes before an environment variable, and this before the file. */
+/** Returns the settings. A flag overrides an environment variable, and a variable overrides the file. */
 export function settingsOf(file: ConfigFile, environment: Environment, flags: ProxyFlags) {
   const { settings, problems, warnings } = parseConfig(file.value, environment, flags);
   if (settings === undefined) throw configError(file.path, problems);

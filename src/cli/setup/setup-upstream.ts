@@ -39,7 +39,7 @@ export interface UpstreamSources {
   readonly listProviders: () => Promise<readonly Provider[]>;
 }
 
-/** Returns the upstreams to write, one for each API style. `draft`: the file; a flag overrides its values. */
+/** Returns the upstreams to write, one for each API style. `draft`: the file's content; flags override it. */
 export async function chooseUpstreams(
   flags: UpstreamFlags,
   draft: Draft,

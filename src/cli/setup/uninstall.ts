@@ -170,7 +170,7 @@ async function remove(
   }
   if (proxies.own.length > 0) {
     await stopProxies({}, context).catch(async (error: unknown) => {
-      // Without a configuration another `svc uninstall` has stopped them meanwhile.
+      // If the configuration is gone, another `svc uninstall` has stopped the proxies meanwhile.
       if ((await readConfigFile(configFolder(environment))) !== undefined) throw error;
     });
   }

@@ -240,7 +240,7 @@ async function move(parts: MemoryCallParts, { body }: ApiCall): Promise<ApiAnswe
   let moved = 0;
   for (const { ref } of records) {
     const change = { from: space, to, refs: [ref] };
-    // oxlint-disable-next-line no-await-in-loop -- One after the other: each is whole.
+    // oxlint-disable-next-line no-await-in-loop -- Each call moves one memory completely.
     const done = await memory.moveSome?.(change, deadline());
     if (done === undefined || done.memories === 0) {
       throw new UiRefusal(409, 'buried', 'This text was forgotten there, so it stays where it is.');

@@ -178,7 +178,7 @@ function originOf(record: StoredRecord): MemoryOrigin | undefined {
 }
 
 /**
- * Groups each line of a block with the indented ones below it. `ref`: the reference in the exchange's line above them.
+ * Groups each line of a block with the indented lines below it. `ref`: the exchange's reference, from a line above.
  */
 function quotesOf(lines: readonly string[]) {
   const quotes: { lines: string[]; ref: string | undefined }[] = [];
@@ -205,7 +205,7 @@ async function findQuoted(
   const text = quote.replace(MARK, '');
   const words = text.slice(0, WORDS_CHARS);
   for (const place of [space, 'global']) {
-    // oxlint-disable-next-line no-await-in-loop -- The second place only where the first has nothing.
+    // oxlint-disable-next-line no-await-in-loop -- Search 'global' only if the space has nothing.
     const records = await memory.list({ space: place, words, limit: 20 }, deadline());
     const record = records.find((one) => quoteOf(one.text).includes(text));
     if (record !== undefined) return record;

@@ -23,7 +23,7 @@ interface KeptDay {
 
 /**
  * Caches the sums of each day, so that a call does not read the rows of 90 days. Sums are stale after KEPT_MS; those of
- * today and yesterday also after a new request. Each query reads one day: a recall waits for one query at most.
+ * today and yesterday also after a new request. Each query reads only one day, so that no recall waits for long.
  */
 class DaySums {
   readonly #requestLog: RequestLog;

@@ -103,7 +103,7 @@ export class UiSessions {
     return this.#isWithin(at, UI_TIMES.sessionMs) && this.#isWithin(usedAt, UI_TIMES.idleMs);
   }
 
-  /** Says whether `from` is at most `ms` ago. False for the future, in which `from` is after a clock was set back. */
+  /** Says whether `from` is at most `ms` ago. False if `from` is in the future, as after a clock was set back. */
   #isWithin(from: number, ms: number): boolean {
     const age = this.#clock.now() - from;
     return age >= 0 && age <= ms;

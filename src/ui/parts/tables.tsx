@@ -6,7 +6,7 @@ export type Head =
   | string
   /** The name of a column of numbers. */
   | { readonly number: string }
-  /** A name for screen readers only. Other users understand the column without. */
+  /** A name for screen readers only. Other users understand the column without it. */
   | { readonly hidden: string };
 
 export function Heads({ of }: { readonly of: readonly Head[] }) {

@@ -12,7 +12,8 @@ export function withNews({ recent }: NowAnswer, { open, finished }: NewsEvent): 
 }
 
 /**
- * Groups requests by conversation, newest conversation first. It leaves out those without one, which svc did not read.
+ * Groups requests by conversation, newest conversation first. Leaves out requests that svc did not read, which have
+ * no conversation.
  */
 export function conversationsOf(
   open: readonly RequestRow[],
@@ -51,7 +52,7 @@ function summed(key: string, rows: readonly RequestRow[]) {
   };
 }
 
-/** The memory states of requests that could carry memories, as new ones or again. */
+/** The memory states of requests that could carry memories, new or repeated ones. */
 const ASKED = ['recalled', 'empty'];
 
 export function priceOf(rows: readonly RequestRow[]): { paid: number; direct: number } {
@@ -87,7 +88,7 @@ export function batchesOf(rows: readonly RequestRow[]) {
   return batches.toReversed();
 }
 
-/** Returns the first request that had each block, newest first. */
+/** Returns for each block the first request that had it; the newest of these requests comes first. */
 export function blocksOf(rows: readonly RequestRow[]): readonly RequestRow[] {
   const seen = new Set<number>();
   return rows

@@ -12,7 +12,7 @@ import { Shown } from '../parts/states.tsx';
 import { NOW } from '../texts/now.ts';
 import { batchesOf, blocksOf, type Conversation, curveOf, priceOf } from './activity.ts';
 
-/** Bound on the requests, batches and blocks that are listed, of each. */
+/** Bound on each of the lists of requests, batches and blocks. */
 const SHOWN_MAX = 8;
 
 /** Draws the requests, the cost, the batches and the blocks of a conversation. */
