@@ -755,7 +755,7 @@ export class RecallGuard {
     // After the pause a request asks again. If it fails too, a new pause begins.
     if (this.#failures >= FAILURES_MAX) this.#pausedUntil = this.#clock.monotonic() + PAUSE_MS;
     const reason = error instanceof MemoryError ? error.reason : 'unavailable';
-    // The state during the pause. After a timeout or an invalid answer it is that of a memory that is unavailable.
+    // The state during the pause. After a timeout or an invalid answer the memory counts as unavailable.
     const isLasting = reason === 'denied' || reason === 'rate_limited';
     this.#pausedState = STATE_OF_FAILURE[isLasting ? reason : 'unavailable'];
     return STATE_OF_FAILURE[reason];

@@ -27,8 +27,8 @@ export interface ClientFileForm {
   /** Returns the text with the settings, and what was changed. Throws CliError if svc cannot edit the text safely. */
   apply(text: string): Applied;
   /**
-   * Removes the settings of `change`. Returns 'absent' if the text has none of them, 'lost' if it also lacks a value
-   * that one of them had replaced, and 'edited' if it has one of them with another value.
+   * Removes the settings of `change`. Returns 'absent' if the text has none of these settings, 'lost' if it also lacks
+   * an earlier value that svc had replaced, and 'edited' if a setting has another value than svc gave it.
    */
   revert(text: string, change: ClientChange): Reverted;
   isEmpty(text: string): boolean;

@@ -87,7 +87,7 @@ export async function runClient({ args: [name = '', ...given], context }: Call):
 
 /**
  * Starts a killed or crashed proxy again at the same address, because the client knows no other address; if another
- * proxy of this configuration already listens there, it watches that one instead. A proxy that a person stopped stays
+ * proxy of this configuration already listens there, watches that proxy instead. A proxy that a person stopped stays
  * stopped, and a failed start ends the checks. It prints nothing itself, because the client owns the screen; only the
  * start prints a warning if the configuration was open to others, or if it finds a proxy of another build. Returns a
  * function that ends the checks.

@@ -71,7 +71,7 @@ export async function askUpstreams(answers: Answers): Promise<Provided | undefin
   return chosen.length === 0 ? undefined : { upstreams: chosen };
 }
 
-/** Asks whether a client with a login should use its hooks instead of the proxy. Both give memory. */
+/** Asks whether a client with a login should use its hooks instead of the proxy. It gets memory either way. */
 async function prefersHooks({ client }: LoginFacts, { prompts }: Answers): Promise<boolean> {
   return prompts.select({
     message: `How should ${client} get its memories?`,

@@ -143,7 +143,7 @@ const MARK = /^(?:user|assistant|unverified|\d{4}-\d\d-\d\d): /;
 
 /**
  * Returns the lines of a recalled block, each quote with its memory if that is found. Before the quotes of an exchange,
- * a block for an agent has a line with the exchange's reference. For a quote without a reference svc searches the
+ * a block for an agent has a line with the exchange's reference. For a quote without a reference svc searches for the
  * memory that has the quote word for word.
  */
 async function blockLines(
