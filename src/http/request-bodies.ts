@@ -229,8 +229,8 @@ export function readBody(
 }
 
 /**
- * Bound on the chunks of a body, in addition to one for each CHUNK_BYTES_MIN bytes. A client that sends each token of its
- * JSON as a chunk stays below it up to some 150 kB.
+ * Bound on the chunks of a body, in addition to one chunk for each CHUNK_BYTES_MIN bytes. A client that sends each token
+ * of its JSON as a chunk stays below the bound up to some 150 kB.
  */
 const CHUNKS_FREE = 16_384;
 
@@ -270,8 +270,8 @@ class ExpectedBytes implements Bytes {
 }
 
 /**
- * Collects a body of unknown length in blocks of its own. It keeps no chunk: a client may send each byte as a chunk, and
- * each would hold some hundred bytes, and keep the buffer of the socket from which it was cut.
+ * Collects a body of unknown length in blocks of its own. It keeps no chunk: a client may send each byte as a chunk,
+ * and each chunk would hold some hundred bytes, and the buffer of the socket from which it was cut.
  */
 class GrowingBytes implements Bytes {
   readonly #blocks: Buffer[] = [];
@@ -311,8 +311,8 @@ const BLOCK_BYTES_MIN = 1024;
 const BLOCK_BYTES_MAX = 1 << 20;
 
 /**
- * Sends `100 Continue`. While an earlier answer on the same connection is not finished, Node would queue these bytes
- * behind this answer's head. So this waits until Node assigns the socket to this answer.
+ * Sends `100 Continue` for the request of `outgoing`. While an earlier answer on the same connection is not finished,
+ * Node would send these bytes only after the head of `outgoing`. So this waits until Node gives the socket to it.
  */
 export function askForBody(outgoing: ServerResponse): void {
   if (outgoing.socket !== null) {

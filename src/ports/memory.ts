@@ -124,8 +124,8 @@ export interface RecallQuestion {
   /** The user's prompt with secrets masked; for a second look with a memory service, the words of the action. */
   readonly humanText: string;
   /**
-   * The last visible text of the assistant; for an agent its end, and the prompts before this one. It has less weight,
-   * and helps with prompts such as "ok, do it".
+   * The last visible text of the assistant; for an agent the end of that text, and the prompts before this one. It
+   * counts less than `humanText`, and helps with prompts such as "ok, do it".
    */
   readonly assistantText: string;
   /** Digests of texts that the request already holds, which must not be returned. */

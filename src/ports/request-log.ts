@@ -108,7 +108,7 @@ export interface RequestSum {
   readonly price: Price;
   /** The number of calls with which a model read left-out outputs again. */
   readonly readings: number;
-  /** The direct price of the requests that have such calls (`readings`). Without svc they would not exist. */
+  /** The direct price of the requests that have such calls (`readings`), and that would not exist without svc. */
   readonly againPrice: number;
   readonly thoughts: ThoughtSums;
   /** Prompts whose block has more than the list of earlier sessions, and those of them whose block the model used. */

@@ -38,8 +38,8 @@ export interface Texts {
   /** Returns the memory's answer with only the passages about the action. */
   aboutAction(answer: RecallAnswer, action: Action, prompt: string): RecallAnswer;
   /**
-   * Returns the memory's answer without the texts that stand where clients put instructions (CLAUDE.md, AGENTS.md): before
-   * the request's first answer, or behind its messages.
+   * Returns the memory's answer without the texts that stand where clients put instructions (CLAUDE.md, AGENTS.md):
+   * before the request's first answer, or behind its messages.
    */
   withoutStated(answer: QuotedAnswer, view: RequestView): QuotedAnswer;
   /**

@@ -137,7 +137,7 @@ export class Bonds {
 
   /**
    * Records that the conversation has bound thinking. If the client leaves that thinking out later, only this entry
-   * shows it.
+   * shows that there was some.
    */
   #mark(reading: Reading): void {
     const mark = boundAddress(reading);
@@ -162,7 +162,7 @@ const FOREIGN = { isBound: true, placed: 'foreign', batches: [] } as const;
 
 /** Returns the bond of a conversation with bound thinking, from the entry of its newest thinking. */
 function bondOf({ isBound, blocks, ...fact }: ThoughtFact, thoughtAt: number): Bond {
-  // The newest thinking and all before it are not bound, so the conversation's bound thinking is not in this request.
+  // Neither this thinking nor any before it is bound: the bound thinking was left out, or stands behind an edit.
   if (!isBound) return { ...UNBOUND, isBound: true, thoughtAt };
   const { batches, whole } = fact.isShortened ? fact : { batches: [], whole: [] };
   return { isBound: true, thoughtAt, placed: blocks, batches, whole };

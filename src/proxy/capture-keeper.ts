@@ -114,7 +114,7 @@ export class CaptureKeeper {
       this.noteCut(reading);
       return 0;
     }
-    // If the answer calls a tool, the exchange continues. Its first round stores the question, so a later one stores
+    // If the answer calls a tool, the exchange continues: its first round stores the question, and other rounds store
     // nothing.
     const goesOn = answer.callsTools && !answer.isCutShort;
     const isLaterRound = reading.view.items.at(-1)?.soFar.exchange.isAnswered === true;

@@ -259,7 +259,7 @@ export interface KnownBlock extends Omit<Placement, 'item' | 'isNew'> {
   readonly fingerprint: string;
 }
 
-/** A question, the recalled blocks of its request, and the record that captureHuman() makes of both. */
+/** A question, the recalled blocks of its request, and the record that captureHuman() makes of them. */
 export interface KnownQuestion {
   readonly humanText: string;
   readonly blocks: string;
@@ -345,7 +345,7 @@ export interface Reading {
   readonly hasProviderState: boolean;
   /** True if the request may use no memory: no space is allowed, or the user switched memory off for the project. */
   readonly hasNoSpace?: true;
-  /** True if the request has no beginning of its conversation, because the provider stores it. */
+  /** True if the request lacks the beginning of its conversation, because the provider stores it. */
   readonly hasProviderHistory: boolean;
   /** True if the request asks for the longest window of its model. */
   readonly asksForLongWindow: boolean;

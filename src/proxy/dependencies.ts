@@ -113,7 +113,7 @@ export interface ProxyDependencies {
 export interface HoldBack {
   /** Longest delay after the answer's last event, in milliseconds. After that the end is sent anyway. */
   readonly ms: number;
-  /** Says, when the answer is whole, whether its end must be delayed. If this member is undefined, it must. */
+  /** Says, when the answer is whole, whether its end must be delayed. If this member is undefined, it always must. */
   isNeeded?(): boolean;
   /**
    * Resolves when the state is stored. Called when the provider has sent every byte. `msLeft`: the rest of the delay.

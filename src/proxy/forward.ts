@@ -105,7 +105,7 @@ export function sendForm(
   if (beta !== undefined) headers = withBeta(headers, beta);
   if (body !== undefined)
     return configured.upstream.send({ method, target, headers, body }, signal);
-  // `encoded` is kept only for a provider that takes the client's own login, because others may not know its encoding.
+  // `encoded` is kept only for a provider that takes the client's own login: others may not know the encoding.
   if (encoded !== undefined) headers = [...headers, 'content-encoding', encoded.encoding];
   const own = encoded?.bytes ?? request.body;
   const bytes = own === undefined ? [] : [own];

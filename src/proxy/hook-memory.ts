@@ -261,8 +261,8 @@ export class HookMemory {
   }
 
   /**
-   * Says whether this hook is the first one for its event. A second look must be the first one after its prompt. A
-   * session's start, a compaction, and a prompt without an `occasion` need no claim.
+   * Says whether this is the first hook call for its event, or for a second look, the first one after the prompt. True
+   * without a claim for a session's start, a compaction, and a prompt without an `occasion`.
    */
   async #claims(question: HookQuestion, deadline: Deadline): Promise<boolean> {
     const { kind, occasion, prompt } = question;

@@ -56,7 +56,8 @@ export function provenUnasked(texts: readonly AskedText[]): Proof {
 const DISTRUST_MS = 15_000;
 
 /**
- * How old a proof may be, in milliseconds. A new one also makes the memory mark the texts as used, and check its file.
+ * How old a proof may be, in milliseconds. A new one also makes the memory mark the texts as used, and check
+ * the files of outputs.
  */
 const PROOF_AGE_MAX_MS = 3_600_000;
 /**

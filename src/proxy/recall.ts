@@ -330,7 +330,7 @@ export class Recaller {
 
   /**
    * Takes refused blocks back. `isAtFault`: the provider accepted the request without them. Then no later request of
-   * this conversation has them, and it gets no new block for an hour. Otherwise svc decides about the prompt again, but
+   * this conversation has them, or gets a new block for an hour. Otherwise svc decides about the prompt again, but
    * not about a second look.
    */
   async refused(
@@ -605,7 +605,7 @@ function remember(
 
 /**
  * Returns the remembered blocks at their items; undefined if the client has changed its history in front of one. Then
- * the ledger decides which ones stay.
+ * the ledger decides which blocks stay.
  */
 function atItems({ view }: Reading, { blocks }: KnownBlocks): readonly Placement[] | undefined {
   const placements = blocks.flatMap(({ index, fingerprint, ...block }): Placement[] => {

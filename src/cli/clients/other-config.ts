@@ -88,8 +88,8 @@ function launch(client: OtherClient, start: Start, facts: LaunchFacts): Launch {
 
 /**
  * Returns the client's dialects for which svc has a provider with a key, or one that needs no key: a provider with a
- * login serves only the client that has the login. Throws CliError if there is none, because the client would then bypass
- * svc.
+ * login serves only the client that has the login. Throws CliError if there is none, because the client would then
+ * bypass svc.
  */
 function spokenBy(
   { title, dialects }: Pick<OtherClient, 'title' | 'dialects'>,

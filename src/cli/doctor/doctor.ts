@@ -18,7 +18,7 @@ import { lateCaptures } from '../proxy/late-captures.ts';
 import { recentMemoryTrouble } from '../proxy/recent-trouble.ts';
 import { unitPrograms } from '../proxy/unit.ts';
 
-/** Runs `svc doctor`: prints what is right, and what is wrong with what would fix it. It shows no whole key. */
+/** Runs `svc doctor`: prints what is right, and each problem with its fix. It shows no whole key. */
 
 interface DoctorOptions {
   readonly json?: boolean;

@@ -155,7 +155,7 @@ const AS = {
 /**
  * Returns the matching lines with the lines around them, as many as EXCERPT_TOKENS_MAX allows unless `isAll` is set. If
  * the first match does not fit with the lines around it, fewer of them are shown. `found`: the indexes of the matching
- * lines. `shown`: how many of them the text has.
+ * lines. `shown`: how many of these lines the text has.
  */
 function shownHits(
   lines: readonly string[],

@@ -42,7 +42,7 @@ export async function status({
   const proxies = await OwnProxies.of(context.environment);
   const { own, unproven } = await proxies.find();
   if (options.json === true) {
-    // An undefined member is left out of JSON: nobody but svc needs the digest of the token.
+    // JSON leaves out undefined members. Only svc itself needs the digest of the token.
     terminal.json(own.map((proxy) => ({ url: urlOf(proxy), ...proxy, tokenDigest: undefined })));
   } else {
     for (const proxy of own) terminal.row(proxyText(proxy), '  ');

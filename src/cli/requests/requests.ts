@@ -112,7 +112,8 @@ const QUOTE_COLUMNS = 160;
 /** Characters of an id that a terminal shows: enough to tell requests apart, and to type after `svc requests`. */
 const ID_CHARS = 12;
 /**
- * Indexes of the columns that are aligned left; the others are numbers of tokens. A narrow screen lacks the last columns.
+ * Indexes of the columns that are aligned left; the others are numbers of tokens. The last columns do not fit on a
+ * narrow screen.
  */
 const LEFT = [0, 1, 2, 3, 4, 5, 9, 10];
 
