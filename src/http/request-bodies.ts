@@ -229,8 +229,8 @@ export function readBody(
 }
 
 /**
- * Bound on the chunks of a body, in addition to one chunk for each CHUNK_BYTES_MIN bytes. A client that sends each token
- * of its JSON as a chunk stays below the bound up to some 150 kB.
+ * Bound on the chunks of a body, in addition to one chunk for each CHUNK_BYTES_MIN bytes. A client that sends each
+ * token of its JSON as a chunk stays below the bound up to some 150 kB.
  */
 const CHUNKS_FREE = 16_384;
 

@@ -96,9 +96,9 @@ export function emptyProgram(terminal: Terminal, words = SVC): Command {
 }
 
 /**
- * Ends the process at a write error on stdout. `svc requests | head` closes stdout early, which is no failure; any other
- * error is reported, because an export may then be cut off. Ignores errors on stderr, which may be a proxy's log on a
- * full disk: the proxy's requests must continue.
+ * Ends the process at a write error on stdout. `svc requests | head` closes stdout early, which is no failure; any
+ * other error is reported, because an export may then be cut off. Ignores errors on stderr, which may be a proxy's log
+ * on a full disk: the proxy's requests must continue.
  */
 function bearBrokenOutput(terminal: Terminal): void {
   process.stderr.on('error', () => undefined);

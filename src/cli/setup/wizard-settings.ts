@@ -125,8 +125,8 @@ export async function askCacheTtl(answers: Answers): Promise<Draft> {
   return changed(before, { cacheTtl: isWanted ? 'auto' : 'client' });
 }
 
-// Measured with `npm run bench:sessions` on 86 sessions. With this setting their input costs 72.0 % of the direct price,
-// and 4 sessions cost more than the direct price; without it 76.9 %, and 3 sessions.
+// Measured with `npm run bench:sessions` on 86 sessions. With this setting their input costs 72.0 % of the direct
+// price, and 4 sessions cost more than the direct price; without it 76.9 %, and 3 sessions.
 const CACHE_PRICE =
   'After five minutes without a request the provider forgets what it has cached, and the next request pays for all of it. ' +
   'svc can ask it to remember tools and system prompt for an hour. To write that costs 2 instead of 1.25 times the input ' +
