@@ -131,7 +131,7 @@ async function applyChange(rows: Rows, tenant: string, change: Change): Promise<
       return retireMaster(rows, change);
     case 'secrets.rewrap':
       for (const row of change.rows) {
-        // oxlint-disable-next-line no-await-in-loop -- One connection answers one after the other.
+        // oxlint-disable-next-line no-await-in-loop -- A connection answers one query after the other.
         await rewrap(rows, row);
       }
       return 'done';
@@ -324,7 +324,7 @@ async function putProvider(
   const { providerId, name, version } = provider;
   await rows.run(CONTROL.putProvider, tenant, providerId, name, version, JSON.stringify(provider));
   for (const secret of secrets) {
-    // oxlint-disable-next-line no-await-in-loop -- One connection answers one after the other.
+    // oxlint-disable-next-line no-await-in-loop -- A connection answers one query after the other.
     await putSecret(rows, { ...secret, tenant });
   }
   await removeSecrets(rows, { tenant, owner: providerId }, secretsOf(provider));

@@ -28,8 +28,9 @@ export function ledgerCalls(open: () => Promise<Transactions>, tenant: string) {
 
 /**
  * Empties a tenant's recalled blocks that quote a record of this space, in a purge's transaction. A purged text must
- * not be sent again, even if the changed prompt misses the provider's cache once. The first statements lock the rows
- * with the times of the last purges, so a concurrent writer of blocks waits and then reads the new times.
+ * not be sent again, although each prompt whose block is empty now misses the provider's cache once. The first
+ * statements lock the rows with the times of the last purges, so a concurrent writer of blocks waits and then reads the
+ * new times.
  */
 export async function forgetBlocks(
   rows: Rows,
@@ -45,8 +46,8 @@ export async function forgetBlocks(
 }
 
 /**
- * Returns the rows, with an empty block in each row whose block quotes a space and that is not newer than the last
- * purge of this space.
+ * Returns the rows, after emptying the block of each row that quotes a record of a space and is not newer than the
+ * last purge in this space.
  */
 async function withoutPurged(
   rows: Rows,

@@ -67,7 +67,7 @@ export async function listReceipts(
     keyId,
     providerId,
   };
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Its own names.
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- It has no other keys.
   const names = Object.keys(PAGE_CONDITIONS) as (keyof typeof PAGE_CONDITIONS)[];
   const asked = names.filter((name) => values[name] !== undefined);
   const statement = receiptPage(asked, isDown === isBackwards ? 'ASC' : 'DESC');
@@ -135,6 +135,6 @@ function usageKeyOf({
 
 function sumsOf(row: Row): Omit<UsageSum, 'values'> {
   const members = USAGE_COUNTS.map((name) => [camelOf(name), row[name]]);
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Each member has its column.
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Each count is a column of the row.
   return Object.fromEntries(members) as Omit<UsageSum, 'values'>;
 }

@@ -50,8 +50,8 @@ export const CONTROL = {
   noteAdminUse: `UPDATE admins SET used_at = $2 WHERE id = $1`,
 
   /**
-   * Returns and locks the row with the number and hash of the tenant's last event, and adds it for the first one. So a
-   * tenant's changes run one by one.
+   * Returns and locks the row with the number and hash of the tenant's last event; adds this row before the first
+   * event. So a tenant's changes run one by one.
    */
   lockAudit: `INSERT INTO audit_heads (tenant_id, number, hash) VALUES ($1, 0, '')
     ON CONFLICT (tenant_id) DO UPDATE SET number = audit_heads.number RETURNING number, hash`,

@@ -270,8 +270,8 @@ export const TABLES: readonly string[] = [
 ];
 
 /**
- * A table's columns, except one that the database numbers by itself. `key`: the columns of a key without the numbered
- * one, joined by `, `.
+ * A table's columns, except one that the database numbers by itself. `key`: the columns of a primary or unique key that
+ * does not contain that column, joined by `, `.
  */
 export interface TableShape {
   readonly key: string;

@@ -38,7 +38,7 @@ const ABSENT_MS = 60_000;
 const RETRY_MS = 1000;
 /** Deadline of a commit: short, because the user waits meanwhile. A commit takes 5 ms in the same network. */
 const COMMIT_MS = 250;
-/** Deadline of writing a batch to the table, which takes some milliseconds. */
+/** Deadline of writing the waiting entries to the table, which takes some milliseconds. */
 const STORE_MS = 30_000;
 /** How long `close` waits for the table. */
 const CLOSE_MS = 5_000;

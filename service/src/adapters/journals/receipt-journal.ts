@@ -344,8 +344,8 @@ function nameOf(node: string): string {
 }
 
 /**
- * Signs the canonical JSON of objects with one key. Returns their signed JSON, or rejects. Without a signing key,
- * returns the JSON unchanged.
+ * Signs receipts or heads, given as canonical JSON, with one key. Returns their signed JSON, or rejects. Without a
+ * signing key, returns the JSON unchanged.
  */
 type Sign = (canonical: readonly string[]) => Promise<readonly string[]>;
 

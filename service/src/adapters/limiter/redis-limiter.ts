@@ -131,7 +131,10 @@ export class RedisLimiter implements Limiter {
     await this.#run('settle', [...leases.map(countOf), ...booked], signal);
   }
 
-  /** Counts one call of nobody, because a full server and a replica answer a PING, but count nothing. */
+  /**
+   * Counts one call against the limit PING, to check that Redis can count. The Redis command PING would not show that:
+   * a full server and a replica answer it, but count nothing.
+   */
   async ping(): Promise<void> {
     const counting = this.#run('take', [countOf(PING)], AbortSignal.timeout(ANSWER_MS));
     if ((await within(ANSWER_MS, counting)) === undefined) {
@@ -187,7 +190,7 @@ export class RedisLimiter implements Limiter {
 
 const PASSED: LimitAnswer = { refusedBy: undefined, waitMs: 0 };
 
-/** A limit that refuses nothing. */
+/** A limit for `ping`, so high that it refuses nothing. */
 const PING: RateAsk = {
   kind: 'rate',
   name: 'ping',

@@ -9,7 +9,7 @@ import type {
 
 /** Decides for each record of a batch whether to store it. SQLite and PostgreSQL then write what the plan lists. */
 
-/** The passages of each text of each record of a batch. */
+/** For each record of a batch, and for each text of the record: the passages of the text. */
 type BatchPassages = readonly (readonly (readonly IndexedPassage[])[])[];
 
 /** Cuts the texts of a batch into passages. It needs no lock, so it may run before the transaction. */
@@ -25,7 +25,7 @@ export function isStale({ ifGeneration }: CaptureBatch, { generation }: SpaceSta
   return ifGeneration !== undefined && ifGeneration !== generation;
 }
 
-/** Returns the values of the statement `MEMORY.known` after the tenant. */
+/** Returns the values for the statement `MEMORY.known`, except its first, the tenant. */
 export function namesIn({ space, objects }: CaptureBatch) {
   return [
     space,
@@ -116,8 +116,9 @@ export class CapturePlan {
   }
 
   /**
-   * Returns the digest and the reference under which a text is indexed. If its record does not consist of one text, or
-   * if another record, such as a note, already has the same text, the digest is made from the record's digest instead.
+   * Returns the digest and the reference under which a text is indexed. The digest is the text's own, unless the record
+   * does not consist of one text, or another record, such as a note, already has the same text. Then the digest is made
+   * of the record's digest and the text's index.
    */
   #nameOf({ digest, ref, textDigest }: NewObject, message: number) {
     if (textDigest === undefined) return { digest: `${digest}#${message}`, ref };

@@ -97,8 +97,8 @@ export class Records {
 
   /**
    * Proves which of the candidates the store has, by reading all their bytes. `isPartial`: the deadline left some
-   * unread. The first proofs are made before `state` has the generation, because the caller's generation is rarely
-   * outdated.
+   * unread. The first proofs do not wait until `state` has the generation, because the caller's generation is rarely
+   * outdated; if it is, these proofs are dropped.
    */
   async prove(
     question: ServiceQuestion,
@@ -131,7 +131,7 @@ export class Records {
     const missing: { ref: string; reason: MissingReason }[] = [];
     let bytes = 0;
     for (const ref of new Set(refs)) {
-      // oxlint-disable-next-line no-await-in-loop -- One connection answers one after the other.
+      // oxlint-disable-next-line no-await-in-loop -- A connection answers one query after the other.
       const rows = await this.#find(ref, chosen);
       // oxlint-disable-next-line no-await-in-loop
       if (rows.length === 0) missing.push({ ref, reason: await this.#whyMissing(ref, chosen) });
@@ -241,7 +241,7 @@ export class Records {
     return row === undefined ? undefined : { facts: factsOf(row), whole: wholeOf(row) };
   }
 
-  /** Returns the digests of the texts that `excludeDigests` names, by themselves or by their records. */
+  /** Returns the digests of the texts that `excludeDigests` names, each by its own digest or by its record's digest. */
   async textsOf({ space, olderSpaces = [], otherSpaces, excludeDigests }: ServiceQuestion) {
     const texts = excludeDigests.filter(isDigest);
     if (texts.length === excludeDigests.length) return texts;

@@ -99,7 +99,7 @@ function itemOf({ facts, whole }: SaidItem, text: string): MemoryItem {
   return { ...facts, text, verbatim: isWhole, tokens: estimateTextTokens(text) };
 }
 
-// Cuts a text to its beginning, never within a surrogate pair.
+/** Cuts a text to its beginning, never within a surrogate pair. */
 function beginningOf(text: string): string {
   if (text.length <= ITEM_CHARS_MAX) return text;
   return text.slice(0, ITEM_CHARS_MAX).replace(/[\ud800-\udbff]$/, '');

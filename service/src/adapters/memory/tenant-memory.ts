@@ -104,7 +104,7 @@ export type AskedText = ServiceQuestion & RecallQuestion;
 export type FoundItems = Pick<ServiceAnswer, 'items' | 'exchanges' | 'sessions' | 'isTruncated'>;
 
 export interface StartedSearch {
-  /** Resolves when the search's first queries are answered. They share a round trip with the queries of the proofs. */
+  /** Resolves when the search's first queries are answered. These share a round trip with the queries for proofs. */
   readonly ready?: Promise<unknown>;
   recall(): Promise<FoundItems>;
 }

@@ -164,7 +164,7 @@ class TenantSignals {
 
   async #note(rows: Rows, heard: readonly HeardSignal[]): Promise<void> {
     for (const { space, signal } of heard) {
-      // oxlint-disable-next-line no-await-in-loop -- One connection answers one after the other.
+      // oxlint-disable-next-line no-await-in-loop -- A connection answers one query after the other.
       await rows.run(INDEX.addSignal, this.#tenant, space, signal);
       // oxlint-disable-next-line no-await-in-loop
       await rows.run(INDEX.dropSignals, this.#tenant, space, SIGNALS_MAX);

@@ -47,7 +47,7 @@ export async function migrate(
     await rows.get(SCHEMA.lockMeta);
     const missing = missingOf(await rows.all<AppliedRow>(SCHEMA.applied), known);
     for (const { number, checksum, statements } of missing) {
-      // oxlint-disable-next-line no-await-in-loop -- Each rests on the one before.
+      // oxlint-disable-next-line no-await-in-loop -- A statement may need the one before it.
       for (const statement of statements) await rows.run(statement);
       // oxlint-disable-next-line no-await-in-loop
       await rows.run(SCHEMA.apply, number, checksum, now);

@@ -8,7 +8,10 @@ import { analyze, STATISTICS } from './statements/upkeep.ts';
  */
 
 const PERIOD_MS = 10_000;
-/** Pages by which a table must exceed twice its last known size. Any plan reads these 64 kB fast. */
+/**
+ * A table gets new statistics once it has this many pages more than twice its pages at the last update. Any plan reads
+ * these 64 kB fast.
+ */
 const SMALL_PAGES = 8;
 /** Bound on tables that one check updates. The next check updates the rest. */
 const TABLES_MAX = 64;

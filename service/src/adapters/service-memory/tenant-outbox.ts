@@ -99,7 +99,7 @@ async function deliver(
   const states: CaptureState[] = records.map(() => 'rejected');
   const placed = records.map((record, place) => ({ ...splitSpace(record), place }));
   for (const [tenant, own] of groupBy(placed, (one) => one.tenant)) {
-    // oxlint-disable-next-line no-await-in-loop -- One store writes for all of them.
+    // oxlint-disable-next-line no-await-in-loop -- All tenants share one store that writes.
     const found = await capture(
       tenant,
       own.map(({ record }) => record),
@@ -132,7 +132,7 @@ export function tenantLedgerStore(store: Pick<ServiceStore, 'of'>): LedgerStore 
     },
     recordEntries: async (rows) => {
       for (const [tenant, own] of groupBy(rows, ({ key }) => tenantIn(key))) {
-        // oxlint-disable-next-line no-await-in-loop -- One store writes for all of them.
+        // oxlint-disable-next-line no-await-in-loop -- All tenants share one store that writes.
         await store.of(tenant).recordLedger(own);
       }
     },

@@ -257,8 +257,8 @@ const REVOKED = ['service_keys', 'admins'].map(
  * Carries over from the replaced database, whose path is `present`, what a restore must not undo: revoked and rotated
  * keys, revoked admin tokens, newer credentials, deleted providers, master and signing keys, suspensions and deletions
  * of tenants, receipts with their heads and sums, and purges. Returns undefined if that database has the tables of
- * another version or cannot be opened, which may be the reason for the restore. That database is attached to this
- * connection, because DETACH closes it at once, before its file is renamed.
+ * another version or cannot be opened, which may be the reason for the restore. Attaches that database to the
+ * connection of `to` instead of opening it: DETACH closes it at once, so that its file can be renamed afterwards.
  */
 async function carryOver(
   to: Database,

@@ -17,7 +17,7 @@ import { newEpoch, checkSchema, makeTables, ServiceFileError } from './schema.ts
 
 /**
  * Opens the service's SQLite file. The local proxy replaces a broken file by a new one; the service does not, because
- * an empty service would refuse every key. An operator restores a backup.
+ * an empty service would refuse every key. Instead an operator restores a backup.
  */
 
 interface ServiceFileOptions {

@@ -174,7 +174,7 @@ async function recall(
   );
   const found: FoundText[] = [];
   for (const passage of passages) {
-    // oxlint-disable-next-line no-await-in-loop -- The file answers one after the other.
+    // oxlint-disable-next-line no-await-in-loop -- The file answers one query after the other.
     const item = await records.itemOf(bare(passage.space), passage.digest);
     if (item !== undefined) found.push({ ...item, passage });
   }

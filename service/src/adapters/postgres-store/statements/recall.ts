@@ -68,7 +68,10 @@ const IS_FIRST = `row_number() OVER (PARTITION BY e.space_id, near.n) = 1`;
 
 const QUARTER = POSITIONS_PER_EXCHANGE / 4;
 
-/** Selects the first passages of exchange x between the beginnings of its quarters `from` and `to`, as part `place`. */
+/**
+ * Selects the first passages in some quarters of exchange x: from quarter `from` up to, but without, quarter `to`. The
+ * column `part` is `place` in each row.
+ */
 function partOf(place: number, from: number, to: number): string {
   return `(SELECT ${place} AS part, p.text_n, p.n, p.position, p.end_at - p.start_at AS chars,
       array_send(p.keys) AS keys
