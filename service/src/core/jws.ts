@@ -11,8 +11,8 @@ import { asRecord } from '../../../src/core/bytes/json-fields.ts';
 import { canonicalJson } from '../../../src/core/memory-api/canonical.ts';
 
 /**
- * Signs objects: a detached JWS (RFC 7515, appendix F) with Ed25519 over the canonical bytes (RFC 8785) of the
- * object without its member `signature`. Anybody can verify a signature with the public keys.
+ * Signs JSON objects, such as receipts: a detached JWS (RFC 7515, appendix F) with Ed25519 over the canonical bytes
+ * (RFC 8785) of the JSON object without its member `signature`. Anybody can verify a signature with the public keys.
  */
 
 export interface ObjectSignature {

@@ -21,7 +21,10 @@ export interface MissingReceipts {
   readonly to: number;
 }
 
-/** `count`: a tenant's signed total minus the sum of its nodes' highest numbers, as receipts and heads state them. */
+/**
+ * `count`: a tenant's signed total minus the receipts that its nodes made. A node made as many as the highest number
+ * that one of its receipts or heads for the tenant states.
+ */
 export interface UnknownReceipts {
   readonly tenant: string;
   readonly count: number;
@@ -34,8 +37,8 @@ export interface AuditResult {
   readonly missing: readonly MissingReceipts[];
   readonly unknown: readonly UnknownReceipts[];
   /**
-   * Tenants without a signed total, of whose nodes at least one has no signed head. The number of their receipts is
-   * unknown, so the last ones may be missing.
+   * Tenants that have no signed total, and a node without a signed head. The number of their receipts is unknown, so
+   * the last receipts may be missing.
    */
   readonly endless: readonly string[];
 }

@@ -256,7 +256,10 @@ function outputOf({ usage, uncountedTokens = 0 }: ReceiptClosing): number | null
   return usage.output;
 }
 
-/** Returns the canonical JSON of a receipt, which svc signs. It exists, because no text has half a surrogate pair. */
+/**
+ * Returns the canonical JSON of a receipt, which svc signs. Every receipt has a canonical JSON, because no text in a
+ * receipt contains half a surrogate pair.
+ */
 export function receiptText(receipt: Receipt): string {
   return canonicalJson(receipt) ?? '';
 }

@@ -14,8 +14,8 @@ import type { Egress } from './providers.ts';
 import { isOwnMachine } from '../../../src/core/settings/own-machine.ts';
 
 /**
- * The settings of the service, from service.json in its folder. Their only secret can be a password in the address of
- * a database or of Redis. With `from` instead of `url`, the settings name only a source of the address.
+ * The settings of the service, from service.json in its folder. The only secret that they may contain is a password in
+ * the address of a database or of Redis. With `from` instead of `url` they name a source of the address instead.
  */
 
 /** The default port. It differs from the proxy's 8765, so one machine can run both. */

@@ -99,16 +99,19 @@ export interface TenantFacts extends Tenant {
   readonly limits: PlanLimits;
 }
 
-/** The result of a change. Every result except 'done' changes nothing and writes no event. */
+/**
+ * The result of a change. Every result except 'done' changes nothing and writes no event. The target is what the change
+ * adds, replaces or ends, such as a key.
+ */
 export type ChangeOutcome =
   | 'done'
-  /** The object, or one that the change names, does not exist, or the object is revoked or retired already. */
+  /** The target, or what else the change names, does not exist; or the target is already revoked or retired. */
   | 'missing'
-  /** An object with this name or id exists already. */
+  /** Something of the same kind with this name or id exists already. */
   | 'exists'
-  /** The tenant has as many objects of this kind as its plan allows. */
+  /** The tenant has as many targets of this kind as its plan allows. */
   | 'limit'
-  /** Something still uses the object, or it is the active master key. */
+  /** Something still uses the target, or the target is the active master key. */
   | 'used'
   /** The version differs from the one that the caller read, or the tenant was deleted. */
   | 'changed'

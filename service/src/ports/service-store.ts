@@ -186,7 +186,7 @@ export interface ServiceQuestion extends Omit<RecallQuestion, 'humanText'> {
 
 export interface ServiceAnswer {
   readonly state: SpaceState;
-  /** Standing instructions, and then the other found items, best first. For an agent only the instructions. */
+  /** Standing instructions, then other found items, best first. Only the instructions if the question has `agent`. */
   readonly items: readonly MemoryItem[];
   readonly exchanges?: readonly RecalledExchange[];
   readonly sessions?: readonly RecalledSession[];
@@ -206,7 +206,7 @@ export type SpaceChoice =
 
 export interface RetrieveQuestion {
   readonly spaces: SpaceChoice;
-  /** References, text references or digests of records or texts. */
+  /** Names of records: the reference or the digest of a record, or of the text of a record that has only one. */
   readonly refs: readonly string[];
   readonly bytesMax: number;
 }

@@ -223,7 +223,7 @@ export class ModelAdmission {
     return withinDeadline(STORE_MS, async (signal) => {
       // The receipts of calls that have just ended wait for their batch, and no limiter has counted them.
       if (!(await receipts.flush())) throw limiterUnavailable();
-      // A call that ends from here on is in this estimate, and its receipt is not stored yet.
+      // A call that ends from here on is in this estimate. Its receipt is usually stored after the query.
       const running = this.#running.get(bucket) ?? 0;
       return (await store.of(tenant).tokensSpent({ from, to, keyId }, signal)) + running;
     });

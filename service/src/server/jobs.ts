@@ -4,7 +4,7 @@ import { SERVICE_TENANT } from '../core/tenants.ts';
 import type { ServiceStore, TenantStore } from '../ports/service-store.ts';
 import { underLease } from './leases.ts';
 
-/** The jobs of a serving process. They delete under leases, so one node at a time deletes the same rows. */
+/** The jobs of a serving process. They delete under leases, so that no two nodes delete the same rows at once. */
 
 const HOUR_MS = 3_600_000;
 /** How often unfinished purges are looked for: twice per lease, so another node continues a purge within a minute. */

@@ -11,7 +11,10 @@ export interface Needs {
   readonly randomBytes: (count: number) => Uint8Array;
 }
 
-/** Runs work under a lease, so in one process at a time while renewals succeed. Undefined if the lease is taken. */
+/**
+ * Runs work under a lease, so that only one process at a time does it, as long as renewals succeed. Returns undefined
+ * if the lease is taken.
+ */
 export async function underLease<Result>(
   { store, randomBytes }: Needs,
   name: string,

@@ -217,8 +217,8 @@ export class CallServer {
   }
 
   /**
-   * Receives the body of a call. `owner`: the tenant, or the admin without a tenant, to whom the budget for bodies
-   * counts the body. Returns undefined for a call without a body, and 'gone' if the client has disconnected.
+   * Receives the body of a call. `owner`: the tenant, or an admin without a tenant, whose share of the budget for
+   * bodies this body uses. Returns undefined for a call without a body, and 'gone' if the client has disconnected.
    */
   async #receive(
     serving: Serving,

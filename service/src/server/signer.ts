@@ -49,8 +49,8 @@ export class Signer {
   }
 
   /**
-   * Signs objects in canonical JSON with one key, and returns their signed JSON; the same JSON if the service has no
-   * key. Throws as sign() does.
+   * Signs JSON objects, given as canonical JSON, with one key. Returns their signed JSON, or the same JSON if the
+   * service has no key. Throws as sign() does.
    */
   async signTexts(canonical: readonly string[]): Promise<readonly string[]> {
     const signer = await this.#active();

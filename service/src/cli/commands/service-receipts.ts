@@ -172,8 +172,8 @@ async function filesAt(path: string): Promise<readonly string[]> {
 }
 
 /**
- * Adds the objects of a file to the audit. A file that is not NDJSON is one object, a JSON array, or a list of the API,
- * whose array is in `data`.
+ * Adds the receipts, heads and totals in a file to the audit. A file that is not NDJSON has one of these, an array of
+ * them, or a list from the API, whose array is in `data`.
  */
 async function takeFile(file: string, audit: ReceiptAudit): Promise<void> {
   const whole = NDJSON.test(file) ? undefined : parseJson(await textOfFile(file));

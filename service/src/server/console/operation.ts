@@ -101,11 +101,11 @@ export interface CommandRow {
   /** The member of the body whose value is read from stdin. */
   readonly secret?: string;
   /**
-   * True if a running service, if there is one, runs the operation: its network and certificates may differ from this
-   * shell's.
+   * True if the operation runs in the running service, if there is one, because the service's network and certificates
+   * may differ from those of this shell.
    */
   readonly byService?: true;
-  /** True if the command first reads the object's version, and sends it as If-Match with the change. */
+  /** True if the command first reads the version of what it changes, and sends that version as If-Match. */
   readonly isVersioned?: true;
   /** Checks the options before stdin is read. Returns what is wrong; undefined if nothing is. */
   readonly check?: (options: Given) => Problem | undefined;
@@ -408,13 +408,13 @@ interface ChangeWords {
   readonly kind: AuditKind;
   readonly id: string;
   readonly details?: AuditNote['details'];
-  /** The type of the object in the audit event; undefined means the part of the kind before the dot. */
+  /** The type of the target in the audit event; undefined means the part of `kind` before the dot. */
   readonly type?: string;
-  /** The word for the object in error messages; undefined means its type. */
+  /** The word for the target in error messages; undefined means `type`, with a blank for `_`. */
   readonly what?: string;
 }
 
-/** Throws ServiceFault for every outcome except 'done'. `what`: the word for the object in the message. */
+/** Throws ServiceFault for every outcome except 'done'. `what`: the word for the target in the message. */
 export function mustBeDone(outcome: ChangeOutcome, what: string): void {
   switch (outcome) {
     case 'done':

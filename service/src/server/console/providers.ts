@@ -493,7 +493,7 @@ async function refuseOwnKeys(
     ...query.map(({ value }) => ['custom_query', value]),
   ];
   for (const [param = '', value = ''] of texts) {
-    // oxlint-disable-next-line no-await-in-loop -- The error names the first of them.
+    // oxlint-disable-next-line no-await-in-loop -- The error names the first such text.
     if (!(await holdsOwnKey(parts, value))) continue;
     throw wrong(param, 'is a key of this service, which cannot be its own provider');
   }

@@ -80,7 +80,7 @@ async function purge(call: Call, parts: OperationParts, order: Order): Promise<R
     },
   });
   if (!order.isDryRun) await waitUntilErased(call, parts, purgeId);
-  // The deadline of the call may have passed while the records were erased, and its purge is done all the same.
+  // Erasing may have taken longer than the call's deadline. The purge's result is read all the same.
   const patience = AbortSignal.timeout(ANSWER_MS);
   const done = order.isDryRun ? begun : await call.store.findPurge(purgeId, patience);
   return replyJson(await parts.signer.sign(done ?? begun));

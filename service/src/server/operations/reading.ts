@@ -29,7 +29,7 @@ import { invalid, ServiceFault } from '../fault.ts';
 
 /** Bound on the bytes of records in an answer, if the call names none: the contract's default. */
 const BYTES_FALLBACK = 1_048_576;
-/** Bytes of an answer for references, digests and provenance: 1 kB for each of at most 256 records. */
+/** Bytes of an answer for what it states about each record besides the record: 1 kB for each of at most 256 records. */
 const AROUND_BYTES = 256 * 1024;
 const LINES_MAX = 20_000;
 const LINES_FALLBACK = 2000;
