@@ -24,8 +24,8 @@ export interface HookStore {
   answer(request: HookRequest): Promise<string>;
   /**
    * Stores a tool's output, reads it back, and returns its reference. Returns undefined if the text read is different.
-   * Stores nothing and returns undefined if the text has a secret, if memory is off for its project, or if memories are
-   * in a service.
+   * Stores nothing and returns undefined if the text has a secret or is not storable (see isStorable), if memory is off
+   * for its project, or if memories are in a service.
    */
   keepOutput(
     text: string,

@@ -109,14 +109,15 @@ export interface ProxyDependencies {
   readonly hashes?: (body: Uint8Array | undefined) => BodyWatch;
 }
 
-/** Delays the end of an answer until what it adds to the state is stored for every process. */
+/** Delays the end of an answer until svc's records of it, such as ledger entries, are stored for every process. */
 export interface HoldBack {
   /** Longest delay after the answer's last event, in milliseconds. After that the end is sent anyway. */
   readonly ms: number;
   /** Says, when the answer is whole, whether its end must be delayed. If this member is undefined, it always must. */
   isNeeded?(): boolean;
   /**
-   * Resolves when the state is stored. Called when the provider has sent every byte. `msLeft`: the rest of the delay.
+   * Resolves when these records are stored. Called when the provider has sent every byte. `msLeft`: the rest of the
+   * delay.
    */
   stored(msLeft: number): Promise<unknown>;
 }

@@ -3,8 +3,8 @@ import type { Camel } from './account-settings.ts';
 import type { Receipt, ReceiptClosing, ReceiptOpening, ReceiptStatus } from './receipts.ts';
 
 /**
- * Makes what is stored of a receipt: its JSON, the columns that lists filter by, its number for the node's head, and the
- * counts for the sums of each day.
+ * Makes what is stored of a receipt: its JSON, the columns that lists filter by, its number for the node's head, and
+ * the counts for the sums of each day.
  */
 
 export interface ReceiptRow {

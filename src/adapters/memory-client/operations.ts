@@ -25,7 +25,7 @@ import type { ServiceCall, ServiceLink } from './service-link.ts';
 /** Deadline of calls for which a user waits at the command line. */
 const LIST_MS = 10_000;
 const WHOAMI_MS = 5_000;
-/** Deadline of a capture. No model request waits for it: it runs after the answer, or from the outbox. */
+/** Deadline of a capture. No model request waits for one: the outbox, work in the background and commands send them. */
 const CAPTURE_MS = 5_000;
 
 export class Operations {

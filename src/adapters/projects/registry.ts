@@ -92,7 +92,10 @@ export function spaceNames(dataFolder: string, others: Iterable<string> = []): S
   return new SpaceNames([...named.map((space) => spaceNow({ forwards }, space)), ...others]);
 }
 
-/** Reads the file synchronously, because commands need names in code that cannot wait; '' if it cannot be read. */
+/**
+ * Reads the file synchronously, because commands need names in code that cannot wait; '' if it cannot be read or is too
+ * long.
+ */
 function readNow(path: string): string {
   try {
     return statSync(path).size > BYTES_MAX ? '' : readFileSync(path, 'utf8');

@@ -765,7 +765,7 @@ function exchangeOf({
  */
 const TEXTS_MAX = 8;
 
-/** Returns the newest requests and the newest answers among the records, in the given order. */
+/** Returns the newest TEXTS_MAX prompts and the newest TEXTS_MAX answers among the records, in the given order. */
 function quotableOf(records: readonly number[], parts: ExchangeParts['parts']): readonly number[] {
   if (records.length <= TEXTS_MAX) return records;
   const answers = new Set(

@@ -311,7 +311,8 @@ function failed(
       : '';
   const found = `${host}: ${meaningOf(code)}${interception}`;
   const probe = step === 'name' ? `getent hosts ${hostname}` : `curl -sI ${baseUrl}`;
-  // With a client's login the address is fixed: svc forwards a login only to the provider to which it belongs.
+  // With a client's login, offer no other address: svc forwards a login only to its provider, or to a listener on this
+  // machine that the user allows.
   const right =
     auth === 'client'
       ? ''

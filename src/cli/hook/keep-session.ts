@@ -133,7 +133,8 @@ interface Read {
 }
 
 /**
- * Reads the lines. `bytes`: the length of the transcript at the last hook. What is before that place is stored already.
+ * Reads the lines. `bytes`: the place up to which an earlier hook has stored the transcript, 0 if none has. Lines before
+ * it count as read.
  */
 function readerOf(
   { lines, start }: LastLines,

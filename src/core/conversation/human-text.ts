@@ -508,9 +508,9 @@ function typedFrameStart(text: string): number {
 }
 
 /**
- * Returns the index of the reminder whose closing tag ends `text`; -1 if there is none. Such a reminder may quote an
- * opening tag. So, behind the end of the previous reminder, it begins at the first line with an opening tag at its
- * start, or else at the last opening tag.
+ * Returns the index of the reminder whose closing tag ends `text`; -1 if there is none. A reminder may quote opening
+ * tags, so the last one may be a quotation. Therefore it begins at the first opening tag that stands at the start of a
+ * line behind the previous closing tag; if there is none, at the last opening tag.
  */
 function lastReminderStart(text: string): number {
   const nearest = text.lastIndexOf(REMINDER);

@@ -56,7 +56,7 @@ export interface ItemTraits {
   readonly workingFolder?: string | undefined;
   /** The folder in the part of a system message that describes the environment. CONTRADICTED: two parts differ. */
   readonly place?: string | undefined;
-  /** In a user message with a folder: the client that writes its environment in the form of that message. */
+  /** If a user message states a folder: the client whose environment block begins as in this message. */
   readonly statedBy?: string | undefined;
   readonly branch?: string | undefined;
   readonly clientOrder?: ClientOrder | undefined;

@@ -74,7 +74,8 @@ export interface CachePrices {
   /** Price of a token that is read from the cache. */
   readonly read: number;
   /**
-   * Price of a token that is written to the cache. If the provider's models have two prices, this is the higher one.
+   * Price of a token that is written to the cache for the usual time. In a descriptor it is the price of the dearest
+   * models, because not all of a provider's models charge for writing; cachePrices() states the price of one model.
    */
   readonly write: number;
   /** Price of a token that is written to the cache for an hour. */

@@ -257,7 +257,7 @@ export interface Answer {
   readonly isFailed: boolean;
   /** True if the answer ended early, mostly at a limit (`max_tokens`, `length`), so that its text is not whole. */
   readonly isCutShort: boolean;
-  /** The ids of the answer's signed thinking blocks, in order. */
+  /** The ids of the answer's thoughts, in order. */
   readonly thoughts: readonly string[];
   /** How many thinking blocks of the request the provider dropped or flagged, by reason. */
   readonly lostThoughts?: LostThoughts;

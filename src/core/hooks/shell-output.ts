@@ -50,7 +50,8 @@ export function shellOutputOf(
 /** Tokens above which an output is cut. Cutting a shorter one saves less than reading the output again costs. */
 export const CUT_TOKENS_MIN = 4_000;
 /**
- * Tokens that stay at the beginning and at the end. The end has more, because it states the result of a build or test.
+ * Most tokens that stay at the beginning and at the end. The end has more, because it states the result of a build or
+ * test.
  */
 const HEAD_TOKENS = 300;
 const TAIL_TOKENS = 700;

@@ -32,7 +32,8 @@ const COMMON_FILE =
 
 /**
  * Returns at most CUES_MAX cues of an action, each once, errors first. Cues in the prompt are left out: the recall for
- * the prompt has searched for them. So are errors with fewer than ERROR_TERMS_MIN informative terms.
+ * the prompt has searched for them. So are errors with fewer than ERROR_TERMS_MIN informative terms, and other cues
+ * without one.
  */
 export function cuesOf({ files, names, errors }: Action, prompt: string): readonly Cue[] {
   const cues = [

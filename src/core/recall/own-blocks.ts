@@ -10,8 +10,8 @@ import type { Span } from '../bytes/json-scan.ts';
 const FENCE = '<svc-memory';
 const CLOSE = '</svc-memory>';
 
-// A mark has 37 bits. Guessing one gains nothing, because a marked text is only left out of the memory. Lower-case
-// letters take half the tokens of base64.
+// A mark has 37 bits. Guessing one gains little: a marked text is left out of the memory, and in the place of a hook's
+// text it stops the recall for that prompt. Lower-case letters take half the tokens of base64.
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz';
 const MARK_CHARS = 8;
 const MARKED = /<svc-memory id="([a-z]{8})"/g;

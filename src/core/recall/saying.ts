@@ -302,6 +302,6 @@ const MARK_OF_LIST = /^(?:(?:\p{Extended_Pictographic}|[✓✔✗✘☐]|\u{FE0F
 
 /** Removes the signs with which an agent ticks off a list. */
 export function withoutTicks(line: string): string {
-  // Unicode counts digits among the emojis, but a number at the beginning of a line belongs to the text.
+  // A number or one of these signs at the beginning of a line belongs to the text.
   return /^[\d#*©®]/.test(line) ? line : line.replace(MARK_OF_LIST, '');
 }

@@ -436,7 +436,7 @@ interface Edges {
   readonly except?: string;
 }
 
-/** Matches an unquoted value after `context`. A sign of code, of a list or of a shell ends it. */
+/** Matches an unquoted value after `context`. A blank, quotation mark, backslash, bracket or one of ,;&| ends it. */
 function bare(context: string, { charsMin = 6, except = '' }: Edges = {}) {
   return { pattern: after(context, `"'\`(),;&|${except}`, charsMin), rest: BARE_REST };
 }

@@ -4,10 +4,10 @@ import { UPSTREAM_NAME } from './config-upstreams.ts';
 import type { ModelFacts } from './model-facts.ts';
 
 /**
- * Reads the catalog of providers: from the snapshot in the package, from the cache, or from the network. All three
- * have the same form, entries by id. Invalid entries are dropped, because their texts are shown on a screen and
- * their addresses are offered to the user.
+ * Parses the catalog of providers, which comes from the package, the cache or the network. Invalid entries are dropped,
+ * because their texts are shown on a screen and their addresses are offered to the user.
  */
+
 export interface CatalogEntry {
   readonly name: string;
   /** Environment variables that the provider's own tools read. */

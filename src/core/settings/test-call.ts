@@ -43,7 +43,7 @@ export function testCallCost(model: string): number | undefined {
   return (2 * (1.25 * TEST_CALL_TOKENS * price.input + ANSWER_TOKENS * price.output)) / 1_000_000;
 }
 
-/** Returns the tokens that the provider reports as read from its cache; undefined if it reports none. */
+/** Returns the tokens that the provider says it read from its cache, or 0; undefined if the answer does not say. */
 export function cachedTokens(body: string): number | undefined {
   const usage = asRecord(asRecord(parseJson(body))['usage']);
   const places = [

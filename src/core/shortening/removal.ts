@@ -235,7 +235,7 @@ const KEPT_TOOLS: ReadonlySet<string> = new Set(['task', 'agent', 'glob', 'spawn
  */
 const LEAVES_AGAIN_MAX = 2;
 
-/** Says whether an output may be left out once it is old, if it has no secret. */
+/** Says whether an output may be left out. It checks neither the output's age nor whether it has a secret. */
 export function isElidable(output: ToolOutput, tokensMin = OUTPUT_TOKENS_MIN): boolean {
   return output.tokens >= tokensMin && output.isStorable && mayLeave(output);
 }

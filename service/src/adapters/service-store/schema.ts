@@ -48,8 +48,8 @@ const META = 'CREATE TABLE service_meta (name TEXT PRIMARY KEY, value TEXT NOT N
 const SCHEMA = createHash('sha256').update(OWN.join(';')).digest('hex').slice(0, 16);
 
 /**
- * Thrown if the file is missing, or has the tables of another version. The message continues a sentence that begins with
- * the file.
+ * Thrown if the file is missing, or has the tables of another version. The message continues a sentence that begins
+ * with the file.
  */
 export class ServiceFileError extends Error {
   override readonly name = 'ServiceFileError';

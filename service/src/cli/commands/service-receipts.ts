@@ -73,8 +73,8 @@ export async function exportReceipts(
   const row = { name: 'receipts export', options: timeOptions('from', 'to') };
   const filter = await valuesOf(row, options, context);
   const written = await withConsole(options, context, async (console) => {
-    // Read the total of the tenant's receipts before the heads, which state the number of each node. A receipt that is
-    // stored in between is then in a head but not in the total. The other way round, the audit would report it missing.
+    // Read the total before the heads. The heads state how many receipts each node made, and the audit reports receipts
+    // missing if the total is higher than their sum. A receipt that is stored between the two reads is only in a head.
     const { total } = await console.call({ method: 'GET', path: 'requests/heads' });
     const heads = await listAll(console, 'requests/heads');
     await write(FILES.heads, linesOf([...heads, asRecord(total)]), 'wx');

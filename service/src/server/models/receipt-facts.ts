@@ -233,7 +233,7 @@ export interface ModelCall {
   readonly shutdown: Readonly<{ isCutting: boolean }>;
   /** True once the handler has the request; then the handler writes the receipt. */
   isHandled: boolean;
-  /** False if no receipt was written: see UnforwardedReceipts. */
+  /** Becomes false if the request ends without a receipt: see UnforwardedReceipts. */
   hasReceipt: boolean;
   /** The model that the body names; undefined before the body is read, and if it names none. */
   model?: string | undefined;
