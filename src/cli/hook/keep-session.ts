@@ -133,7 +133,7 @@ interface Read {
 }
 
 /**
- * Reads the lines. `bytes`: the place up to which an earlier hook has stored the transcript, 0 if none has. Lines before
+ * Reads the lines. `bytes`: the place up to which an earlier hook stored the transcript, 0 if none has. Lines before
  * it count as read.
  */
 function readerOf(

@@ -202,7 +202,7 @@ function Conversations(props: { readonly all: readonly Conversation[]; readonly 
       </div>
       <div class="talks">
         {rows.map((one) => (
-          <Talk key={one.key} of={one} title={titles[one.key]} now={props.now} />
+          <Talk key={one.key} of={one} title={titles.get(one.key)?.title} now={props.now} />
         ))}
       </div>
       {listed.length < props.all.length && <More show={() => setLimit(limit + PAGE)} />}
@@ -258,25 +258,38 @@ function Badge({ of: { isDegraded, hasFailed } }: { readonly of: Conversation })
   return hasFailed ? <span class="state bad">{badges.failed}</span> : null;
 }
 
-/** Loads the titles of conversations, each once, because titles do not change. */
-function useTitles(all: readonly Conversation[]): Readonly<Record<string, string | undefined>> {
-  const [titles, setTitles] = useState<Readonly<Record<string, string | undefined>>>({});
-  const missing = all.filter(({ key, space }) => space !== '' && !(key in titles)).slice(0, 40);
-  const wanted = missing.map(({ key }) => key).join('\n');
+interface KnownTitle {
+  /** Undefined while svc has stored no prompt of the conversation. */
+  readonly title: string | undefined;
+  /** The number of the conversation's ended requests when the page asked. */
+  readonly requests: number;
+}
+
+/** Loads the titles of conversations. Asks again for one without a title when another of its requests has ended. */
+function useTitles(all: readonly Conversation[]): ReadonlyMap<string, KnownTitle> {
+  const [known, setKnown] = useState<ReadonlyMap<string, KnownTitle>>(new Map());
+  const missing = all
+    .filter(({ key, space, rows }) => {
+      const { title, requests } = known.get(key) ?? {};
+      return space !== '' && title === undefined && requests !== rows.length;
+    })
+    .slice(0, 40);
+  const wanted = missing.map(({ key, rows }) => `${key} ${rows.length}`).join('\n');
   useEffect(() => {
     if (wanted === '') return;
     const conversations = missing.map(({ key, space }) => ({ conversation: key, space }));
-    const nothing = Object.fromEntries(missing.map(({ key }) => [key, undefined]));
+    const note = (titles: Readonly<Record<string, string>>): void => {
+      const fresh = missing.map(({ key, rows }) => {
+        return [key, { title: titles[key] || undefined, requests: rows.length }] as const;
+      });
+      setKnown((before) => new Map([...before, ...fresh]));
+    };
     post<TitlesAnswer>('titles', { conversations }).then(
-      (answer) => setTitles((known) => ({ ...known, ...nothing, ...withoutEmpty(answer.titles) })),
-      () => setTitles((known) => ({ ...known, ...nothing })),
+      ({ titles }) => note(titles),
+      () => note({}),
     );
   }, [wanted]);
-  return titles;
-}
-
-function withoutEmpty(titles: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(titles).filter(([, title]) => title !== ''));
+  return known;
 }
 
 /** Returns the current time, and draws again every second. */
