@@ -141,7 +141,8 @@ const ERRORS: Readonly<Record<ErrorCode, string>> = {
   METHOD_NOT_ALLOWED: 'svc serves this path with other methods only.',
   UPSTREAM_NOT_CONFIGURED: 'No provider is configured for the API of this client.',
   REQUEST_TIMEOUT: 'The request did not arrive in time.',
-  BODY_TOO_LARGE: 'The body is larger than the limit.',
+  BODY_TOO_LARGE:
+    'The body is larger than the limit, or has more than 16,384 chunks with less than 64 bytes on average.',
   BODY_UNREADABLE: 'The body ended early, or is not in the encoding that its header names.',
   ENCODING_UNSUPPORTED: 'svc does not know the body’s encoding.',
   CONTENT_TYPE_UNSUPPORTED: 'The Content-Type of the body is not JSON.',
