@@ -38,6 +38,7 @@ describe.skipIf(missing !== undefined)('the page', () => {
       prompt: 'The tide checks go into the planner of the harbour.',
     });
     await expect.poll(() => page.locator('.talk').count()).toBe(1);
+    await expect.poll(() => page.locator('.talk summary').innerText()).toContain('The tide checks');
     await page.locator('.talk summary').click();
     await page.locator('.inside table tbody tr').first().waitFor();
     expect(await page.locator('.talk .named').innerText()).toContain('tidewater');
