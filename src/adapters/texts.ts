@@ -9,9 +9,8 @@ import { concernedFiles, filesOfSession } from '../core/memory/concerned-files.t
 import { writeAgentBlock } from '../core/recall/agent-block.ts';
 import { passagesAbout } from '../core/recall/cues.ts';
 import { isOpening } from '../core/recall/openings.ts';
-import { quotedRecords } from '../core/recall/quoted-records.ts';
+import { quotedRecords, statedIn } from '../core/recall/quoted-records.ts';
 import { writeRecallBlock } from '../core/recall/recall-block.ts';
-import { statedIn } from '../core/recall/stated-texts.ts';
 import type { Texts } from '../ports/texts.ts';
 
 /** Implements the port Texts with the rules of the core. */

@@ -15,8 +15,8 @@ import type { Operations } from './operations.ts';
 const RETRY_MS = 1000;
 const RETRY_MS_MAX = 300_000;
 /**
- * Delay before the question is repeated once. From its recall until its block is in the ledger a request takes less
- * time than this. So the second answer covers blocks that were not recorded yet at the first one.
+ * Delay before the question is repeated once. A request needs less time than this from its recall until its block is in
+ * the ledger, so the second answer covers blocks that were not recorded yet at the first one.
  */
 const RECORDED_MS = 30_000;
 /**

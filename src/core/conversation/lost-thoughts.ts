@@ -2,7 +2,7 @@ import { asList, asRecord, asText } from '../bytes/json-fields.ts';
 
 /**
  * Counts the thinking blocks of a request that the provider dropped, flagged or refused. A provider may bind thinking
- * to everything before it. Its answers then report the blocks that no longer fit.
+ * to everything before it. Its answers then report the blocks before which something has changed.
  * Sources: Anthropic, preserved thinking (2026-11), and the types of its SDK; OpenAI, "Keep the prefix unchanged"
  * (2026-11). Both may add kinds of entries; svc counts an unknown kind as `other`.
  */

@@ -91,7 +91,8 @@ const AGO = new RegExp(`\\b(\\d{1,2}|an?|${NUMBERS.join('|')}) (day|week|month)s
 const LAST = new RegExp(`\\b(this|last) (week|month|${WEEKDAYS.join('|')})\\b`);
 
 /**
- * Returns the days of one date that a question names: "on March 3", "yesterday", "last week"; undefined without one.
+ * Returns the span of days of a date in a question, such as "on March 3", "yesterday" or "last week"; undefined if the
+ * question has no date.
  * Days are UTC. `now`: milliseconds since 1970. A date without a year is the latest one that is not in the future.
  */
 export function spanIn(text: string, now: number): NamedSpan | undefined {

@@ -112,7 +112,7 @@ export class ReceiptJournal implements Receipts {
   }
 
   problem(): string | undefined {
-    if (this.#isUnwritable && !this.#isWritable()) {
+    if (this.#isUnwritable && !this.#addEmptyLine()) {
       return 'The journal of receipts cannot be written.';
     }
     return this.#hasRoom() ? undefined : 'The journal of receipts is full.';
@@ -143,7 +143,7 @@ export class ReceiptJournal implements Receipts {
       const { node } = this.#options;
       const seqs = [...this.#seqs];
       // An empty file is deleted below. With a line it stays until the heads are stored.
-      if (seqs.length > 0) this.#isWritable();
+      if (seqs.length > 0) this.#addEmptyLine();
       const heads = seqs.map(([tenant, lastSeq]) => ({ tenant, node, lastSeq }));
       const stored = closeHeads(this.#options, heads).then(
         () => true,
@@ -181,8 +181,8 @@ export class ReceiptJournal implements Receipts {
     return this.#journal.bytes + reserved <= this.#bytesMax && this.#keptBytes < KEPT_BYTES_MAX;
   }
 
-  /** Writes a line with an empty value to test whether the file can be written again. */
-  #isWritable(): boolean {
+  /** Writes a line with an empty value. Returns whether the file can be written. */
+  #addEmptyLine(): boolean {
     try {
       this.#journal.append(['""']);
       this.#isUnwritable = false;

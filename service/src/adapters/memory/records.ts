@@ -97,8 +97,8 @@ export class Records {
 
   /**
    * Proves which of the candidates the store has, by reading all their bytes. `isPartial`: the deadline left some
-   * unread. The first proofs do not wait until `state` has the generation, because the caller's generation is rarely
-   * outdated; if it is, these proofs are dropped.
+   * unread. It begins before `state` has resolved, because the caller's generation is rarely outdated. If it is, the
+   * proofs are dropped.
    */
   async prove(
     question: ServiceQuestion,

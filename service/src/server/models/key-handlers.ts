@@ -38,8 +38,8 @@ import type { ProviderChoice } from './provider-choice.ts';
  */
 
 /**
- * While background work waits, that of all keys together takes at most a twentieth of the thread's time, and pauses at
- * least 20 ms before each piece. A node that is never idle still does this work.
+ * Pace of the background work of all keys together. While work waits, it takes at most a twentieth of the thread's time,
+ * and rests at least 20 ms before each piece. A node that is never idle still does this work.
  */
 const BACKGROUND = { paceMs: 20, share: 0.05 };
 

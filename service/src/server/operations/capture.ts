@@ -38,8 +38,8 @@ import { staleGeneration } from './recall.ts';
 
 /**
  * Stores records. Each is checked by its digest; if it is accepted, it is stored once and synced to disk, and later
- * calls find it. A call is stored in small transactions, so that a recall waits only briefly. At the deadline, the
- * records without a result are answered as deferred.
+ * calls find it. A call is stored in small transactions, so that a recall waits only briefly. A record
+ * that has no result at the deadline is answered as deferred.
  */
 
 /**
